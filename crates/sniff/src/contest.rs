@@ -4,14 +4,11 @@
 //! all records have one and the same number of fields, more than one, and where the fields look
 //! like values of their own and not like several that another delimiter would part.
 
-use inrush_package::Preset;
 use inrush_rows::plural::counted;
-use inrush_scan::{Records, Scanner};
 
 use super::clean::{self, RIVALS};
 use super::cut::cut;
-use super::form::{Form, FormEscape, Quoting, shown};
-use super::mapping;
+use super::form::{Form, FormEscape, Quoting};
 use super::row_names;
 use super::sample::{Sample, Samples};
 use super::tally::{Tally, tally};
@@ -24,13 +21,7 @@ const BEGINNINGS_MAX: usize = 4;
 const PLACES_MAX: usize = 8;
 
 /// Fewer of a hundred records that have the same number of fields are no file of several columns.
-const SHARE_MIN: f64 = 0.7;
-
-/// A form with a lower score is not believed.
-const VALUE_MIN: f64 = 0.25;
-
-/// Below this a delimiter is not even told of.
-const VALUE_TOLD_MIN: f64 = 0.1;
+pub(super) const SHARE_MIN: f64 = 0.7;
 
 /// What the file itself says counts more than any look.
 const SAID_BONUS: f64 = 10.0;
@@ -43,11 +34,6 @@ const QUOTED_BONUS: f64 = 1.25;
 
 /// Quotes that stand inside of fields and around none, where another delimiter has them around.
 const STRAY_QUOTES_MALUS: f64 = 0.4;
-
-/// Another delimiter that looks nearly as good is told of; one that is seldom a delimiter only where
-/// it looks as good.
-const TOLD_SHARE: f64 = 0.7;
-const USUAL_WEIGHT_MIN: f64 = 0.9;
 
 /// Delimiters that are tried, and how much their look is trusted.
 const DELIMITERS: [(u8, f64); 17] = [
@@ -71,27 +57,18 @@ const DELIMITERS: [(u8, f64); 17] = [
     (b' ', 0.9),
 ];
 
-/// How a form was found.
-#[derive(Clone, Debug)]
-pub(super) struct Verdict {
+/// A form that takes part, and how good it is.
+pub(super) struct Entry {
     pub form: Form,
-    /// Fields of a good record.
-    pub field_count: usize,
-    /// What a person should know of the choice.
-    pub unsure: Vec<String>,
-    /// What was seen, for the package's comments.
-    pub seen: Vec<String>,
-}
-
-struct Entry {
-    form: Form,
-    tally: Tally,
+    pub tally: Tally,
     /// How evenly and cleanly it cuts, whatever the delimiter is.
-    look: f64,
+    pub look: f64,
     /// How much a look with this delimiter is trusted.
-    weight: f64,
-    value: f64,
-    is_said: bool,
+    pub weight: f64,
+    /// Its score: the higher the better.
+    pub value: f64,
+    /// A line of the files names the delimiter.
+    pub is_said: bool,
 }
 
 /// How a delimiter cuts the records, with its best way of quoting.
@@ -103,18 +80,14 @@ struct Candidate {
     tally: Tally,
 }
 
-/// Finds the form. `preset` is what the files' names tell, `said` the delimiter that a line of
-/// theirs names.
-pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>) -> Verdict {
-    let looks = looks(samples);
-    let preset_form = preset.map(|preset| mapping::form_of(&preset.dialect()));
+/// Every delimiter that is seen, with its best way of quoting; the best is first. `preset` is the form that the
+/// files' names tell, `said` the delimiter that a line of theirs names.
+pub(super) fn hold(looks: &[Sample], preset: Option<&Form>, said: Option<u8>) -> Vec<Entry> {
     let candidates: Vec<Candidate> = DELIMITERS
         .iter()
         .filter(|(delimiter, _)| looks.iter().any(|look| look.bytes.contains(delimiter)))
-        .filter(|(delimiter, _)| *delimiter != b' ' || row_names::may_be_blank_delimited(&looks))
-        .filter_map(|(delimiter, weight)| {
-            candidate(&looks, *delimiter, *weight, preset_form.as_ref())
-        })
+        .filter(|(delimiter, _)| *delimiter != b' ' || row_names::may_be_blank_delimited(looks))
+        .filter_map(|(delimiter, weight)| candidate(looks, *delimiter, *weight, preset))
         .collect();
     let are_even = |candidate: &&Candidate| candidate.tally.share() >= SHARE_MIN;
     let rivals: Vec<u8> = candidates
@@ -130,7 +103,7 @@ pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>
         .any(|candidate| candidate.quoting.quote == Some(b'"') && candidate.tally.quoted > 1);
     let mut entries: Vec<Entry> = candidates
         .into_iter()
-        .map(|candidate| enter(&looks, candidate, &rivals, are_quotes_around))
+        .map(|candidate| enter(looks, candidate, &rivals, are_quotes_around))
         .collect();
     for entry in &mut entries {
         if said.is_some_and(|said| entry.form.delimiter == [said]) {
@@ -140,16 +113,7 @@ pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>
     }
     // A stable sort: of equals the likelier delimiter stays first.
     entries.sort_by(|left, right| right.value.total_cmp(&left.value));
-    let mut verdict = match entries.first() {
-        Some(best) if best.tally.share() >= SHARE_MIN && best.value >= VALUE_MIN => {
-            several_columns(&entries, preset_form.as_ref())
-        }
-        best => one_column(&looks, best, preset_form.as_ref()),
-    };
-    if let (Some(preset_form), false) = (&preset_form, verdict.form.is_single_column) {
-        tell_contradiction(&mut verdict, preset_form);
-    }
-    verdict
+    entries
 }
 
 /// The parts of the samples that the contest looks at.
@@ -256,7 +220,11 @@ fn enter(looks: &[Sample], candidate: Candidate, rivals: &[u8], are_quotes_aroun
 
 /// The way of quoting with the most good records; of equals the one that is in use, then
 /// the usual one.
-fn best_quoting(tallies: &[(Quoting, Tally)], usual: Quoting, delimiter: u8) -> (Quoting, Tally) {
+pub(super) fn best_quoting(
+    tallies: &[(Quoting, Tally)],
+    usual: Quoting,
+    delimiter: u8,
+) -> (Quoting, Tally) {
     let in_use = |quoting: &Quoting, tally: &Tally| match (quoting.quote, quoting.escape) {
         // One field can be chance where the quote is an apostrophe.
         (Some(b'\''), FormEscape::Backslash) => tally.quoted > 1 && tally.escaped_quotes > 0,
@@ -345,243 +313,4 @@ fn cleanness(looks: &[Sample], form: &Form, tally: &Tally, rivals: &[u8]) -> f64
         return 0.0;
     }
     clean / fields as f64
-}
-
-fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
-    let best = &entries[0];
-    let mut verdict = Verdict {
-        form: best.form.clone(),
-        field_count: best.tally.field_count,
-        unsure: Vec::new(),
-        seen: vec![format!(
-            "{} cuts {} of {} records that were looked at into {} fields",
-            shown(&best.form.delimiter),
-            best.tally.good,
-            best.tally.records,
-            best.tally.field_count
-        )],
-    };
-    let delimiter = shown(&best.form.delimiter);
-    let is_near = |other: &&Entry| {
-        let share = match other.weight >= USUAL_WEIGHT_MIN {
-            true => TOLD_SHARE,
-            false => 1.0,
-        };
-        other.value >= best.value * 0.9
-            || other.tally.share() >= SHARE_MIN && other.look >= best.look * share
-    };
-    if let Some(other) = entries[1..].iter().find(is_near)
-        && !best.is_said
-    {
-        verdict.unsure.push(format!(
-            "{delimiter} was taken as the delimiter, and {} would cut the records into {} fields as \
-             evenly; delimiter = \"...\" in `format` says which",
-            shown(&other.form.delimiter),
-            other.tally.field_count
-        ));
-    }
-    if best.tally.records < 3 {
-        verdict.unsure.push(format!(
-            "there are too few records ({}) to tell the delimiter for certain",
-            best.tally.records
-        ));
-    }
-    match (best.form.quote, best.form.escape) {
-        (Some(quote), escape) if best.tally.quoted > 0 => {
-            verdict.seen.push(format!(
-                "{} in {}{}",
-                counted(best.tally.quoted, "field"),
-                shown(&[quote]),
-                match escape {
-                    FormEscape::Backslash => ", with a backslash before quotes inside",
-                    _ => "",
-                }
-            ));
-        }
-        (Some(quote), _) => verdict.seen.push(format!(
-            "no field stands in quotes; one in {} that comes later is read as quoted",
-            shown(&[quote])
-        )),
-        (None, FormEscape::Backslash | FormEscape::Other(_)) => verdict
-            .seen
-            .push("backslashes are escapes, as COPY and MySQL write them".to_owned()),
-        (None, FormEscape::None | FormEscape::DoubledQuote) => {
-            verdict.seen.push(if best.tally.stray_quotes > 0 {
-                format!(
-                    "quotes stand inside of {} and around none: they are ordinary characters",
-                    counted(best.tally.stray_quotes, "field")
-                )
-            } else {
-                "no field stands in quotes, and none is looked for".to_owned()
-            })
-        }
-    }
-    if best.form.escape == FormEscape::Backslash
-        && best.form.quote.is_none()
-        && best.tally.backslashes.escapes() > 0
-        // Tabs and `\N` together are COPY's own text form.
-        && (best.tally.null_marks == 0 || best.form.delimiter != b"\t")
-    {
-        verdict.unsure.push(
-            "backslashes are taken as escapes; where they are ordinary characters (paths of \
-             Windows), set escape = \"\" in `format`"
-                .to_owned(),
-        );
-    }
-    if best.form.trailing_delimiter {
-        verdict
-            .seen
-            .push("every record ends with one more delimiter".to_owned());
-    }
-    if best.tally.null_marks > 0 {
-        verdict.form.nulls = vec!["\\N".to_owned()];
-        verdict.seen.push(format!(
-            "`\\N` stands for NULL in {}",
-            counted(best.tally.null_marks, "field")
-        ));
-    } else if let Some(preset) = preset
-        && preset.delimiter == verdict.form.delimiter
-        && preset.quoting() == verdict.form.quoting()
-        && preset.nulls != verdict.form.nulls
-    {
-        if best.tally.empties == 0 {
-            verdict.form.nulls.clone_from(&preset.nulls);
-        } else {
-            verdict.unsure.push(format!(
-                "empty fields were taken for NULL, since {} was seen nowhere",
-                shown(
-                    preset
-                        .nulls
-                        .first()
-                        .map_or("".as_bytes(), |null| null.as_bytes())
-                )
-            ));
-        }
-    }
-    verdict
-}
-
-/// A file of one column: no delimiter is believed.
-fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> Verdict {
-    let is_unseen = |byte: u8| looks.iter().all(|look| !look.bytes.contains(&byte));
-    let delimiter = preset
-        .map(|form| form.delimiter[0])
-        .into_iter()
-        .chain([b',', b'\t', b'|', 0x1f, 0x1e, 0x01, 0x02])
-        .find(|byte| is_unseen(*byte))
-        .unwrap_or(0x1f);
-    let tallies: Vec<(Quoting, Tally)> = Quoting::ALL
-        .iter()
-        .map(|quoting| {
-            let form = Form {
-                is_single_column: true,
-                ..Form::of(&[delimiter], *quoting)
-            };
-            (*quoting, tally(looks, &form))
-        })
-        .collect();
-    let (quoting, tally) = best_quoting(&tallies, Quoting::DOUBLED, delimiter);
-    let mut form = Form {
-        is_single_column: true,
-        ..Form::of(&[delimiter], quoting)
-    };
-    if tally.null_marks > 0 {
-        form.nulls = vec!["\\N".to_owned()];
-    }
-    let mut unsure = Vec::new();
-    if let Some(best) = best
-        && best.tally.records > 1
-        && best.value > VALUE_TOLD_MIN
-    {
-        unsure.push(format!(
-            "the file was taken for one of a single column; {} would cut {} of {} records into {} \
-             fields: if it is the delimiter, set it in `format`",
-            shown(&best.form.delimiter),
-            best.tally.good,
-            best.tally.records,
-            best.tally.field_count
-        ));
-    }
-    Verdict {
-        seen: vec![format!(
-            "one column: no delimiter cuts the records evenly; {} is one that was seen nowhere",
-            shown(&[delimiter])
-        )],
-        form,
-        field_count: 1,
-        unsure,
-    }
-}
-
-/// Says where the files are not written as their names tell.
-fn tell_contradiction(verdict: &mut Verdict, preset: &Form) {
-    let form = &verdict.form;
-    let mut differences = Vec::new();
-    if form.delimiter != preset.delimiter {
-        differences.push(format!("{} stands between fields", shown(&form.delimiter)));
-    }
-    if form.trailing_delimiter != preset.trailing_delimiter {
-        differences.push(match form.trailing_delimiter {
-            true => "every record ends with one more delimiter".to_owned(),
-            false => "records do not end with one more delimiter".to_owned(),
-        });
-    }
-    if form.quoting() != preset.quoting() {
-        differences.push(match (form.quote, form.escape) {
-            (Some(quote), FormEscape::Backslash) => {
-                format!(
-                    "fields stand in {} with backslashes inside",
-                    shown(&[quote])
-                )
-            }
-            (Some(quote), _) => format!("fields stand in {}", shown(&[quote])),
-            (None, FormEscape::Backslash) => "backslashes are escapes".to_owned(),
-            (None, _) => "quotes are ordinary characters".to_owned(),
-        });
-    }
-    if !differences.is_empty() {
-        verdict.unsure.push(format!(
-            "the files are not written as their names tell: {}",
-            differences.join(", ")
-        ));
-    }
-}
-
-/// Cuts the whole of a sample's text, for counting.
-pub(super) fn records_of(sample: &Sample, form: &Form) -> Records {
-    let mut records = Records::default();
-    // What cannot be scanned has no good record.
-    if Scanner::new(&mapping::dialect(form))
-        .scan(&sample.bytes, sample.ends_file, &mut records)
-        .is_err()
-    {
-        records.clear();
-    }
-    records
-}
-
-/// A form that somebody declared.
-pub(super) fn declared(samples: &Samples, form: Form) -> Verdict {
-    let looks = looks(samples);
-    let tally = tally(&looks, &form);
-    let mut unsure = Vec::new();
-    if tally.share() < SHARE_MIN {
-        unsure.push(format!(
-            "with the declared format only {} of {} records have {} fields: likely it is written \
-             in another way; without --format it is guessed",
-            tally.good, tally.records, tally.field_count
-        ));
-    }
-    Verdict {
-        field_count: tally.field_count,
-        seen: vec![format!(
-            "as declared; {} of {} records that were looked at have {} fields",
-            tally.good, tally.records, tally.field_count
-        )],
-        form: Form {
-            is_single_column: tally.field_count == 1,
-            ..form
-        },
-        unsure,
-    }
 }

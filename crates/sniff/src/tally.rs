@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use inrush_scan::{FaultKind, Records};
+use inrush_scan::{FaultKind, Records, Scanner};
 
-use super::contest::records_of;
 use super::cut::cut;
 use super::form::Form;
+use super::mapping;
 use super::sample::Sample;
 
 /// Records before the first good one that may be a title.
@@ -209,4 +209,17 @@ fn look(tally: &mut Tally, written: &[u8], form: &Form) {
     } else {
         tally.backslashes.count(written, &form.delimiter);
     }
+}
+
+/// Cuts the whole of a sample's text, for counting.
+fn records_of(sample: &Sample, form: &Form) -> Records {
+    let mut records = Records::default();
+    // What cannot be scanned has no good record.
+    if Scanner::new(&mapping::dialect(form))
+        .scan(&sample.bytes, sample.ends_file, &mut records)
+        .is_err()
+    {
+        records.clear();
+    }
+    records
 }

@@ -3,13 +3,13 @@
 //! A title is believed only where what follows it is a header: a record before the header cannot
 //! be a row. Everything else before the first good record is told and left to be rejected.
 
-use super::contest::Verdict;
 use super::cut::cut;
 use super::form::shown;
 use super::mapping;
 use super::sample::{Sample, Samples};
 use super::sentence_parts::shortened;
 use super::tally::{TITLE_RECORDS_MAX, is_comment, title_records};
+use super::verdict::Verdict;
 
 /// A line that names the delimiter: `sep=;`, in any case, in quotes or not.
 pub(super) fn separator(samples: &Samples) -> Option<u8> {

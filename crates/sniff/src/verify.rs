@@ -7,12 +7,12 @@ use inrush_convert::Converter;
 use inrush_rows::column::Column;
 use inrush_rows::reject::Reject;
 
-use super::contest::Verdict;
 use super::cut::cut;
 use super::guess::ColumnGuess;
 use super::kinds::TypeGuess;
 use super::mapping;
 use super::sample::Samples;
+use super::verdict::Verdict;
 
 /// Rows that are converted together.
 const BATCH_ROWS: usize = 1024;

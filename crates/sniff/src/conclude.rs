@@ -1,0 +1,91 @@
+//! The last stage: the guess, made of the rows that were found.
+
+use std::sync::Arc;
+
+use inrush_files::SourceFile;
+
+use super::decide::Decision;
+use super::evidence::Evidence;
+use super::guess::{ColumnGuess, Guess};
+use super::rows::Rows;
+use super::verdict::Verdict;
+use super::{SniffOptions, form, names, unsure, verify};
+
+impl Rows {
+    /// The guess, with everything that is unsure.
+    pub(super) fn guess(self, files: &[Arc<SourceFile>], options: &SniffOptions) -> Guess {
+        let verdict = self.look.verdict;
+        let evidence = self.look.evidence;
+        let (mut columns, name_changes) = columns(
+            &verdict,
+            &evidence,
+            self.look.decisions,
+            self.names.as_deref(),
+        );
+        verify::verify(&self.samples, &verdict, &mut columns);
+        let mut unsure = verdict.unsure;
+        if let Some(delimiter) = self.declared_separator {
+            unsure.push(format!(
+                "the first line names the delimiter, {}: it is a row, or the header, unless the \
+                 declared format passes over it with skip_lines = 1",
+                form::shown(&[delimiter])
+            ));
+        }
+        unsure.extend(unsure::of_rows(&verdict.form, &evidence, &self.samples));
+        unsure.extend(name_changes);
+        unsure.extend(unsure::of_extent(
+            files.len(),
+            &self.samples,
+            options.everything,
+        ));
+        Guess {
+            form: verdict.form,
+            declared: options.format.clone(),
+            columns,
+            rows: evidence.rows,
+            bytes_read: self.samples.bytes_count(),
+            bytes_stored: files.iter().map(|file| file.size_bytes).sum(),
+            places: evidence.places - evidence.places_unused,
+            files: files.iter().map(|file| file.path.to_path_buf()).collect(),
+            is_everything: self.is_everything,
+            left_out: Vec::new(),
+            is_told: false,
+            has_row_names: self.names.is_some(),
+            unnamed: self.unnamed,
+            seen: verdict.seen,
+            unsure,
+        }
+    }
+}
+
+/// The columns with their names, and what was changed of those. `named` are names that no header of the load has.
+fn columns(
+    verdict: &Verdict,
+    evidence: &Evidence,
+    decisions: Vec<Decision>,
+    named: Option<&[String]>,
+) -> (Vec<ColumnGuess>, Vec<String>) {
+    let header = evidence
+        .first_records
+        .first()
+        .filter(|_| verdict.form.header)
+        .map(|first| first.fields.clone());
+    let (names, changes) = match header.as_deref().or(named) {
+        Some(names) => names::of_header(names),
+        None => (names::of_numbers(decisions.len()), Vec::new()),
+    };
+    let columns = names
+        .into_iter()
+        .zip(decisions)
+        .enumerate()
+        .map(|(index, (name, decision))| ColumnGuess {
+            name,
+            field: header.as_ref().map(|header| header[index].clone()),
+            column_type: decision.column_type,
+            seen: decision.seen,
+            why: decision.why,
+            unsure: decision.unsure,
+        })
+        .collect();
+    (columns, changes)
+}

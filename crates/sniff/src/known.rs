@@ -1,0 +1,100 @@
+//! The first stages: what is known before any row is looked at, and the lines that are passed over.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use inrush_files::SourceFile;
+use inrush_package::{Format, Preset};
+use inrush_scan::Dialect;
+
+use super::error::SniffError;
+use super::sample::Samples;
+use super::verdict::{self, Verdict};
+use super::{is_declared, mapping, titles};
+
+/// What the files' names and the declared format tell.
+pub(super) struct Known {
+    /// The format is taken as declared, and nothing of it guessed.
+    pub is_declared: bool,
+    /// Lines that are no rows may be found and passed over: nothing is declared of them.
+    pub may_skip: bool,
+    /// The first file.
+    pub path: PathBuf,
+    pub file_count: usize,
+    preset: Option<Preset>,
+    dialect: Dialect,
+}
+
+impl Known {
+    pub fn of(files: &[Arc<SourceFile>], format: &Format) -> Result<Known, SniffError> {
+        let name = files
+            .first()
+            .map(|file| file.path.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let is_declared = is_declared(format);
+        Ok(Known {
+            is_declared,
+            may_skip: !is_declared && format.skip_lines.is_none(),
+            file_count: files.len(),
+            preset: Preset::of_file(&name),
+            dialect: format.dialect(&name)?,
+            path: PathBuf::from(name),
+        })
+    }
+
+    /// Whether files of this name have a header.
+    pub fn usual_header(&self) -> Option<bool> {
+        self.preset.map(|preset| preset.dialect().header)
+    }
+
+    /// How the records are written: as declared, else the form that cuts them best.
+    pub fn verdict(&self, below: &BelowSkipped) -> Verdict {
+        match self.is_declared {
+            true => verdict::declared(&below.samples, mapping::form_of(&self.dialect)),
+            false => verdict::choose(&below.samples, self.preset, below.separator),
+        }
+    }
+}
+
+/// The samples below the lines that are passed over.
+pub(super) struct BelowSkipped {
+    pub samples: Samples,
+    /// Lines before them in each file.
+    pub skip_lines: u32,
+    /// The delimiter that the first line names, passed over or not.
+    pub separator: Option<u8>,
+    /// What was seen in the lines, for the package's comments.
+    pub seen: Vec<String>,
+}
+
+impl BelowSkipped {
+    /// Passes over the lines that are declared as none of the table, and over one that names the delimiter.
+    pub fn of(samples: Samples, known: &Known) -> BelowSkipped {
+        let skip_lines = known.dialect.skip_lines;
+        let samples = match skip_lines {
+            0 => samples,
+            _ => samples.without_lines(skip_lines, &known.dialect),
+        };
+        let separator = titles::separator(&samples);
+        let below_declared = BelowSkipped {
+            samples,
+            skip_lines,
+            separator,
+            seen: Vec::new(),
+        };
+        match separator.filter(|_| known.may_skip) {
+            Some(delimiter) => below_declared.below_separator(delimiter),
+            None => below_declared,
+        }
+    }
+
+    fn below_separator(self, delimiter: u8) -> BelowSkipped {
+        let (samples, seen) = titles::without_separator(&self.samples, delimiter);
+        BelowSkipped {
+            samples,
+            skip_lines: 1,
+            seen: vec![seen],
+            ..self
+        }
+    }
+}

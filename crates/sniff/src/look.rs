@@ -1,0 +1,131 @@
+//! A look at rows: what their columns hold, and whether the first record names them.
+
+use super::contest;
+use super::decide::{self, Decision};
+use super::error::SniffError;
+use super::evidence::Evidence;
+use super::kinds::TypeGuess;
+use super::known::Known;
+use super::sample::Samples;
+use super::verdict::Verdict;
+use super::{header, mapping, text, words};
+
+/// The form, with its header decided, and what the columns hold below that.
+pub(super) struct Look {
+    pub verdict: Verdict,
+    pub evidence: Evidence,
+    pub decisions: Vec<Decision>,
+}
+
+impl Look {
+    /// Looks at the rows of the samples, and tells a header from a row on the way.
+    pub fn at(known: &Known, samples: &Samples, mut verdict: Verdict) -> Result<Look, SniffError> {
+        let field_count = verdict.field_count;
+        let without_first = Evidence::of_samples(samples, &verdict.form, field_count, true);
+        if without_first.first_records.is_empty() {
+            text::refuse(samples)?;
+            return Err(SniffError::Records {
+                path: known.path.clone(),
+                what: "no record could be told in it: its lines are blank, or no two are alike"
+                    .to_owned(),
+                mend: "declare how it is written: --format, and --columns".to_owned(),
+            });
+        }
+        let decisions = decide_all(&without_first, samples.is_everything);
+        if !known.is_declared {
+            let header = header::guess(&without_first, &decisions, known.usual_header());
+            verdict.form.header = header.has_header;
+            verdict.seen.push(header.seen);
+            verdict.unsure.extend(header.unsure);
+        }
+        if without_first.comments > 0 {
+            let before = verdict.form.comment.replace(b'#');
+            // What delimits or quotes fields begins no comment.
+            if mapping::dialect(&verdict.form).check().is_err() {
+                verdict.form.comment = before;
+            }
+        }
+        if verdict.form.header {
+            return Ok(Look {
+                verdict,
+                evidence: without_first,
+                decisions,
+            });
+        }
+        Ok(Look::at_all(samples, verdict))
+    }
+
+    /// Looks at the rows of samples that have no header.
+    pub fn at_all(samples: &Samples, verdict: Verdict) -> Look {
+        let evidence = Evidence::of_samples(samples, &verdict.form, verdict.field_count, false);
+        Look {
+            decisions: decide_all(&evidence, samples.is_everything),
+            evidence,
+            verdict,
+        }
+    }
+
+    /// What to tell where all columns are text, and would be of other types below the first lines:
+    /// a title with as many fields as the table, or a header of two lines.
+    pub fn later_header(&self, known: &Known, samples: &Samples) -> Option<String> {
+        const LINES_MAX: u32 = 3;
+        let verdict = &self.verdict;
+        if verdict.field_count < 2 || !self.decisions.iter().all(is_text) {
+            return None;
+        }
+        // A little of the beginnings is enough, and costs next to nothing.
+        let mut beginnings = contest::looks(samples);
+        beginnings.retain(|sample| sample.starts_file);
+        let beginnings = Samples {
+            samples: beginnings,
+            ..*samples
+        };
+        (1..=LINES_MAX).find_map(|lines| self.header_below(known, &beginnings, lines))
+    }
+
+    /// What to tell where the record below so many lines is the header of columns with other types than text.
+    fn header_below(&self, known: &Known, beginnings: &Samples, lines: u32) -> Option<String> {
+        let below = beginnings.without_lines(lines, &mapping::lines_dialect());
+        let verdict = Verdict {
+            unsure: Vec::new(),
+            ..self.verdict.clone()
+        };
+        let found = Look::at(known, &below, verdict).ok()?;
+        // Below a header, a row that lacks values of other rows is no second header.
+        let above = self
+            .evidence
+            .first_records
+            .first()
+            .filter(|_| self.verdict.form.header);
+        if let (Some(above), Some(first)) = (above, found.evidence.first_records.first())
+            && !header::is_fuller(&above.fields, &first.fields)
+        {
+            return None;
+        }
+        let typed = found.decisions.iter().filter(|decision| !is_text(decision));
+        let typed = typed.count() as u64;
+        let is_sure = found.verdict.form.header && found.verdict.unsure.is_empty();
+        (is_sure && typed > 0).then(|| {
+            format!(
+                "all columns are text because of the first lines: below line {} {} would be of \
+                 another type; where that line names the fields, set skip_lines = {lines} in \
+                 `format`",
+                lines + 1,
+                words::counted(typed, "column")
+            )
+        })
+    }
+}
+
+fn is_text(decision: &Decision) -> bool {
+    decision.column_type == TypeGuess::Text
+}
+
+/// The types of all columns.
+pub(super) fn decide_all(evidence: &Evidence, is_everything: bool) -> Vec<Decision> {
+    evidence
+        .columns
+        .iter()
+        .map(|facts| decide::decide(facts, evidence.rows, is_everything))
+        .collect()
+}

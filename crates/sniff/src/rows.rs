@@ -1,0 +1,207 @@
+//! Where the rows begin: below a title, below names of all fields but the first, or at the first record.
+
+use std::sync::Arc;
+
+use inrush_files::SourceFile;
+
+use super::error::SniffError;
+use super::evidence::Evidence;
+use super::known::{BelowSkipped, Known};
+use super::look::{Look, decide_all};
+use super::mapping;
+use super::row_names::{self, RowNames, Unnamed};
+use super::sample::Samples;
+use super::titles::{self, Title};
+use super::verdict::Verdict;
+
+/// The rows that are taken, and all that was decided on the way to them.
+pub(super) struct Rows {
+    /// What is left of the samples below the lines that are passed over.
+    pub samples: Samples,
+    /// The form knows how many lines are passed over.
+    pub look: Look,
+    /// Where the header lacks a name for the first field, and is passed over: the names of all fields.
+    pub names: Option<Vec<String>>,
+    /// The header lacks a name, and has several readings.
+    pub unnamed: Option<Unnamed>,
+    /// The delimiter that the first line names, passed over or not, where the format is declared.
+    pub declared_separator: Option<u8>,
+    /// All rows of all files were looked at.
+    pub is_everything: bool,
+}
+
+/// What the record above the rows is, where it may have a name fewer than they have fields.
+enum FirstNames {
+    /// It lacks none, as far as can be told.
+    Complete,
+    /// It lacks the name of the first field, which numbers or names the rows.
+    WithoutFirst(RowNames),
+    /// It lacks a name, and has several readings.
+    Unclear(Unnamed),
+}
+
+impl Rows {
+    /// Finds the rows below the lines that are passed over.
+    pub fn find(
+        known: &Known,
+        below: BelowSkipped,
+        mut verdict: Verdict,
+    ) -> Result<Rows, SniffError> {
+        if known.may_skip
+            && let Some(found) = BelowTitle::find(known, &below.samples, &mut verdict)
+        {
+            return Ok(Rows::below_title(known, below, found));
+        }
+        let mut look = Look::at(known, &below.samples, verdict.clone())?;
+        let mut unnamed = None;
+        match first_names(known, &below, &look.verdict)? {
+            FirstNames::WithoutFirst(names) => {
+                return Ok(Rows::below_names(known, below, verdict, &names));
+            }
+            FirstNames::Unclear(found) => {
+                look.verdict.unsure.push(found.told());
+                // The first record is told already, and as no title.
+                look.evidence.title_records = 0;
+                unnamed = Some(found);
+            }
+            FirstNames::Complete if known.may_skip => {
+                let later = look.later_header(known, &below.samples);
+                look.verdict.unsure.extend(later);
+            }
+            FirstNames::Complete => {}
+        }
+        Ok(Rows {
+            unnamed,
+            ..Rows::of(known, below, look)
+        })
+    }
+
+    fn below_title(known: &Known, mut below: BelowSkipped, found: BelowTitle) -> Rows {
+        below.seen.push(found.title.seen());
+        below.skip_lines += found.title.lines;
+        below.samples = found.samples;
+        Rows::of(known, below, found.look)
+    }
+
+    /// `verdict` is that of the contest: the rows below the names have no header.
+    fn below_names(
+        known: &Known,
+        mut below: BelowSkipped,
+        verdict: Verdict,
+        names: &RowNames,
+    ) -> Rows {
+        below.samples = below
+            .samples
+            .without_lines(names.lines, &mapping::lines_dialect());
+        below.seen.push(names.seen());
+        below.skip_lines += names.lines;
+        let look = Look::at_all(&below.samples, verdict);
+        Rows {
+            names: Some(names.all_names()),
+            ..Rows::of(known, below, look)
+        }
+    }
+
+    fn of(known: &Known, below: BelowSkipped, mut look: Look) -> Rows {
+        look.verdict.form.skip_lines = below.skip_lines;
+        look.verdict.seen.splice(..0, below.seen);
+        Rows {
+            is_everything: below.samples.is_everything,
+            samples: below.samples,
+            look,
+            names: None,
+            unnamed: None,
+            declared_separator: below.separator.filter(|_| known.is_declared),
+        }
+    }
+
+    /// What all rows of all files show, and not only the samples.
+    pub fn with_everything(self, files: &[Arc<SourceFile>]) -> Result<Rows, SniffError> {
+        if self.is_everything {
+            return Ok(self);
+        }
+        let verdict = self.look.verdict;
+        let evidence = Evidence::of_files(files, &verdict.form, verdict.field_count)?;
+        Ok(Rows {
+            look: Look {
+                decisions: decide_all(&evidence, true),
+                evidence,
+                verdict,
+            },
+            is_everything: true,
+            ..self
+        })
+    }
+}
+
+fn first_names(
+    known: &Known,
+    below: &BelowSkipped,
+    verdict: &Verdict,
+) -> Result<FirstNames, SniffError> {
+    let Some(found) = RowNames::find(&below.samples, &verdict.form, verdict.field_count) else {
+        return Ok(FirstNames::Complete);
+    };
+    if known.is_declared && verdict.form.header {
+        return Err(SniffError::Records {
+            path: known.path.clone(),
+            what: row_names::header_lacks_a_name(found.names.len()),
+            mend: row_names::LACKS_A_NAME_HINT.to_owned(),
+        });
+    }
+    if known.may_skip
+        && below.samples.files_sampled == known.file_count
+        && found.is_believed(&verdict.form)
+    {
+        return Ok(FirstNames::WithoutFirst(found));
+    }
+    let unnamed = match known.is_declared {
+        true => None,
+        false => found.unnamed(&verdict.form, below.skip_lines),
+    };
+    Ok(unnamed.map_or(FirstNames::Complete, FirstNames::Unclear))
+}
+
+/// What is seen below the lines of a title.
+struct BelowTitle {
+    title: Title,
+    samples: Samples,
+    look: Look,
+}
+
+impl BelowTitle {
+    /// Looks at the rows below a title, where there is one that can be believed: what follows it
+    /// in every file is the same header. One that only may be a title is told in the verdict.
+    fn find(known: &Known, samples: &Samples, whole: &mut Verdict) -> Option<BelowTitle> {
+        let title = titles::find(samples, whole)?;
+        let samples = samples.without_lines(title.lines, &mapping::lines_dialect());
+        let look = Look::at(known, &samples, whole.clone()).ok()?;
+        let first = look.evidence.first_records.first()?;
+        let are_alike = look
+            .evidence
+            .first_records
+            .iter()
+            .all(|other| other.fields == first.fields);
+        let filled = samples
+            .beginnings()
+            .filter(|sample| !sample.bytes.is_empty())
+            .count();
+        let is_sure = look.verdict.unsure.len() == whole.unsure.len();
+        let is_believed = look.verdict.form.header
+            && (is_sure || title.is_clear)
+            && are_alike
+            && look.evidence.title_records == 0
+            && look.evidence.first_records.len() == filled;
+        if !is_believed {
+            if look.verdict.form.header && title.may_be_rows {
+                whole.unsure.push(title.unsure());
+            }
+            return None;
+        }
+        Some(BelowTitle {
+            title,
+            samples,
+            look,
+        })
+    }
+}

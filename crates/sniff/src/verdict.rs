@@ -1,0 +1,323 @@
+//! The verdict of the contest between forms: how the files are written, and what is told of that choice.
+
+use inrush_package::Preset;
+
+use super::contest::{self, Entry, SHARE_MIN, best_quoting, looks};
+use super::form::{Form, FormEscape, Quoting, shown};
+use super::mapping;
+use super::sample::{Sample, Samples};
+use super::tally::{Tally, tally};
+use super::words::counted;
+
+/// A form with a lower score is not believed.
+const VALUE_MIN: f64 = 0.25;
+
+/// Below this a delimiter is not even told of.
+const VALUE_TOLD_MIN: f64 = 0.1;
+
+/// Another delimiter that looks nearly as good is told of; one that is seldom a delimiter only where
+/// it looks as good.
+const TOLD_SHARE: f64 = 0.7;
+const USUAL_WEIGHT_MIN: f64 = 0.9;
+
+/// How a form was found.
+#[derive(Clone, Debug)]
+pub(super) struct Verdict {
+    pub form: Form,
+    /// Fields of a good record.
+    pub field_count: usize,
+    /// What a person should know of the choice.
+    pub unsure: Vec<String>,
+    /// What was seen, for the package's comments.
+    pub seen: Vec<String>,
+}
+
+/// Finds the form. `preset` is what the files' names tell, `said` the delimiter that a line of
+/// theirs names.
+pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>) -> Verdict {
+    let looks = looks(samples);
+    let preset_form = preset.map(|preset| mapping::form_of(&preset.dialect()));
+    let entries = contest::hold(&looks, preset_form.as_ref(), said);
+    let mut verdict = match entries.first() {
+        Some(best) if best.tally.share() >= SHARE_MIN && best.value >= VALUE_MIN => {
+            several_columns(&entries, preset_form.as_ref())
+        }
+        best => one_column(&looks, best, preset_form.as_ref()),
+    };
+    if let (Some(preset_form), false) = (&preset_form, verdict.form.is_single_column) {
+        tell_contradiction(&mut verdict, preset_form);
+    }
+    verdict
+}
+
+/// The verdict for the best form of files with several columns. `entries` are in the order of their scores, and there
+/// is one at least.
+fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
+    let best = &entries[0];
+    let nulls = Nulls::of(best, preset);
+    let seen = [
+        Some(cuts_seen(best)),
+        Some(quotes_seen(best)),
+        trailing_delimiter_seen(best),
+        nulls.seen,
+    ];
+    let unsure = [
+        rival_unsure(best, &entries[1..]),
+        too_few_records_unsure(best),
+        escapes_unsure(best),
+        nulls.unsure,
+    ];
+    Verdict {
+        form: Form {
+            nulls: nulls.nulls,
+            ..best.form.clone()
+        },
+        field_count: best.tally.field_count,
+        unsure: unsure.into_iter().flatten().collect(),
+        seen: seen.into_iter().flatten().collect(),
+    }
+}
+
+fn cuts_seen(best: &Entry) -> String {
+    format!(
+        "{} cuts {} of {} records that were looked at into {} fields",
+        shown(&best.form.delimiter),
+        best.tally.good,
+        best.tally.records,
+        best.tally.field_count
+    )
+}
+
+fn quotes_seen(best: &Entry) -> String {
+    match (best.form.quote, best.form.escape) {
+        (Some(quote), escape) if best.tally.quoted > 0 => format!(
+            "{} in {}{}",
+            counted(best.tally.quoted, "field"),
+            shown(&[quote]),
+            match escape {
+                FormEscape::Backslash => ", with a backslash before quotes inside",
+                _ => "",
+            }
+        ),
+        (Some(quote), _) => format!(
+            "no field stands in quotes; one in {} that comes later is read as quoted",
+            shown(&[quote])
+        ),
+        (None, FormEscape::Backslash | FormEscape::Other(_)) => {
+            "backslashes are escapes, as COPY and MySQL write them".to_owned()
+        }
+        (None, FormEscape::None | FormEscape::DoubledQuote) if best.tally.stray_quotes > 0 => {
+            format!(
+                "quotes stand inside of {} and around none: they are ordinary characters",
+                counted(best.tally.stray_quotes, "field")
+            )
+        }
+        (None, FormEscape::None | FormEscape::DoubledQuote) => {
+            "no field stands in quotes, and none is looked for".to_owned()
+        }
+    }
+}
+
+fn trailing_delimiter_seen(best: &Entry) -> Option<String> {
+    best.form
+        .trailing_delimiter
+        .then(|| "every record ends with one more delimiter".to_owned())
+}
+
+/// Another delimiter that looks nearly as good.
+fn rival_unsure(best: &Entry, others: &[Entry]) -> Option<String> {
+    let is_near = |other: &&Entry| {
+        let share = match other.weight >= USUAL_WEIGHT_MIN {
+            true => TOLD_SHARE,
+            false => 1.0,
+        };
+        other.value >= best.value * 0.9
+            || other.tally.share() >= SHARE_MIN && other.look >= best.look * share
+    };
+    let rival = others.iter().find(is_near).filter(|_| !best.is_said)?;
+    Some(format!(
+        "{} was taken as the delimiter, and {} would cut the records into {} fields as \
+         evenly; delimiter = \"...\" in `format` says which",
+        shown(&best.form.delimiter),
+        shown(&rival.form.delimiter),
+        rival.tally.field_count
+    ))
+}
+
+fn too_few_records_unsure(best: &Entry) -> Option<String> {
+    (best.tally.records < 3).then(|| {
+        format!(
+            "there are too few records ({}) to tell the delimiter for certain",
+            best.tally.records
+        )
+    })
+}
+
+fn escapes_unsure(best: &Entry) -> Option<String> {
+    let are_escapes = best.form.escape == FormEscape::Backslash
+        && best.form.quote.is_none()
+        && best.tally.backslashes.escapes() > 0
+        // Tabs and `\N` together are COPY's own text form.
+        && (best.tally.null_marks == 0 || best.form.delimiter != b"\t");
+    are_escapes.then(|| {
+        "backslashes are taken as escapes; where they are ordinary characters (paths of \
+         Windows), set escape = \"\" in `format`"
+            .to_owned()
+    })
+}
+
+/// What stands for NULL in files of several columns, and what is told of it.
+struct Nulls {
+    nulls: Vec<String>,
+    seen: Option<String>,
+    unsure: Option<String>,
+}
+
+impl Nulls {
+    fn of(best: &Entry, preset: Option<&Form>) -> Nulls {
+        let as_cut = Nulls {
+            nulls: best.form.nulls.clone(),
+            seen: None,
+            unsure: None,
+        };
+        if best.tally.null_marks > 0 {
+            return Nulls {
+                nulls: vec!["\\N".to_owned()],
+                seen: Some(format!(
+                    "`\\N` stands for NULL in {}",
+                    counted(best.tally.null_marks, "field")
+                )),
+                unsure: None,
+            };
+        }
+        let is_preset = |preset: &&Form| {
+            preset.delimiter == best.form.delimiter && preset.quoting() == best.form.quoting()
+        };
+        match preset.filter(is_preset) {
+            Some(preset) if preset.nulls != best.form.nulls && best.tally.empties == 0 => Nulls {
+                nulls: preset.nulls.clone(),
+                ..as_cut
+            },
+            Some(preset) if preset.nulls != best.form.nulls => Nulls {
+                unsure: Some(format!(
+                    "empty fields were taken for NULL, since {} was seen nowhere",
+                    shown(preset.nulls.first().map_or("", String::as_str).as_bytes())
+                )),
+                ..as_cut
+            },
+            _ => as_cut,
+        }
+    }
+}
+
+/// A file of one column: no delimiter is believed.
+fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> Verdict {
+    let is_unseen = |byte: u8| looks.iter().all(|look| !look.bytes.contains(&byte));
+    let delimiter = preset
+        .map(|form| form.delimiter[0])
+        .into_iter()
+        .chain([b',', b'\t', b'|', 0x1f, 0x1e, 0x01, 0x02])
+        .find(|byte| is_unseen(*byte))
+        .unwrap_or(0x1f);
+    let tallies: Vec<(Quoting, Tally)> = Quoting::ALL
+        .iter()
+        .map(|quoting| {
+            let form = Form {
+                is_single_column: true,
+                ..Form::of(&[delimiter], *quoting)
+            };
+            (*quoting, tally(looks, &form))
+        })
+        .collect();
+    let (quoting, tally) = best_quoting(&tallies, Quoting::DOUBLED, delimiter);
+    let mut form = Form {
+        is_single_column: true,
+        ..Form::of(&[delimiter], quoting)
+    };
+    if tally.null_marks > 0 {
+        form.nulls = vec!["\\N".to_owned()];
+    }
+    let mut unsure = Vec::new();
+    if let Some(best) = best
+        && best.tally.records > 1
+        && best.value > VALUE_TOLD_MIN
+    {
+        unsure.push(format!(
+            "the file was taken for one of a single column; {} would cut {} of {} records into {} \
+             fields: if it is the delimiter, set it in `format`",
+            shown(&best.form.delimiter),
+            best.tally.good,
+            best.tally.records,
+            best.tally.field_count
+        ));
+    }
+    Verdict {
+        seen: vec![format!(
+            "one column: no delimiter cuts the records evenly; {} is one that was seen nowhere",
+            shown(&[delimiter])
+        )],
+        form,
+        field_count: 1,
+        unsure,
+    }
+}
+
+/// Says where the files are not written as their names tell.
+fn tell_contradiction(verdict: &mut Verdict, preset: &Form) {
+    let form = &verdict.form;
+    let mut differences = Vec::new();
+    if form.delimiter != preset.delimiter {
+        differences.push(format!("{} stands between fields", shown(&form.delimiter)));
+    }
+    if form.trailing_delimiter != preset.trailing_delimiter {
+        differences.push(match form.trailing_delimiter {
+            true => "every record ends with one more delimiter".to_owned(),
+            false => "records do not end with one more delimiter".to_owned(),
+        });
+    }
+    if form.quoting() != preset.quoting() {
+        differences.push(match (form.quote, form.escape) {
+            (Some(quote), FormEscape::Backslash) => {
+                format!(
+                    "fields stand in {} with backslashes inside",
+                    shown(&[quote])
+                )
+            }
+            (Some(quote), _) => format!("fields stand in {}", shown(&[quote])),
+            (None, FormEscape::Backslash) => "backslashes are escapes".to_owned(),
+            (None, _) => "quotes are ordinary characters".to_owned(),
+        });
+    }
+    if !differences.is_empty() {
+        verdict.unsure.push(format!(
+            "the files are not written as their names tell: {}",
+            differences.join(", ")
+        ));
+    }
+}
+
+/// A form that somebody declared.
+pub(super) fn declared(samples: &Samples, form: Form) -> Verdict {
+    let looks = looks(samples);
+    let tally = tally(&looks, &form);
+    let mut unsure = Vec::new();
+    if tally.share() < SHARE_MIN {
+        unsure.push(format!(
+            "with the declared format only {} of {} records have {} fields: likely it is written \
+             in another way; without --format it is guessed",
+            tally.good, tally.records, tally.field_count
+        ));
+    }
+    Verdict {
+        field_count: tally.field_count,
+        seen: vec![format!(
+            "as declared; {} of {} records that were looked at have {} fields",
+            tally.good, tally.records, tally.field_count
+        )],
+        form: Form {
+            is_single_column: tally.field_count == 1,
+            ..form
+        },
+        unsure,
+    }
+}
