@@ -1,0 +1,142 @@
+"""Puts a fixture back: into a folder of the test, and into a database of its server.
+
+A ledger names files by digests of their full paths, and tables by their OIDs. The files and tables
+of a test have others, so both are replaced here, and nothing else. Each digest is first computed
+for the old path, which fails if the rule of this file is not the one by which the fixture was made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from faults.first_edition.left import FOLDER, MODIFIED_NS, Left
+from harness.servers import Database
+
+# A shard as a dump of PostgreSQL has it, and as JSON inside JSON or inside a database.
+COPIED_SHARD = re.compile(
+    r"(?P<shard>[0-9a-f]{64})\t(?P<file>[0-9a-f]{64})\t(?P<name>[^\t]+)"
+    r"\t(?P<start>\d+)\t(?P<end>\d+|\\N)\t"
+)
+JSON_SHARD = re.compile(
+    r'shard_key\\*":\\*"(?P<shard>[0-9a-f]{64})\\*",\\*"file_key\\*":\\*"(?P<file>[0-9a-f]{64})\\*",'
+    r'\\*"file\\*":\\*"(?P<name>[^"\\]+)\\*",'
+    r'\\*"byte_start\\*":(?P<start>\d+),\\*"byte_end\\*":(?P<end>\d+|null),'
+)
+
+
+def digest(*texts: str) -> str:
+    """Return the digest by which files and byte ranges are named."""
+    found = hashlib.sha256()
+    for text in texts:
+        found.update(len(text.encode()).to_bytes(8, "little") + text.encode())
+    return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class Move:
+    """A way from the folder and the URL in which a fixture was made to those of a test."""
+
+    left: Left
+    old_folder: Path
+    old_url: str
+    folder: Path
+    url: str
+
+    def text(self, text: str) -> str:
+        """Return a text with the new folder, URL and digests."""
+        for pattern in (COPIED_SHARD, JSON_SHARD):
+            text = pattern.sub(self._shard, text)
+        for name, content in self.left.files().items():
+            old, new = (
+                digest(digest(str(folder / name)), str(len(content)), str(MODIFIED_NS))[:16]
+                for folder in (self.old_folder, self.folder)
+            )
+            text = text.replace(old, new)
+        if self.old_url:
+            text = text.replace(self.old_url, self.url)
+        return text.replace(str(self.old_folder), str(self.folder))
+
+    def _shard(self, found: re.Match[str]) -> str:
+        # A file that is read whole has no end there.
+        size_bytes = len(self.left.files()[found["name"]])
+        end = found["end"] if found["end"].isdigit() else str(size_bytes)
+        text = found[0]
+        for known, texts in ((found["shard"], (found["start"], end)), (found["file"], ())):
+            old, new = (
+                digest(str(folder / found["name"]), *texts)
+                for folder in (self.old_folder, self.folder)
+            )
+            assert old == known, f"{found['name']} {texts} is not named by the rule of this test"
+            text = text.replace(old, new)
+        return text
+
+
+# What `stored.rs` writes for a staging table: a digest of its files and those of its partitions.
+_FILENODES = """
+    (SELECT md5(string_agg(part || ':' || coalesce(pg_relation_filenode(part), 0), ','
+                           ORDER BY part))
+     FROM (SELECT table_oid AS part
+           UNION SELECT relid::oid FROM pg_partition_tree(table_oid)) parts)
+"""
+_OIDS = f"""
+    UPDATE inrush.switched_table
+       SET table_oid = to_regclass(format('%I.%I', table_schema, table_name));
+    UPDATE inrush.unit u SET table_oid = coalesce(
+      (SELECT s.table_oid FROM inrush.switched_table s WHERE s.unit_key = u.unit_key),
+      to_regclass(CASE WHEN straight THEN target
+                       ELSE format('%I.%I', staging_schema, staging_table) END));
+    UPDATE inrush.unit SET filenodes = {_FILENODES} WHERE NOT straight;
+    UPDATE inrush.run SET target_oids =
+      (SELECT array_agg(to_regclass(t)::oid ORDER BY n)
+       FROM unnest(targets) WITH ORDINALITY o (t, n))
+     WHERE target_oids IS NOT NULL;
+"""
+# A mark of appended files is the comment of an empty large object; its fourth word is an OID.
+_MARKS = """
+    SELECT oid, obj_description(oid, 'pg_largeobject') FROM pg_largeobject_metadata
+"""
+
+
+def restore(left: Left, folder: Path, url: str, database: Database | None = None) -> None:
+    """Put what a run left into a folder, and into a database that is reached by the URL."""
+    made = json.loads((FOLDER / "made.json").read_text())[left.name]
+    move = Move(left, Path(made["folder"]), made["url"], folder.resolve(), url)
+    with tarfile.open(left.archive) as archive:
+        archive.extractall(folder, filter="data")
+    for path in folder.rglob("*"):
+        if path.suffix in (".json", ".jsonl", ".toml"):
+            path.write_text(move.text(path.read_text()))
+    for path in folder.glob("*.duckdb"):
+        _move_duckdb(path, move)
+    if database is not None:
+        _restore_database(left, folder, move, database)
+    left.write(folder, url)
+
+
+def _restore_database(left: Left, folder: Path, move: Move, database: Database) -> None:
+    dump = folder / "dump.sql"
+    dump.write_text(move.text(left.dump.read_text()))
+    database.psql(rf"\i {dump}")
+    dump.unlink()
+    database.execute(_OIDS)
+    for oid, comment in database.rows(_MARKS):
+        words = str(comment).split(" ")
+        target = re.findall(r"appended files to (\S+);", comment)[0]
+        words[3] = str(database.value(f"SELECT '{target}'::regclass::oid"))
+        text = " ".join(words)
+        database.execute(f"COMMENT ON LARGE OBJECT {oid} IS '{text}'")
+
+
+def _move_duckdb(path: Path, move: Move) -> None:
+    with duckdb.connect(str(path)) as connection:
+        rows = connection.execute("SELECT DISTINCT detail FROM inrush.unit").fetchall()
+        for (detail,) in rows:
+            statement = "UPDATE inrush.unit SET detail = ? WHERE detail = ?"
+            connection.execute(statement, [move.text(detail), detail])

@@ -1,0 +1,296 @@
+--
+-- PostgreSQL database dump
+--
+
+
+-- Dumped from database version 15.18 (Debian 15.18-0+deb12u1)
+-- Dumped by pg_dump version 15.18 (Debian 15.18-0+deb12u1)
+
+SET statement_timeout = 0;
+SET lock_timeout = 0;
+SET idle_in_transaction_session_timeout = 0;
+SET client_encoding = 'UTF8';
+SET standard_conforming_strings = on;
+SELECT pg_catalog.set_config('search_path', '', false);
+SET check_function_bodies = false;
+SET xmloption = content;
+SET client_min_messages = warning;
+SET row_security = off;
+
+--
+-- Name: inrush; Type: SCHEMA; Schema: -; Owner: -
+--
+
+CREATE SCHEMA inrush;
+
+
+--
+-- Name: SCHEMA inrush; Type: COMMENT; Schema: -; Owner: -
+--
+
+COMMENT ON SCHEMA inrush IS 'The ledger of Inrush, version 4: what each run has loaded';
+
+
+--
+-- Name: inrush_staging; Type: SCHEMA; Schema: -; Owner: -
+--
+
+CREATE SCHEMA inrush_staging;
+
+
+SET default_tablespace = '';
+
+SET default_table_access_method = heap;
+
+--
+-- Name: run; Type: TABLE; Schema: inrush; Owner: -
+--
+
+CREATE TABLE inrush.run (
+    run_id bigint NOT NULL,
+    run_key text NOT NULL,
+    name text NOT NULL,
+    package text NOT NULL,
+    package_hash text NOT NULL,
+    targets text[] NOT NULL,
+    target_oids oid[],
+    epoch integer DEFAULT 1 NOT NULL,
+    state text NOT NULL,
+    holder text NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    held_since timestamp with time zone DEFAULT now() NOT NULL,
+    switched_at timestamp with time zone,
+    CONSTRAINT run_state_check CHECK ((state = ANY (ARRAY['loading'::text, 'switched'::text, 'discarded'::text, 'undone'::text])))
+);
+
+
+--
+-- Name: run_run_id_seq; Type: SEQUENCE; Schema: inrush; Owner: -
+--
+
+ALTER TABLE inrush.run ALTER COLUMN run_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME inrush.run_run_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+
+--
+-- Name: shard; Type: TABLE; Schema: inrush; Owner: -
+--
+
+CREATE TABLE inrush.shard (
+    run_id bigint NOT NULL,
+    unit_key text NOT NULL,
+    shard_key text NOT NULL,
+    file_key text NOT NULL,
+    file text NOT NULL,
+    byte_start bigint NOT NULL,
+    byte_end bigint,
+    file_bytes bigint NOT NULL,
+    file_modified_ns bigint NOT NULL,
+    file_state text NOT NULL,
+    epoch integer NOT NULL,
+    rows_read bigint NOT NULL,
+    rows_loaded bigint NOT NULL,
+    rows_rejected bigint NOT NULL,
+    rows_skipped bigint NOT NULL,
+    bytes_read bigint NOT NULL,
+    content_hash text,
+    text_start bigint,
+    text_end bigint,
+    tally text[],
+    trailer text,
+    refused bigint[],
+    committed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT shard_check CHECK ((rows_read = ((rows_loaded + rows_rejected) + rows_skipped)))
+);
+
+
+--
+-- Name: switched_table; Type: TABLE; Schema: inrush; Owner: -
+--
+
+CREATE TABLE inrush.switched_table (
+    run_id bigint NOT NULL,
+    number integer NOT NULL,
+    target text NOT NULL,
+    what text NOT NULL,
+    unit_key text,
+    table_oid oid NOT NULL,
+    table_schema text NOT NULL,
+    table_name text NOT NULL,
+    bound text,
+    condition text,
+    original_schema text,
+    original_name text,
+    original_indexes text[],
+    CONSTRAINT switched_table_what_check CHECK ((what = ANY (ARRAY['attached'::text, 'made'::text, 'inserted'::text, 'kept'::text, 'dropped'::text])))
+);
+
+
+--
+-- Name: unit; Type: TABLE; Schema: inrush; Owner: -
+--
+
+CREATE TABLE inrush.unit (
+    run_id bigint NOT NULL,
+    unit_key text NOT NULL,
+    flow text NOT NULL,
+    target text NOT NULL,
+    staging_schema text NOT NULL,
+    staging_table text NOT NULL,
+    shared boolean NOT NULL,
+    straight boolean NOT NULL,
+    finished boolean NOT NULL,
+    careful boolean DEFAULT false NOT NULL,
+    epoch integer NOT NULL,
+    rows_counted bigint,
+    key_smallest text,
+    key_largest text,
+    table_oid oid,
+    filenodes text,
+    committed_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+
+--
+-- Name: journal; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.journal (
+    id integer NOT NULL,
+    note text
+);
+
+
+--
+-- Data for Name: run; Type: TABLE DATA; Schema: inrush; Owner: -
+--
+
+COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_oids, epoch, state, holder, started_at, held_since, switched_at) FROM stdin;
+1	8c9d90d54448bcc90f8b2cc8c021dba43b8ecf74b997dace16f3801d78d0dda5	20261124T120915Z-test-0de43c	test	a1f6d20c4c02895c247c34e3d2f44e05fab88f6abf8596fb68b29b9c1c670047	{"\\"public\\".\\"journal\\""}	\N	1	loading	process 28739 on vm	2026-11-24 12:09:15.363799+00	2026-11-24 12:09:15.363799+00	\N
+\.
+
+
+--
+-- Data for Name: shard; Type: TABLE DATA; Schema: inrush; Owner: -
+--
+
+COPY inrush.shard (run_id, unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, file_modified_ns, file_state, epoch, rows_read, rows_loaded, rows_rejected, rows_skipped, bytes_read, content_hash, text_start, text_end, tally, trailer, refused, committed_at) FROM stdin;
+1	8b7d896b5b89823cba8bbe079c57548c699d841505a4c54d65721a796db2399d	152e423482cf48889a3e4ce5ecf98308b4acfde91062cd5436ae4763684e6a68	7ce675baf904d70f627d6ec9daeb83cdc02fbb72a7e59ac5282a68f4d6205c97	rows.tbl.2.gz	0	53	53	1790000000123456789	10081840:1795522155151173573	1	4	3	1	0	43	xxh3:d82f3bcfbcc65dbc	0	43	\N	\N	\N	2026-11-24 12:09:15.401869+00
+\.
+
+
+--
+-- Data for Name: switched_table; Type: TABLE DATA; Schema: inrush; Owner: -
+--
+
+COPY inrush.switched_table (run_id, number, target, what, unit_key, table_oid, table_schema, table_name, bound, condition, original_schema, original_name, original_indexes) FROM stdin;
+\.
+
+
+--
+-- Data for Name: unit; Type: TABLE DATA; Schema: inrush; Owner: -
+--
+
+COPY inrush.unit (run_id, unit_key, flow, target, staging_schema, staging_table, shared, straight, finished, careful, epoch, rows_counted, key_smallest, key_largest, table_oid, filenodes, committed_at) FROM stdin;
+1	044196040450f557c159a20e6129e7780ddef611deb951e5afac694d36d865c9	journal	"public"."journal"	inrush_staging	journal_044196040450f557	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:09:15.37753+00
+1	46140780d31d5b2244ae2ae45dc6ff24176eafdb91de283a9001e319d6b3f818	journal	"public"."journal"	inrush_staging	journal_46140780d31d5b22	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:09:15.387037+00
+1	8b7d896b5b89823cba8bbe079c57548c699d841505a4c54d65721a796db2399d	journal	"public"."journal"	inrush_staging	journal_8b7d896b5b89823c	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:09:15.388019+00
+1	9280f7374f991947edeb8fe665cf31c68288ab7e1fd00b136c6517fadc63f63d	journal	"public"."journal"	inrush_staging	journal_9280f7374f991947	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:09:15.388976+00
+\.
+
+
+--
+-- Data for Name: journal; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+COPY public.journal (id, note) FROM stdin;
+-2	old
+-1	old
+6	note 6
+7	note 7
+8	note 8
+\.
+
+
+--
+-- Name: run_run_id_seq; Type: SEQUENCE SET; Schema: inrush; Owner: -
+--
+
+SELECT pg_catalog.setval('inrush.run_run_id_seq', 1, true);
+
+
+--
+-- Name: run run_name_key; Type: CONSTRAINT; Schema: inrush; Owner: -
+--
+
+ALTER TABLE ONLY inrush.run
+    ADD CONSTRAINT run_name_key UNIQUE (name);
+
+
+--
+-- Name: run run_pkey; Type: CONSTRAINT; Schema: inrush; Owner: -
+--
+
+ALTER TABLE ONLY inrush.run
+    ADD CONSTRAINT run_pkey PRIMARY KEY (run_id);
+
+
+--
+-- Name: shard shard_pkey; Type: CONSTRAINT; Schema: inrush; Owner: -
+--
+
+ALTER TABLE ONLY inrush.shard
+    ADD CONSTRAINT shard_pkey PRIMARY KEY (run_id, unit_key, shard_key);
+
+
+--
+-- Name: switched_table switched_table_pkey; Type: CONSTRAINT; Schema: inrush; Owner: -
+--
+
+ALTER TABLE ONLY inrush.switched_table
+    ADD CONSTRAINT switched_table_pkey PRIMARY KEY (run_id, number);
+
+
+--
+-- Name: unit unit_pkey; Type: CONSTRAINT; Schema: inrush; Owner: -
+--
+
+ALTER TABLE ONLY inrush.unit
+    ADD CONSTRAINT unit_pkey PRIMARY KEY (run_id, unit_key);
+
+
+--
+-- Name: shard shard_run_id_unit_key_fkey; Type: FK CONSTRAINT; Schema: inrush; Owner: -
+--
+
+ALTER TABLE ONLY inrush.shard
+    ADD CONSTRAINT shard_run_id_unit_key_fkey FOREIGN KEY (run_id, unit_key) REFERENCES inrush.unit(run_id, unit_key) ON DELETE CASCADE;
+
+
+--
+-- Name: switched_table switched_table_run_id_fkey; Type: FK CONSTRAINT; Schema: inrush; Owner: -
+--
+
+ALTER TABLE ONLY inrush.switched_table
+    ADD CONSTRAINT switched_table_run_id_fkey FOREIGN KEY (run_id) REFERENCES inrush.run(run_id) ON DELETE CASCADE;
+
+
+--
+-- Name: unit unit_run_id_fkey; Type: FK CONSTRAINT; Schema: inrush; Owner: -
+--
+
+ALTER TABLE ONLY inrush.unit
+    ADD CONSTRAINT unit_run_id_fkey FOREIGN KEY (run_id) REFERENCES inrush.run(run_id) ON DELETE CASCADE;
+
+
+--
+-- PostgreSQL database dump complete
+--
+
+

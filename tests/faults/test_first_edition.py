@@ -1,0 +1,252 @@
+"""What the build of commit e68f33c left, given to this build: ledgers, run folders, half a load.
+
+A unit that another version has named in its own way cannot be resumed: it is loaded again from the
+beginning, and a sentence says so. `first_edition/` has the fixtures.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from conformance.canonical import Row, canonical
+from conformance.destinations import DuckDb, Parquet, Place, PostgreSql, in_order
+from conftest import SharedServer
+from faults.first_edition.left import BAD_RECORD, LEFT, OLD_ROWS, PACKAGE, TYPES, Left
+from faults.first_edition.restore import restore
+from harness import servers
+from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, Inrush, Outcome
+from harness.contents import assert_nothing_staged
+from harness.servers import Database
+from inrush.report import Report
+
+OLDER = "was loaded by another version of Inrush"
+Case = tuple[Left, int | None]
+CASES: list[Case] = [
+    (left, version)
+    for left in LEFT
+    for version in (servers.VERSIONS if left.destination == "postgresql" else (None,))
+]
+STOPPED = [case for case in CASES if not case[0].is_loaded and not case[0].straight_rows]
+STRAIGHT = [case for case in CASES if case[0].straight_rows]
+LOADED = [case for case in CASES if case[0].is_loaded]
+ENDED = [case for case in LOADED if case[0].fault is None]
+
+_numbers = itertools.count(1)
+
+
+def _named(case: Case) -> str:
+    left, version = case
+    return left.name if version is None else f"{left.name}-pg{version}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A fixture that is restored: its place, its folder, and the command."""
+
+    left: Left
+    inrush: Inrush
+    place: Place
+    database: Database | None
+
+    @property
+    def status(self) -> int:
+        """How the command ends."""
+        return LOADED_WITH_REJECTS if self.left.rejected_rows else CLEAN
+
+    @property
+    def run(self) -> str:
+        """The name of the run that was left."""
+        (folder,) = (self.inrush.folder / "runs").iterdir()
+        return folder.name
+
+    def rows(self, target: str) -> list[Row] | None:
+        """Return what a reader finds in a target."""
+        return self.place.rows(target, TYPES)
+
+    def assert_loaded(self) -> None:
+        """Fail unless the targets hold exactly their rows, and nothing else is left."""
+        for target, rows in self.left.full.items():
+            assert self.rows(target) == _canonical(rows)
+        self.assert_nothing_staged()
+
+    def assert_nothing_staged(self) -> None:
+        """Fail where a staging table or file stands."""
+        if self.database is not None:
+            assert_nothing_staged(self.database)
+            return
+        assert self.place.tables() <= set(self.left.full)
+
+    def assert_rejects(self, outcome: Outcome) -> None:
+        """Fail unless the newest run kept exactly the bad records."""
+        folder = outcome.run_folders()[-1] / "rejects"
+        kept = "".join(path.read_text() for path in folder.glob("*.rejects"))
+        assert kept == BAD_RECORD * self.left.rejected_rows
+        assert len(outcome.rejects()) == self.left.rejected_rows
+
+    def stopped_runs(self) -> list[str]:
+        """Return the names of the runs that `inrush status` tells of."""
+        told = self.inrush("status", PACKAGE, "--json").expect(CLEAN)
+        return [run["run"] for run in json.loads(told.output)]
+
+
+def _canonical(rows: list[tuple[int, str]]) -> list[Row]:
+    return in_order(
+        [(canonical(TYPES[0], str(number)), canonical(TYPES[1], note)) for number, note in rows]
+    )
+
+
+@pytest.fixture
+def found(
+    request: pytest.FixtureRequest, shared_server: SharedServer, inrush: Inrush
+) -> Iterator[Found]:
+    """Return a fixture, restored."""
+    left, version = request.param
+    if version is not None:
+        server = shared_server(version)
+        database = server.create_database(f"first_edition_{next(_numbers)}")
+        restore(left, inrush.folder, database.url, database)
+        yield Found(left, inrush, PostgreSql(database, database.url), database)
+        server.done_with(database)
+        return
+    place: Place
+    if left.destination == "duckdb":
+        place = DuckDb(inrush.folder / "warehouse.duckdb")
+    else:
+        place = Parquet(inrush.folder / "lake")
+    restore(left, inrush.folder, place.url)
+    yield Found(left, inrush, place, None)
+
+
+@pytest.mark.parametrize("found", STOPPED, ids=_named, indirect=True)
+def test_the_same_command_says_that_it_begins_anew_and_loads_all(found: Found) -> None:
+    inrush, run = found.inrush, found.run
+    before = {target: found.rows(target) for target in found.left.full}
+    assert found.stopped_runs() == [run]
+    count = found.left.units
+    told = "1 unit starts again" if count == 1 else f"{count} units start again"
+    inrush("check", PACKAGE).expect(CLEAN, OLDER, run, told)
+    assert {target: found.rows(target) for target in found.left.full} == before
+    loaded = inrush("run", PACKAGE).expect(found.status, OLDER, run, told)
+    found.assert_loaded()
+    found.assert_rejects(loaded)
+    inrush("run", PACKAGE).expect(found.status, "already loaded")
+    found.assert_loaded()
+    assert found.stopped_runs() == []
+
+
+@pytest.mark.parametrize("found", STOPPED + STRAIGHT, ids=_named, indirect=True)
+def test_it_can_be_given_up(found: Found) -> None:
+    before = {target: found.rows(target) for target in found.left.full}
+    found.inrush("cleanup", PACKAGE).expect(CLEAN, found.run)
+    found.assert_nothing_staged()
+    assert found.stopped_runs() == []
+    assert {target: found.rows(target) for target in found.left.full} == before
+    if found.database is not None and found.left.straight_rows:
+        (target,) = found.left.full
+        found.database.execute(f"DELETE FROM {target} WHERE id >= 0")
+    loaded = found.inrush("run", PACKAGE).expect(found.status)
+    assert OLDER not in loaded.said
+    found.assert_loaded()
+    found.assert_rejects(loaded)
+
+
+@pytest.mark.parametrize("found", STRAIGHT, ids=_named, indirect=True)
+def test_rows_that_are_in_a_target_are_not_loaded_twice(found: Found) -> None:
+    (target,) = found.left.full
+    for words in (("check", PACKAGE), ("run", PACKAGE), ("run", PACKAGE, "--again")):
+        refused = found.inrush(*words).expect(FAILED, "Another version of Inrush loaded them")
+        assert f"inrush cleanup --run {found.run}" in refused.said
+    assert found.rows(target) == _canonical(OLD_ROWS + found.left.straight_rows)
+
+
+@pytest.mark.parametrize("found", LOADED, ids=_named, indirect=True)
+def test_what_it_loaded_is_not_loaded_again(found: Found) -> None:
+    found.inrush("check", PACKAGE).expect(CLEAN)
+    found.assert_loaded()
+    for _ in range(2):
+        found.inrush("run", PACKAGE).expect(found.status, "already loaded")
+        found.assert_loaded()
+    assert found.stopped_runs() == []
+    found.inrush("cleanup", PACKAGE).expect(CLEAN)
+    found.assert_loaded()
+
+
+@pytest.mark.parametrize("found", CASES, ids=_named, indirect=True)
+def test_its_rejects_are_read(found: Found) -> None:
+    """Those of a stopped run, too: as far as it came."""
+    shown = found.inrush("rejects", "show", found.run, "--json").expect(CLEAN)
+    (causes,) = (json.loads(shown.output)["causes"],)
+    rows = sum(cause["rows"] for cause in causes)
+    assert rows == found.left.rejected_rows or found.left.straight_rows
+    assert {cause["column"] for cause in causes} <= {"id"}
+
+
+@pytest.mark.parametrize("found", ENDED, ids=_named, indirect=True)
+def test_its_report_is_read(found: Found) -> None:
+    folder = found.inrush.folder / "runs" / found.run
+    found.inrush("report", found.run).expect(CLEAN)
+    assert (folder / "report.html").stat().st_size > 0
+    path = folder / "report.json"
+    report = Report.from_details(json.loads(path.read_text()), path)
+    assert report.account.rows_loaded == sum(len(rows) for rows in found.left.full.values())
+
+
+@pytest.mark.parametrize("found", ENDED, ids=_named, indirect=True)
+def test_its_rejects_are_replayed(found: Found) -> None:
+    fixed = itertools.count(100)
+    for path in (found.inrush.folder / "runs" / found.run / "rejects").glob("*.rejects"):
+        path.write_text(path.read_text().replace("x", str(next(fixed))))
+    found.inrush("rejects", "replay", found.run).expect(CLEAN, "2 rows: 2 loaded now")
+    rows = found.left.full["events"] + [(100, "no number"), (101, "no number")]
+    assert found.rows("events") == _canonical(rows)
+
+
+@pytest.mark.parametrize("found", ENDED, ids=_named, indirect=True)
+def test_it_is_undone(found: Found) -> None:
+    outcome = found.inrush("undo", found.run, PACKAGE, "--drop")
+    print(outcome.said)
+    outcome.expect(CLEAN)
+    for target in found.left.full:
+        assert not found.rows(target)
+    found.inrush("run", PACKAGE).expect(found.status)
+    found.assert_loaded()
+
+
+def _make_newer(found: Found) -> None:
+    """Let the ledger be one of a version that does not exist."""
+    if found.database is not None:
+        found.database.execute("COMMENT ON SCHEMA inrush IS 'The ledger of Inrush, version 99: x'")
+    elif found.left.destination == "duckdb":
+        with duckdb.connect(str(found.inrush.folder / "warehouse.duckdb")) as connection:
+            connection.execute("UPDATE inrush.run SET version = 99")
+    else:
+        for path in (found.inrush.folder / "lake" / "_inrush" / "runs").glob("*.json"):
+            path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+
+
+@pytest.mark.parametrize("found", CASES, ids=_named, indirect=True)
+def test_a_ledger_of_an_unknown_version_is_refused(found: Found) -> None:
+    _make_newer(found)
+    for words in (
+        ("check", PACKAGE),
+        ("run", PACKAGE),
+        ("run", PACKAGE, "--again"),
+        ("status", PACKAGE),
+        ("cleanup", PACKAGE),
+        ("undo", found.run, PACKAGE),
+    ):
+        found.inrush(*words).expect(FAILED, "version", "99")
+
+
+def test_fixtures_are_small() -> None:
+    folder = Path(__file__).parent / "first_edition"
+    sizes = Counter({path.name: path.stat().st_size for path in folder.iterdir()})
+    assert sizes.total() < 300_000, sizes.most_common(5)
