@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.command import FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
+from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
 from harness.packages import Value, flow, package
 from harness.servers import Database
 
@@ -110,3 +110,15 @@ def test_their_disk_is_looked_at_before_the_first_one(inrush: Inrush, url: str) 
         inrush("run", path).expect(LOADED_WITH_REJECTS)
     finally:
         subprocess.run(["umount", str(runs)], check=True)
+
+
+def test_those_of_files_whose_names_tell_their_form_are_replayed(inrush: Inrush, url: str) -> None:
+    """The pattern that names the files does not tell it."""
+    inrush.write("rows.tbl.1", "1|a|\nx|b|\n")
+    settings: dict[str, Value] = {"columns": ["id integer", "note text"]}
+    of = flow("t", "rows.tbl.*", rejects={"rows_max": 1}, **settings)
+    outcome = inrush("run", inrush.write("package.toml", package(url, of)))
+    (folder,) = outcome.expect(LOADED_WITH_REJECTS).run_folders()
+    (path,) = (folder / "rejects").glob("*.rejects")
+    path.write_text(path.read_text().replace("x", "2"))
+    inrush("rejects", "replay", folder.name).expect(CLEAN, "1 row: 1 loaded now")

@@ -37,9 +37,14 @@ pub fn of(
 ) -> Result<Sniffed, PlanError> {
     let first_name = files[0].path.to_string_lossy().into_owned();
     let told = || -> Result<Sniffed, PlanError> {
+        let mut format = flow.format.clone();
+        if format.preset.is_none() && format.fixed.is_none() {
+            // The package may name the files by a pattern that does not show it, such as `rows.tbl.*`.
+            format.preset = Preset::of_file(&first_name);
+        }
         Ok(Sniffed {
             dialect: flow.format.dialect(&first_name)?,
-            format: flow.format.clone(),
+            format,
             columns: Vec::new(),
             notes: Vec::new(),
             reject_hint: None,
