@@ -241,7 +241,7 @@ ALTER TABLE ONLY public.events ATTACH PARTITION public.events_p4 FOR VALUES FROM
 --
 
 COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_oids, epoch, state, holder, started_at, held_since, switched_at) FROM stdin;
-1	d01a7804e3e69c4e79ba86481ea1694491a9afa2e441a8d1e68f94b768a60f45	20261124T120916Z-test-6acf45	test	4843490d514801061b0a050023144ee68e9a0127e8643606c1e1cc1ba5e6cdd3	{"\\"public\\".\\"events\\""}	{16815}	1	switched	process 28857 on vm	2026-11-24 12:09:16.629704+00	2026-11-24 12:09:16.629704+00	2026-11-24 12:09:16.706438+00
+1	d01a7804e3e69c4e79ba86481ea1694491a9afa2e441a8d1e68f94b768a60f45	20261124T121249Z-test-177dd1	test	a668aeed996b502327a947c0d16d57dcce93bd3edfbd7cc20ce0114efad5bec1	{"\\"public\\".\\"events\\""}	{16815}	1	switched	process 9353 on vm	2026-11-24 12:12:49.327001+00	2026-11-24 12:12:49.327001+00	2026-11-24 12:12:49.380305+00
 \.
 
 
@@ -250,10 +250,10 @@ COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_o
 --
 
 COPY inrush.shard (run_id, unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, file_modified_ns, file_state, epoch, rows_read, rows_loaded, rows_rejected, rows_skipped, bytes_read, content_hash, text_start, text_end, tally, trailer, refused, committed_at) FROM stdin;
-1	bd863e8dc3e2fd50b814222911e93ef67db9e2d074861d631a03245d6228a6a0	b7fb2a5aec281bd112473f01c917aa863194c93684b73c5dbb60f5a68ff3db8f	7a00366e1e68937660ea11edec96b37df179df9584372f0b272b732ad3aa0351	rows.tbl.2.gz	0	53	53	1790000000123456789	10082499:1795522156512924763	1	4	3	1	0	43	xxh3:d82f3bcfbcc65dbc	0	43	\N	\N	\N	2026-11-24 12:09:16.646023+00
-1	3e38f7aae2227b514a4be9c6d19c8a280466be8d76bef17ce378f744959574aa	e77155bf94aef37188523ebc3daa4847609b1958a0bbb2c20aae25a2aa435f01	54c9a2b19cdfdd59922777aa712b892513a97cad3f1c8d434c215de77b244b94	rows.tbl.0	0	43	43	1790000000123456789	10082496:1795522156512381427	1	4	3	1	0	43	xxh3:f361969794f8bfb6	0	43	\N	\N	\N	2026-11-24 12:09:16.688238+00
-1	30f749a1a81799bbe5909469f838cf4c8568fa2b03e81f32b727b7685f1eeee4	cfc781acc7903e2bb987f6bcc8dcd8291da900f718965302e6f4a0927ec0c507	b7a05733eb5f43ee781c94eb3f23e981cd8c7ba1d4b95effb7a56d479fe5c419	rows.tbl.3	0	34	34	1790000000123456789	10082498:1795522156512758542	1	3	3	0	0	34	xxh3:545e2e79ba50542f	0	34	\N	\N	\N	2026-11-24 12:09:16.693564+00
-1	e83e5e77b5cfa60c52c7b75e5e6767885f92cc9158f3ffebeb4e9a2c9be77550	816e2f6605343f879a574177e9b9de4c8712f5dda3f0c26340c26ca0d9a1afcd	1fd4321937308710bb1e2b582d94dde9ce061b3cf374dd094cd8cc252fb2a582	rows.tbl.1	0	30	30	1790000000123456789	10082497:1795522156512585618	1	3	3	0	0	30	xxh3:638905428f605b94	0	30	\N	\N	\N	2026-11-24 12:09:16.696883+00
+1	07093fe67ed3f3c3076c5e6f305ed6477d0de637e10c22e35505a713b32552fa	6f9de1ab116441939d79753b3107fa7d696ad46163280775bfac058c9bfa42d0	089bce09fdf700b6f5faca3dbdafe0aca22dca196b8e9e5f0afa8dec0f487945	rows.tbl.2.gz	0	53	53	1790000000123456789	10078647:1795522369026578495	1	4	3	1	0	43	xxh3:d82f3bcfbcc65dbc	0	43	\N	\N	\N	2026-11-24 12:12:49.334334+00
+1	c7d490c2c415f2780a3560ef86b9c87171da7d01245e19dbc4901a4fe25a488e	c99f823a5130df836c0c538ffe9953eaf2705d8b8a44972b382f0e62f4a941fd	440eb8a1824a8c4ab2104132af2086e71c7815926d5b2d2e5aefe5bd62c25cb5	rows.tbl.0	0	43	43	1790000000123456789	10078644:1795522369026378152	1	4	3	1	0	43	xxh3:f361969794f8bfb6	0	43	\N	\N	\N	2026-11-24 12:12:49.346558+00
+1	8914ab4e548775ee66149df8928778e34746072d3fd8d454c14ff36b57128063	809df4a8551678df7ffcf1e4770adcef1adb06b4569ebb4a10836d306a63587e	ce9b12df3f8b2cf293ddfb7306a0134af7b168f1377c9657a725c3a90e62a361	rows.tbl.3	0	34	34	1790000000123456789	10078646:1795522369026519638	1	3	3	0	0	34	xxh3:545e2e79ba50542f	0	34	\N	\N	\N	2026-11-24 12:12:49.351296+00
+1	75d0253089992a3b2cb3b2af63f84881f415779d1d8a6e4786488d0e30b296a5	53ac3537aebc96c5235cfb69a4f6d59d0d740338ee7b998fc05b775e8278862f	3679774790d4436b9ec30278c7a92259647e54cd02e764241dd9a41fbfbde551	rows.tbl.1	0	30	30	1790000000123456789	10078645:1795522369026458292	1	3	3	0	0	30	xxh3:638905428f605b94	0	30	\N	\N	\N	2026-11-24 12:12:49.353904+00
 \.
 
 
@@ -263,10 +263,10 @@ COPY inrush.shard (run_id, unit_key, shard_key, file_key, file, byte_start, byte
 
 COPY inrush.switched_table (run_id, number, target, what, unit_key, table_oid, table_schema, table_name, bound, condition, original_schema, original_name, original_indexes) FROM stdin;
 1	1	"public"."events"	made	\N	16815	public	events	\N	\N	\N	\N	\N
-1	2	"public"."events"	attached	3e38f7aae2227b514a4be9c6d19c8a280466be8d76bef17ce378f744959574aa	16797	public	events_p1	FOR VALUES FROM (0) TO (3)	\N	\N	\N	\N
-1	3	"public"."events"	attached	e83e5e77b5cfa60c52c7b75e5e6767885f92cc9158f3ffebeb4e9a2c9be77550	16809	public	events_p2	FOR VALUES FROM (3) TO (6)	\N	\N	\N	\N
-1	4	"public"."events"	attached	bd863e8dc3e2fd50b814222911e93ef67db9e2d074861d631a03245d6228a6a0	16791	public	events_p3	FOR VALUES FROM (6) TO (9)	\N	\N	\N	\N
-1	5	"public"."events"	attached	30f749a1a81799bbe5909469f838cf4c8568fa2b03e81f32b727b7685f1eeee4	16803	public	events_p4	FOR VALUES FROM (9) TO (12)	\N	\N	\N	\N
+1	2	"public"."events"	attached	c7d490c2c415f2780a3560ef86b9c87171da7d01245e19dbc4901a4fe25a488e	16797	public	events_p1	FOR VALUES FROM (0) TO (3)	\N	\N	\N	\N
+1	3	"public"."events"	attached	75d0253089992a3b2cb3b2af63f84881f415779d1d8a6e4786488d0e30b296a5	16809	public	events_p2	FOR VALUES FROM (3) TO (6)	\N	\N	\N	\N
+1	4	"public"."events"	attached	07093fe67ed3f3c3076c5e6f305ed6477d0de637e10c22e35505a713b32552fa	16791	public	events_p3	FOR VALUES FROM (6) TO (9)	\N	\N	\N	\N
+1	5	"public"."events"	attached	8914ab4e548775ee66149df8928778e34746072d3fd8d454c14ff36b57128063	16803	public	events_p4	FOR VALUES FROM (9) TO (12)	\N	\N	\N	\N
 \.
 
 
@@ -275,10 +275,10 @@ COPY inrush.switched_table (run_id, number, target, what, unit_key, table_oid, t
 --
 
 COPY inrush.unit (run_id, unit_key, flow, target, staging_schema, staging_table, shared, straight, finished, careful, epoch, rows_counted, key_smallest, key_largest, table_oid, filenodes, committed_at) FROM stdin;
-1	bd863e8dc3e2fd50b814222911e93ef67db9e2d074861d631a03245d6228a6a0	events	"public"."events"	inrush_staging	events_bd863e8dc3e2fd50	f	f	t	f	1	3	6	8	16791	4a21db0cdfc693e90e7700c46d323e4f	2026-11-24 12:09:16.646023+00
-1	3e38f7aae2227b514a4be9c6d19c8a280466be8d76bef17ce378f744959574aa	events	"public"."events"	inrush_staging	events_3e38f7aae2227b51	f	f	t	f	1	3	0	2	16797	14d7a97cbd27c16d017679633f439522	2026-11-24 12:09:16.688238+00
-1	30f749a1a81799bbe5909469f838cf4c8568fa2b03e81f32b727b7685f1eeee4	events	"public"."events"	inrush_staging	events_30f749a1a81799bb	f	f	t	f	1	3	9	11	16803	644e74ddc0de67390434e828976861ea	2026-11-24 12:09:16.693564+00
-1	e83e5e77b5cfa60c52c7b75e5e6767885f92cc9158f3ffebeb4e9a2c9be77550	events	"public"."events"	inrush_staging	events_e83e5e77b5cfa60c	f	f	t	f	1	3	3	5	16809	3fa998ea554d5c92acb13b8606c99b8d	2026-11-24 12:09:16.696883+00
+1	07093fe67ed3f3c3076c5e6f305ed6477d0de637e10c22e35505a713b32552fa	events	"public"."events"	inrush_staging	events_07093fe67ed3f3c3	f	f	t	f	1	3	6	8	16791	4a21db0cdfc693e90e7700c46d323e4f	2026-11-24 12:12:49.334334+00
+1	c7d490c2c415f2780a3560ef86b9c87171da7d01245e19dbc4901a4fe25a488e	events	"public"."events"	inrush_staging	events_c7d490c2c415f278	f	f	t	f	1	3	0	2	16797	14d7a97cbd27c16d017679633f439522	2026-11-24 12:12:49.346558+00
+1	8914ab4e548775ee66149df8928778e34746072d3fd8d454c14ff36b57128063	events	"public"."events"	inrush_staging	events_8914ab4e548775ee	f	f	t	f	1	3	9	11	16803	644e74ddc0de67390434e828976861ea	2026-11-24 12:12:49.351296+00
+1	75d0253089992a3b2cb3b2af63f84881f415779d1d8a6e4786488d0e30b296a5	events	"public"."events"	inrush_staging	events_75d0253089992a3b	f	f	t	f	1	3	3	5	16809	3fa998ea554d5c92acb13b8606c99b8d	2026-11-24 12:12:49.353904+00
 \.
 
 

@@ -158,24 +158,24 @@ CREATE TABLE inrush.unit (
 
 
 --
--- Name: events_64698cbe80ee76a4; Type: TABLE; Schema: inrush_staging; Owner: -
+-- Name: events_b1b926cb789dafa4; Type: TABLE; Schema: inrush_staging; Owner: -
 --
 
-CREATE TABLE inrush_staging.events_64698cbe80ee76a4 (
+CREATE TABLE inrush_staging.events_b1b926cb789dafa4 (
     id integer NOT NULL,
     note text,
-    CONSTRAINT inrush_bounds CHECK (((id IS NOT NULL) AND (id >= 0) AND (id <= 2)))
+    CONSTRAINT inrush_bounds CHECK (((id IS NOT NULL) AND (id >= 9) AND (id <= 11)))
 );
 
 
 --
--- Name: events_79543b57f9dfad5d; Type: TABLE; Schema: inrush_staging; Owner: -
+-- Name: events_dfa651f611567a13; Type: TABLE; Schema: inrush_staging; Owner: -
 --
 
-CREATE TABLE inrush_staging.events_79543b57f9dfad5d (
+CREATE TABLE inrush_staging.events_dfa651f611567a13 (
     id integer NOT NULL,
     note text,
-    CONSTRAINT inrush_bounds CHECK (((id IS NOT NULL) AND (id >= 9) AND (id <= 11)))
+    CONSTRAINT inrush_bounds CHECK (((id IS NOT NULL) AND (id >= 0) AND (id <= 2)))
 );
 
 
@@ -184,7 +184,7 @@ CREATE TABLE inrush_staging.events_79543b57f9dfad5d (
 --
 
 COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_oids, epoch, state, holder, started_at, held_since, switched_at) FROM stdin;
-1	d01a7804e3e69c4e79ba86481ea1694491a9afa2e441a8d1e68f94b768a60f45	20261124T120913Z-test-3ced76	test	df29626a1225f6dc55f0aa52d8930a6e9ac967276bb3bd598dac7eac87837496	{"\\"public\\".\\"events\\""}	\N	1	loading	process 28527 on vm	2026-11-24 12:09:13.6589+00	2026-11-24 12:09:13.6589+00	\N
+1	d01a7804e3e69c4e79ba86481ea1694491a9afa2e441a8d1e68f94b768a60f45	20261124T121243Z-test-105b38	test	a88c29ded1dbc540d86e7efb42d584655a8d2059314daecdbc8abe0c4c6aa2af	{"\\"public\\".\\"events\\""}	\N	1	loading	process 8863 on vm	2026-11-24 12:12:43.296698+00	2026-11-24 12:12:43.296698+00	\N
 \.
 
 
@@ -193,8 +193,8 @@ COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_o
 --
 
 COPY inrush.shard (run_id, unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, file_modified_ns, file_state, epoch, rows_read, rows_loaded, rows_rejected, rows_skipped, bytes_read, content_hash, text_start, text_end, tally, trailer, refused, committed_at) FROM stdin;
-1	79543b57f9dfad5d9c628dba01d888fea331263ade33196e33fd8cba4d5088a4	37bc8613dc2eb32ee63e6e49c4813380e96672f393944f6eb22e53378719ef2b	1da693f97e46fdb9706734d1a3aa06e3097679c7d0ec16c44845f4e9dcefc15b	rows.tbl.3	0	34	34	1790000000123456789	10080839:1795522153554482263	1	3	3	0	0	34	xxh3:545e2e79ba50542f	0	34	\N	\N	\N	2026-11-24 12:09:13.682274+00
-1	64698cbe80ee76a4d4f7ab2727dba6d754cac251050c976ec5eb000c9e15e2ed	232b86fcfe74c7be426853261dc8ac0777e1c63d8bfdb3e8f767afad2a7c9c3c	34ff35df38166fe9c49b2c67bce0f5c2e90fe0e61f58c19620b6d80a3a396354	rows.tbl.0	0	30	30	1790000000123456789	10080836:1795522153553836042	1	3	3	0	0	30	xxh3:5d2f2efd37052a72	0	30	\N	\N	\N	2026-11-24 12:09:13.69679+00
+1	b1b926cb789dafa47596fda35ab7bb2d5d7a0efc5e015ebfa591c8c046496b1b	3ca72c3cb563b86ee0eb5e80d4e99c5a9fdfc5298e76f783eee4c58887c46741	bf7f70971dd83bcb1d6863046acb67f999b9202cdf8002affe07de8fafdd8f04	rows.tbl.3	0	34	34	1790000000123456789	10076243:1795522362894217643	1	3	3	0	0	34	xxh3:545e2e79ba50542f	0	34	\N	\N	\N	2026-11-24 12:12:43.365142+00
+1	dfa651f611567a13e5d44c82659975e5014359a42e353697703726ad8bb26112	670043b6edfe08830792957bea46ae2719d2b21e321991a03482686e5c4130e6	7df34c715e39559a791b9e180f43f810b61ffb1ce621279d7ddcb03d43c6ffd5	rows.tbl.0	0	30	30	1790000000123456789	10076178:1795522362894117923	1	3	3	0	0	30	xxh3:5d2f2efd37052a72	0	30	\N	\N	\N	2026-11-24 12:12:43.445799+00
 \.
 
 
@@ -211,30 +211,30 @@ COPY inrush.switched_table (run_id, number, target, what, unit_key, table_oid, t
 --
 
 COPY inrush.unit (run_id, unit_key, flow, target, staging_schema, staging_table, shared, straight, finished, careful, epoch, rows_counted, key_smallest, key_largest, table_oid, filenodes, committed_at) FROM stdin;
-1	79543b57f9dfad5d9c628dba01d888fea331263ade33196e33fd8cba4d5088a4	events	"public"."events"	inrush_staging	events_79543b57f9dfad5d	f	f	t	f	1	3	9	11	16442	5d8d6d68e671dce191402985d7e2cabd	2026-11-24 12:09:13.682274+00
-1	64698cbe80ee76a4d4f7ab2727dba6d754cac251050c976ec5eb000c9e15e2ed	events	"public"."events"	inrush_staging	events_64698cbe80ee76a4	f	f	t	f	1	3	0	2	16448	dc4b387dcf87ffbd8a9ae1a68e4fd691	2026-11-24 12:09:13.69679+00
+1	b1b926cb789dafa47596fda35ab7bb2d5d7a0efc5e015ebfa591c8c046496b1b	events	"public"."events"	inrush_staging	events_b1b926cb789dafa4	f	f	t	f	1	3	9	11	16442	5d8d6d68e671dce191402985d7e2cabd	2026-11-24 12:12:43.365142+00
+1	dfa651f611567a13e5d44c82659975e5014359a42e353697703726ad8bb26112	events	"public"."events"	inrush_staging	events_dfa651f611567a13	f	f	t	f	1	3	0	2	16448	dc4b387dcf87ffbd8a9ae1a68e4fd691	2026-11-24 12:12:43.445799+00
 \.
 
 
 --
--- Data for Name: events_64698cbe80ee76a4; Type: TABLE DATA; Schema: inrush_staging; Owner: -
+-- Data for Name: events_b1b926cb789dafa4; Type: TABLE DATA; Schema: inrush_staging; Owner: -
 --
 
-COPY inrush_staging.events_64698cbe80ee76a4 (id, note) FROM stdin;
-0	note 0
-1	note 1
-2	note 2
-\.
-
-
---
--- Data for Name: events_79543b57f9dfad5d; Type: TABLE DATA; Schema: inrush_staging; Owner: -
---
-
-COPY inrush_staging.events_79543b57f9dfad5d (id, note) FROM stdin;
+COPY inrush_staging.events_b1b926cb789dafa4 (id, note) FROM stdin;
 9	note 9
 10	note 10
 11	note 11
+\.
+
+
+--
+-- Data for Name: events_dfa651f611567a13; Type: TABLE DATA; Schema: inrush_staging; Owner: -
+--
+
+COPY inrush_staging.events_dfa651f611567a13 (id, note) FROM stdin;
+0	note 0
+1	note 1
+2	note 2
 \.
 
 

@@ -158,21 +158,10 @@ CREATE TABLE inrush.unit (
 
 
 --
--- Name: events_2bb5dc9783f6f572; Type: TABLE; Schema: inrush_staging; Owner: -
+-- Name: events_13f277ea934a88a0; Type: TABLE; Schema: inrush_staging; Owner: -
 --
 
-CREATE TABLE inrush_staging.events_2bb5dc9783f6f572 (
-    id integer NOT NULL,
-    note text,
-    CONSTRAINT inrush_bounds CHECK (((id IS NOT NULL) AND (id >= 6) AND (id <= 8)))
-);
-
-
---
--- Name: events_33d83adc9668f56e; Type: TABLE; Schema: inrush_staging; Owner: -
---
-
-CREATE TABLE inrush_staging.events_33d83adc9668f56e (
+CREATE TABLE inrush_staging.events_13f277ea934a88a0 (
     id integer NOT NULL,
     note text,
     CONSTRAINT inrush_bounds CHECK (((id IS NOT NULL) AND (id >= 3) AND (id <= 5)))
@@ -180,10 +169,21 @@ CREATE TABLE inrush_staging.events_33d83adc9668f56e (
 
 
 --
--- Name: events_609259baed94fffc; Type: TABLE; Schema: inrush_staging; Owner: -
+-- Name: events_1c882cf79e395ac5; Type: TABLE; Schema: inrush_staging; Owner: -
 --
 
-CREATE TABLE inrush_staging.events_609259baed94fffc (
+CREATE TABLE inrush_staging.events_1c882cf79e395ac5 (
+    id integer NOT NULL,
+    note text,
+    CONSTRAINT inrush_bounds CHECK (((id IS NOT NULL) AND (id >= 6) AND (id <= 8)))
+);
+
+
+--
+-- Name: events_9935f8dcde8d4d32; Type: TABLE; Schema: inrush_staging; Owner: -
+--
+
+CREATE TABLE inrush_staging.events_9935f8dcde8d4d32 (
     id integer NOT NULL,
     note text,
     CONSTRAINT inrush_bounds CHECK (((id IS NOT NULL) AND (id >= 9) AND (id <= 11)))
@@ -191,10 +191,10 @@ CREATE TABLE inrush_staging.events_609259baed94fffc (
 
 
 --
--- Name: events_66bfc949cc1d2084; Type: TABLE; Schema: inrush_staging; Owner: -
+-- Name: events_e25c96be1683ff6f; Type: TABLE; Schema: inrush_staging; Owner: -
 --
 
-CREATE TABLE inrush_staging.events_66bfc949cc1d2084 (
+CREATE TABLE inrush_staging.events_e25c96be1683ff6f (
     id integer NOT NULL,
     note text,
     CONSTRAINT inrush_bounds CHECK (((id IS NOT NULL) AND (id >= 0) AND (id <= 2)))
@@ -206,7 +206,7 @@ CREATE TABLE inrush_staging.events_66bfc949cc1d2084 (
 --
 
 COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_oids, epoch, state, holder, started_at, held_since, switched_at) FROM stdin;
-1	d01a7804e3e69c4e79ba86481ea1694491a9afa2e441a8d1e68f94b768a60f45	20261124T120914Z-test-5598a1	test	7ab744c74875e6c9c4949642ec1c87dcbea2080e460900a04e6e8ac7d116c31f	{"\\"public\\".\\"events\\""}	\N	1	loading	process 28671 on vm	2026-11-24 12:09:14.093797+00	2026-11-24 12:09:14.093797+00	\N
+1	d01a7804e3e69c4e79ba86481ea1694491a9afa2e441a8d1e68f94b768a60f45	20261124T121244Z-test-8e02c3	test	2fb94444d855324d371a7651e624ddf51e44c8df2fc0ae62ef9d0bfaf3e3eeb9	{"\\"public\\".\\"events\\""}	\N	1	loading	process 9020 on vm	2026-11-24 12:12:44.103999+00	2026-11-24 12:12:44.103999+00	\N
 \.
 
 
@@ -215,10 +215,10 @@ COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_o
 --
 
 COPY inrush.shard (run_id, unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, file_modified_ns, file_state, epoch, rows_read, rows_loaded, rows_rejected, rows_skipped, bytes_read, content_hash, text_start, text_end, tally, trailer, refused, committed_at) FROM stdin;
-1	2bb5dc9783f6f572293dde6aef99eb9c077a84800ac13b9e89901cb9588055b5	5aff299650919758933397479fb200fc9d4eb23ab622484b9fadea0b607741f9	d60ddc58ceab2cd4a7525872737c7be13ad598ecf10a6aa336af9bbca7f0abf3	rows.tbl.2.gz	0	53	53	1790000000123456789	10081149:1795522153988020158	1	4	3	1	0	43	xxh3:d82f3bcfbcc65dbc	0	43	\N	\N	\N	2026-11-24 12:09:14.127591+00
-1	66bfc949cc1d2084ed24e35d140fd43ed2211f4f56d9b9b43d6ae1b5f9cd19a2	02542c7ded4551365fd4e63d4ac9d42a46c37a8b51fa1efc7026193687e9d738	2ef3e4346ddd0174fccb1f37d56fa5f9ea3aa89b1bfddf26ba0ed21023dbafdd	rows.tbl.0	0	43	43	1790000000123456789	10081146:1795522153987395460	1	4	3	1	0	43	xxh3:f361969794f8bfb6	0	43	\N	\N	\N	2026-11-24 12:09:14.137804+00
-1	609259baed94fffcb37344c7a6719137c62fc96846c5bf20b4f51acd1b91fcdc	610132c23e6217296a2e55be249246a5b2b7a369e2a5ff363a50c90e4618e858	157e6c6bcccaa1ce01f6772b9d547e0a2bf88ba38312c0af7ff6c77c1b447d58	rows.tbl.3	0	34	34	1790000000123456789	10081148:1795522153987825202	1	3	3	0	0	34	xxh3:545e2e79ba50542f	0	34	\N	\N	\N	2026-11-24 12:09:14.150709+00
-1	33d83adc9668f56ef1c2d6ce0bafeef7ac0dd8d744db0407daf5f27c286febb9	d338766e27bcf27dc7c0bbf9adfdbc154c2a5c9f8426416178f44548fb8b6be3	e82129d24e2b92a59876ef27d5309fd2b575a218cef59c6ff6717fe3eab995bd	rows.tbl.1	0	30	30	1790000000123456789	10081147:1795522153987618414	1	3	3	0	0	30	xxh3:638905428f605b94	0	30	\N	\N	\N	2026-11-24 12:09:14.17844+00
+1	1c882cf79e395ac5810af47cb05c114ee9f82f5a72e3ad06ad1ee3b204c49d20	ab761de8e565323cac17c16191b0b4e237d73720c5105b01f9fefa6b467352d6	ca6bc4db9ff54d5800a4d68bb8689d007fdebba11fd822832d1ba8227a0f9b80	rows.tbl.2.gz	0	53	53	1790000000123456789	10078876:1795522363974144099	1	4	3	1	0	43	xxh3:d82f3bcfbcc65dbc	0	43	\N	\N	\N	2026-11-24 12:12:44.193488+00
+1	e25c96be1683ff6fd0f4d56260ff32ca0e4d872ea405a440b9a03f89e3c2b632	a680fdae54cf914b7f1e5097e7b4bfe34d565d8ba31cec60b2115071fdec378a	28fc184de55f1eea0bcb79b7b29b7e2eff710c3789db3ca198a33dc25ae997cb	rows.tbl.0	0	43	43	1790000000123456789	10078873:1795522363973857621	1	4	3	1	0	43	xxh3:f361969794f8bfb6	0	43	\N	\N	\N	2026-11-24 12:12:44.202133+00
+1	9935f8dcde8d4d32e11a5d973e945db3204d3ab07a35451763732ddbdcd9b08e	f549b8a4abb2efaf2da793a8e9743b13b60c56f2ac9dcac9635e90b0a5c262c8	e9ee176fcf628ddc9369ae7225977bdb7985aab4cd869c032bc53eb90368fbbd	rows.tbl.3	0	34	34	1790000000123456789	10078875:1795522363974048322	1	3	3	0	0	34	xxh3:545e2e79ba50542f	0	34	\N	\N	\N	2026-11-24 12:12:44.20701+00
+1	13f277ea934a88a0dbdd6f75b9966c658deeb7a999b8de26c32e0d40b4b4b5a9	155619317f468f2146af6bed6a91dd39813d5b587df813048ece88da66cf3603	e0323184b3c8e14845650ec3836cb5f7543090ebff8d2bbe5ec4889f54ebe315	rows.tbl.1	0	30	30	1790000000123456789	10078874:1795522363973962342	1	3	3	0	0	30	xxh3:638905428f605b94	0	30	\N	\N	\N	2026-11-24 12:12:44.209983+00
 \.
 
 
@@ -235,29 +235,18 @@ COPY inrush.switched_table (run_id, number, target, what, unit_key, table_oid, t
 --
 
 COPY inrush.unit (run_id, unit_key, flow, target, staging_schema, staging_table, shared, straight, finished, careful, epoch, rows_counted, key_smallest, key_largest, table_oid, filenodes, committed_at) FROM stdin;
-1	2bb5dc9783f6f572293dde6aef99eb9c077a84800ac13b9e89901cb9588055b5	events	"public"."events"	inrush_staging	events_2bb5dc9783f6f572	f	f	t	f	1	3	6	8	16512	8369e4c686b9648eab0e734469420e6d	2026-11-24 12:09:14.127591+00
-1	66bfc949cc1d2084ed24e35d140fd43ed2211f4f56d9b9b43d6ae1b5f9cd19a2	events	"public"."events"	inrush_staging	events_66bfc949cc1d2084	f	f	t	f	1	3	0	2	16518	0de25c80d8044699bb070746d6584499	2026-11-24 12:09:14.137804+00
-1	609259baed94fffcb37344c7a6719137c62fc96846c5bf20b4f51acd1b91fcdc	events	"public"."events"	inrush_staging	events_609259baed94fffc	f	f	t	f	1	3	9	11	16524	cea68ae7ef9735713422bf60df05d073	2026-11-24 12:09:14.150709+00
-1	33d83adc9668f56ef1c2d6ce0bafeef7ac0dd8d744db0407daf5f27c286febb9	events	"public"."events"	inrush_staging	events_33d83adc9668f56e	f	f	t	f	1	3	3	5	16530	2c20d0c4e7e4b1d92bca734ea5097bf7	2026-11-24 12:09:14.17844+00
+1	1c882cf79e395ac5810af47cb05c114ee9f82f5a72e3ad06ad1ee3b204c49d20	events	"public"."events"	inrush_staging	events_1c882cf79e395ac5	f	f	t	f	1	3	6	8	16512	8369e4c686b9648eab0e734469420e6d	2026-11-24 12:12:44.193488+00
+1	e25c96be1683ff6fd0f4d56260ff32ca0e4d872ea405a440b9a03f89e3c2b632	events	"public"."events"	inrush_staging	events_e25c96be1683ff6f	f	f	t	f	1	3	0	2	16518	0de25c80d8044699bb070746d6584499	2026-11-24 12:12:44.202133+00
+1	9935f8dcde8d4d32e11a5d973e945db3204d3ab07a35451763732ddbdcd9b08e	events	"public"."events"	inrush_staging	events_9935f8dcde8d4d32	f	f	t	f	1	3	9	11	16524	cea68ae7ef9735713422bf60df05d073	2026-11-24 12:12:44.20701+00
+1	13f277ea934a88a0dbdd6f75b9966c658deeb7a999b8de26c32e0d40b4b4b5a9	events	"public"."events"	inrush_staging	events_13f277ea934a88a0	f	f	t	f	1	3	3	5	16530	2c20d0c4e7e4b1d92bca734ea5097bf7	2026-11-24 12:12:44.209983+00
 \.
 
 
 --
--- Data for Name: events_2bb5dc9783f6f572; Type: TABLE DATA; Schema: inrush_staging; Owner: -
+-- Data for Name: events_13f277ea934a88a0; Type: TABLE DATA; Schema: inrush_staging; Owner: -
 --
 
-COPY inrush_staging.events_2bb5dc9783f6f572 (id, note) FROM stdin;
-6	note 6
-7	note 7
-8	note 8
-\.
-
-
---
--- Data for Name: events_33d83adc9668f56e; Type: TABLE DATA; Schema: inrush_staging; Owner: -
---
-
-COPY inrush_staging.events_33d83adc9668f56e (id, note) FROM stdin;
+COPY inrush_staging.events_13f277ea934a88a0 (id, note) FROM stdin;
 3	note 3
 4	note 4
 5	note 5
@@ -265,10 +254,21 @@ COPY inrush_staging.events_33d83adc9668f56e (id, note) FROM stdin;
 
 
 --
--- Data for Name: events_609259baed94fffc; Type: TABLE DATA; Schema: inrush_staging; Owner: -
+-- Data for Name: events_1c882cf79e395ac5; Type: TABLE DATA; Schema: inrush_staging; Owner: -
 --
 
-COPY inrush_staging.events_609259baed94fffc (id, note) FROM stdin;
+COPY inrush_staging.events_1c882cf79e395ac5 (id, note) FROM stdin;
+6	note 6
+7	note 7
+8	note 8
+\.
+
+
+--
+-- Data for Name: events_9935f8dcde8d4d32; Type: TABLE DATA; Schema: inrush_staging; Owner: -
+--
+
+COPY inrush_staging.events_9935f8dcde8d4d32 (id, note) FROM stdin;
 9	note 9
 10	note 10
 11	note 11
@@ -276,10 +276,10 @@ COPY inrush_staging.events_609259baed94fffc (id, note) FROM stdin;
 
 
 --
--- Data for Name: events_66bfc949cc1d2084; Type: TABLE DATA; Schema: inrush_staging; Owner: -
+-- Data for Name: events_e25c96be1683ff6f; Type: TABLE DATA; Schema: inrush_staging; Owner: -
 --
 
-COPY inrush_staging.events_66bfc949cc1d2084 (id, note) FROM stdin;
+COPY inrush_staging.events_e25c96be1683ff6f (id, note) FROM stdin;
 0	note 0
 1	note 1
 2	note 2

@@ -158,10 +158,10 @@ CREATE TABLE inrush.unit (
 
 
 --
--- Name: journal_d940b8ab2c7a3daa; Type: TABLE; Schema: inrush_staging; Owner: -
+-- Name: journal_e74200cc6cd36a8e; Type: TABLE; Schema: inrush_staging; Owner: -
 --
 
-CREATE TABLE inrush_staging.journal_d940b8ab2c7a3daa (
+CREATE TABLE inrush_staging.journal_e74200cc6cd36a8e (
     id integer NOT NULL,
     note text
 );
@@ -182,7 +182,7 @@ CREATE TABLE public.journal (
 --
 
 COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_oids, epoch, state, holder, started_at, held_since, switched_at) FROM stdin;
-1	8c9d90d54448bcc90f8b2cc8c021dba43b8ecf74b997dace16f3801d78d0dda5	20261124T120914Z-test-653799	test	d2c6ddbd8515338152cb1c716a5aa2f9e650ec5c9c3eae9d62023da90a1ea023	{"\\"public\\".\\"journal\\""}	\N	1	loading	process 28709 on vm	2026-11-24 12:09:14.725156+00	2026-11-24 12:09:14.725156+00	\N
+1	8c9d90d54448bcc90f8b2cc8c021dba43b8ecf74b997dace16f3801d78d0dda5	20261124T121245Z-test-528a42	test	9b89d4cc253eb16a84d89f02911cef10899ee3ad4c91e48fa541b623bb653915	{"\\"public\\".\\"journal\\""}	\N	1	loading	process 9155 on vm	2026-11-24 12:12:45.179378+00	2026-11-24 12:12:45.179378+00	\N
 \.
 
 
@@ -191,10 +191,10 @@ COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_o
 --
 
 COPY inrush.shard (run_id, unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, file_modified_ns, file_state, epoch, rows_read, rows_loaded, rows_rejected, rows_skipped, bytes_read, content_hash, text_start, text_end, tally, trailer, refused, committed_at) FROM stdin;
-1	d940b8ab2c7a3daa21b1d16578f01ea74be590b6343f72069331e9067c2e1d47	7079a5f2c4b48bf6c9d8d4fb32c4b7908ac1bb69de9955b58051aa57db6d919f	f651f831bc71b35ce0b405da9dbf803a9b4e4bd2d14fd13286ca6d3af04b15aa	rows.tbl.0	0	43	43	1790000000123456789	10081499:1795522154599095412	1	4	3	1	0	43	xxh3:f361969794f8bfb6	0	43	\N	\N	\N	2026-11-24 12:09:14.749818+00
-1	d940b8ab2c7a3daa21b1d16578f01ea74be590b6343f72069331e9067c2e1d47	8a9c8cedfc954e7d1f19429c6a18cb0e88f4d63ce86a429e3d7a6ae1184c9243	2656b979eea74ec392a31d3bac5260c837b7f6949357b42e5d380976382484fe	rows.tbl.1	0	30	30	1790000000123456789	10081500:1795522154599291636	1	3	3	0	0	30	xxh3:638905428f605b94	0	30	\N	\N	\N	2026-11-24 12:09:14.749818+00
-1	d940b8ab2c7a3daa21b1d16578f01ea74be590b6343f72069331e9067c2e1d47	dca3fcd31f976a671170145e4efdc8dcf12735ae29b4e1f1e5b4803d4dc536fa	fe3a67fa1a9e76da7abfeff943718c4ac2e9ac6ea651da283611ae1c2322c88b	rows.tbl.2.gz	0	53	53	1790000000123456789	10081502:1795522154599624265	1	4	3	1	0	43	xxh3:d82f3bcfbcc65dbc	0	43	\N	\N	\N	2026-11-24 12:09:14.749818+00
-1	d940b8ab2c7a3daa21b1d16578f01ea74be590b6343f72069331e9067c2e1d47	ed21610034f0469a868130ccb0133ee8546a9c8d8d30e78efcbaf8acfe5ed240	33363d7d246fb385e35b411a929b7d01a899b105fe1f1612e3d8ee1f6978ead7	rows.tbl.3	0	34	34	1790000000123456789	10081501:1795522154599460450	1	3	3	0	0	34	xxh3:545e2e79ba50542f	0	34	\N	\N	\N	2026-11-24 12:09:14.749818+00
+1	e74200cc6cd36a8e3711d1ae00a1ba0dece3c65055aafc35de588d1b19f22125	3e8e1be93e823ed1608562448d3816088255fa0f781bc860efe8fe5e82d29828	404e716cfdfd62217459d2d7a52edf4ad176c01a889b7db6fe3a0ea9fbc0db3c	rows.tbl.0	0	43	43	1790000000123456789	10081729:1795522365078951253	1	4	3	1	0	43	xxh3:f361969794f8bfb6	0	43	\N	\N	\N	2026-11-24 12:12:45.190074+00
+1	e74200cc6cd36a8e3711d1ae00a1ba0dece3c65055aafc35de588d1b19f22125	b5aab498f231f13084a860a176682d511863aa280186a11e354d1d48026424d1	bc63c705da5961e95dc5d0f84dcdd7165d009f211100330bab6775a1720dc423	rows.tbl.1	0	30	30	1790000000123456789	10081745:1795522365079159527	1	3	3	0	0	30	xxh3:638905428f605b94	0	30	\N	\N	\N	2026-11-24 12:12:45.190074+00
+1	e74200cc6cd36a8e3711d1ae00a1ba0dece3c65055aafc35de588d1b19f22125	57cef64f388fc0b8aaf152088e4b662377e43a5a22e37fcfbcb3df9a1e28f67f	7fc38264efe9eac78793bc67b3426e88b7a0bc3b26cc3c7a2ae7598b036a147e	rows.tbl.2.gz	0	53	53	1790000000123456789	10081777:1795522365079519711	1	4	3	1	0	43	xxh3:d82f3bcfbcc65dbc	0	43	\N	\N	\N	2026-11-24 12:12:45.190074+00
+1	e74200cc6cd36a8e3711d1ae00a1ba0dece3c65055aafc35de588d1b19f22125	ad7619e6c7b3780925591ad54568382bd34c2a1def4134de95ffbcef797a4acc	d117cfe49eb48934bc67ea52bbbdac28cd3d8dc3e74fde5c2475681028b4757f	rows.tbl.3	0	34	34	1790000000123456789	10081761:1795522365079341441	1	3	3	0	0	34	xxh3:545e2e79ba50542f	0	34	\N	\N	\N	2026-11-24 12:12:45.190074+00
 \.
 
 
@@ -211,15 +211,15 @@ COPY inrush.switched_table (run_id, number, target, what, unit_key, table_oid, t
 --
 
 COPY inrush.unit (run_id, unit_key, flow, target, staging_schema, staging_table, shared, straight, finished, careful, epoch, rows_counted, key_smallest, key_largest, table_oid, filenodes, committed_at) FROM stdin;
-1	d940b8ab2c7a3daa21b1d16578f01ea74be590b6343f72069331e9067c2e1d47	journal	"public"."journal"	inrush_staging	journal_d940b8ab2c7a3daa	f	f	t	f	1	12	\N	\N	16602	e6500331704d3aaa44c4b2d8c21dcba3	2026-11-24 12:09:14.749818+00
+1	e74200cc6cd36a8e3711d1ae00a1ba0dece3c65055aafc35de588d1b19f22125	journal	"public"."journal"	inrush_staging	journal_e74200cc6cd36a8e	f	f	t	f	1	12	\N	\N	16602	e6500331704d3aaa44c4b2d8c21dcba3	2026-11-24 12:12:45.190074+00
 \.
 
 
 --
--- Data for Name: journal_d940b8ab2c7a3daa; Type: TABLE DATA; Schema: inrush_staging; Owner: -
+-- Data for Name: journal_e74200cc6cd36a8e; Type: TABLE DATA; Schema: inrush_staging; Owner: -
 --
 
-COPY inrush_staging.journal_d940b8ab2c7a3daa (id, note) FROM stdin;
+COPY inrush_staging.journal_e74200cc6cd36a8e (id, note) FROM stdin;
 0	note 0
 1	note 1
 2	note 2

@@ -158,10 +158,10 @@ CREATE TABLE inrush.unit (
 
 
 --
--- Name: events_0b9cb01aee7fa428; Type: TABLE; Schema: inrush_staging; Owner: -
+-- Name: events_720c0591e84683ac; Type: TABLE; Schema: inrush_staging; Owner: -
 --
 
-CREATE TABLE inrush_staging.events_0b9cb01aee7fa428 (
+CREATE TABLE inrush_staging.events_720c0591e84683ac (
     id integer NOT NULL,
     note text
 );
@@ -172,7 +172,7 @@ CREATE TABLE inrush_staging.events_0b9cb01aee7fa428 (
 --
 
 COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_oids, epoch, state, holder, started_at, held_since, switched_at) FROM stdin;
-1	d01a7804e3e69c4e79ba86481ea1694491a9afa2e441a8d1e68f94b768a60f45	20261124T120915Z-test-7154ad	test	739c4832d26c38b5d50023987d82538537e24d4ae931aae466426057e9073214	{"\\"public\\".\\"events\\""}	\N	1	loading	process 28806 on vm	2026-11-24 12:09:16.043887+00	2026-11-24 12:09:16.043887+00	\N
+1	d01a7804e3e69c4e79ba86481ea1694491a9afa2e441a8d1e68f94b768a60f45	20261124T121247Z-test-16e820	test	1db45e1cdf2af4a0b0254b722d1b501dba82dda8fdb30217c7cdacd867de17c9	{"\\"public\\".\\"events\\""}	\N	1	loading	process 9287 on vm	2026-11-24 12:12:47.906018+00	2026-11-24 12:12:47.906018+00	\N
 \.
 
 
@@ -181,8 +181,7 @@ COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_o
 --
 
 COPY inrush.shard (run_id, unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, file_modified_ns, file_state, epoch, rows_read, rows_loaded, rows_rejected, rows_skipped, bytes_read, content_hash, text_start, text_end, tally, trailer, refused, committed_at) FROM stdin;
-1	0b9cb01aee7fa428f9922ac797ac037d6121e59fdee7034e678b70e637487f97	3f6b58c74733279b8190ecca92b44bbc3cd9b630a40ce97e646db275631c4499	ca8d5dbdd48f6cee9c121c79bbbd4dd96d022e4069a7c8663034f9ed1e26adeb	large.tbl	9086334	18172669	27259004	1790000000123456789	10082167:1795522155932695097	1	90878	17	0	90861	9086304	xxh3:f808a07ccab5a6ef	9086396	18172700	\N	\N	\N	2026-11-24 12:09:16.075294+00
-1	0b9cb01aee7fa428f9922ac797ac037d6121e59fdee7034e678b70e637487f97	8c5b95ec4e65a0f92153bf27692596c5b1edf5674bd192ad2a51a907d5f8cf7c	ca8d5dbdd48f6cee9c121c79bbbd4dd96d022e4069a7c8663034f9ed1e26adeb	large.tbl	0	9086334	27259004	1790000000123456789	10082167:1795522155932695097	1	90880	18	0	90862	9086396	xxh3:3fc77fd45125c51b	0	9086396	\N	\N	\N	2026-11-24 12:09:16.086351+00
+1	720c0591e84683acd4c037eaf197527291ee46fce7cbcb4c71a0ebc51ac68834	5465ed6a890e30659607943c136a3631a362415e8901ee69c01080f569ed0efc	22df0926bb289f98bb54432f10718807b3c7202004cefe6e6c1daa30104aed5f	large.tbl	9086334	18172669	27259004	1790000000123456789	10078227:1795522367548704023	1	90878	17	0	90861	9086304	xxh3:f808a07ccab5a6ef	9086396	18172700	\N	\N	\N	2026-11-24 12:12:47.973759+00
 \.
 
 
@@ -199,15 +198,15 @@ COPY inrush.switched_table (run_id, number, target, what, unit_key, table_oid, t
 --
 
 COPY inrush.unit (run_id, unit_key, flow, target, staging_schema, staging_table, shared, straight, finished, careful, epoch, rows_counted, key_smallest, key_largest, table_oid, filenodes, committed_at) FROM stdin;
-1	0b9cb01aee7fa428f9922ac797ac037d6121e59fdee7034e678b70e637487f97	events	"public"."events"	inrush_staging	events_0b9cb01aee7fa428	t	f	f	f	1	\N	\N	\N	16728	f36726017277ef9c4cd0ffce7a6f87a4	2026-11-24 12:09:16.055918+00
+1	720c0591e84683acd4c037eaf197527291ee46fce7cbcb4c71a0ebc51ac68834	events	"public"."events"	inrush_staging	events_720c0591e84683ac	t	f	f	f	1	\N	\N	\N	16728	f36726017277ef9c4cd0ffce7a6f87a4	2026-11-24 12:12:47.921575+00
 \.
 
 
 --
--- Data for Name: events_0b9cb01aee7fa428; Type: TABLE DATA; Schema: inrush_staging; Owner: -
+-- Data for Name: events_720c0591e84683ac; Type: TABLE DATA; Schema: inrush_staging; Owner: -
 --
 
-COPY inrush_staging.events_0b9cb01aee7fa428 (id, note) FROM stdin;
+COPY inrush_staging.events_720c0591e84683ac (id, note) FROM stdin;
 18	note 18
 19	note 19
 20	note 20
@@ -225,24 +224,6 @@ COPY inrush_staging.events_0b9cb01aee7fa428 (id, note) FROM stdin;
 32	note 32
 33	note 33
 34	note 34
-0	note 0
-1	note 1
-2	note 2
-3	note 3
-4	note 4
-5	note 5
-6	note 6
-7	note 7
-8	note 8
-9	note 9
-10	note 10
-11	note 11
-12	note 12
-13	note 13
-14	note 14
-15	note 15
-16	note 16
-17	note 17
 \.
 
 

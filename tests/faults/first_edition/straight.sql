@@ -172,7 +172,7 @@ CREATE TABLE public.journal (
 --
 
 COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_oids, epoch, state, holder, started_at, held_since, switched_at) FROM stdin;
-1	8c9d90d54448bcc90f8b2cc8c021dba43b8ecf74b997dace16f3801d78d0dda5	20261124T120915Z-test-0de43c	test	a1f6d20c4c02895c247c34e3d2f44e05fab88f6abf8596fb68b29b9c1c670047	{"\\"public\\".\\"journal\\""}	\N	1	loading	process 28739 on vm	2026-11-24 12:09:15.363799+00	2026-11-24 12:09:15.363799+00	\N
+1	8c9d90d54448bcc90f8b2cc8c021dba43b8ecf74b997dace16f3801d78d0dda5	20261124T121246Z-test-4d9d7b	test	03828616cf712797411d604ff6c05e1d4743651d2c712121d42006f1633a20bb	{"\\"public\\".\\"journal\\""}	\N	1	loading	process 9170 on vm	2026-11-24 12:12:46.144512+00	2026-11-24 12:12:46.144512+00	\N
 \.
 
 
@@ -181,7 +181,7 @@ COPY inrush.run (run_id, run_key, name, package, package_hash, targets, target_o
 --
 
 COPY inrush.shard (run_id, unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, file_modified_ns, file_state, epoch, rows_read, rows_loaded, rows_rejected, rows_skipped, bytes_read, content_hash, text_start, text_end, tally, trailer, refused, committed_at) FROM stdin;
-1	8b7d896b5b89823cba8bbe079c57548c699d841505a4c54d65721a796db2399d	152e423482cf48889a3e4ce5ecf98308b4acfde91062cd5436ae4763684e6a68	7ce675baf904d70f627d6ec9daeb83cdc02fbb72a7e59ac5282a68f4d6205c97	rows.tbl.2.gz	0	53	53	1790000000123456789	10081840:1795522155151173573	1	4	3	1	0	43	xxh3:d82f3bcfbcc65dbc	0	43	\N	\N	\N	2026-11-24 12:09:15.401869+00
+1	7470397012c8ff7976efaaaa83f71ed0d9d4a700c1f6f5eafe09268f800e2943	423e809c9831a4407f43f8b3f5d83a79eaabfe6af82ea73e2aa4e89a61826fc0	e2806f7114b3ed279430e8567db0d1fc10bb22439809aea299a64e2de11637e9	rows.tbl.2.gz	0	53	53	1790000000123456789	10083532:1795522365979571624	1	4	3	1	0	43	xxh3:d82f3bcfbcc65dbc	0	43	\N	\N	\N	2026-11-24 12:12:46.410307+00
 \.
 
 
@@ -198,10 +198,10 @@ COPY inrush.switched_table (run_id, number, target, what, unit_key, table_oid, t
 --
 
 COPY inrush.unit (run_id, unit_key, flow, target, staging_schema, staging_table, shared, straight, finished, careful, epoch, rows_counted, key_smallest, key_largest, table_oid, filenodes, committed_at) FROM stdin;
-1	044196040450f557c159a20e6129e7780ddef611deb951e5afac694d36d865c9	journal	"public"."journal"	inrush_staging	journal_044196040450f557	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:09:15.37753+00
-1	46140780d31d5b2244ae2ae45dc6ff24176eafdb91de283a9001e319d6b3f818	journal	"public"."journal"	inrush_staging	journal_46140780d31d5b22	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:09:15.387037+00
-1	8b7d896b5b89823cba8bbe079c57548c699d841505a4c54d65721a796db2399d	journal	"public"."journal"	inrush_staging	journal_8b7d896b5b89823c	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:09:15.388019+00
-1	9280f7374f991947edeb8fe665cf31c68288ab7e1fd00b136c6517fadc63f63d	journal	"public"."journal"	inrush_staging	journal_9280f7374f991947	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:09:15.388976+00
+1	f04aa33a674c409c55f4d0596377643bd6b15bedb7778638ed13dcdf8bdb5d19	journal	"public"."journal"	inrush_staging	journal_f04aa33a674c409c	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:12:46.189524+00
+1	b4978416a427cddeaa1769e782862f2fc3a9d6ec0b4dc8ca07ea6526a6abae73	journal	"public"."journal"	inrush_staging	journal_b4978416a427cdde	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:12:46.249533+00
+1	7470397012c8ff7976efaaaa83f71ed0d9d4a700c1f6f5eafe09268f800e2943	journal	"public"."journal"	inrush_staging	journal_7470397012c8ff79	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:12:46.281515+00
+1	465bf0de8e9f5106502c53f92777cb69768c5da990752b3a3b18498d72656ec7	journal	"public"."journal"	inrush_staging	journal_465bf0de8e9f5106	t	t	f	f	1	\N	\N	\N	16608	\N	2026-11-24 12:12:46.313512+00
 \.
 
 
