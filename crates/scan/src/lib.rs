@@ -7,20 +7,21 @@
 //! (`masks`), positions are taken from the masks (`machine`, with `regular` for most blocks,
 //! `special_bytes` for the odd ones and `positions` for what depends on the processor; `general` for
 //! uncommon dialects, `fixed` for fields at declared positions), and `reference` says the same byte
-//! by byte, for the reader and for the tests. What is unsafe stands in `processor`, which chooses
+//! by byte, for the reader and for the tests. What is unsafe stands in `kernel`, which chooses
 //! between instructions, and in `vectors`, which loads and stores.
 
+pub mod cpu;
 mod dialect;
 mod dialect_check;
 mod error;
 mod fixed;
 mod fixed_width;
 mod general;
+mod kernel;
 mod machine;
 #[doc(hidden)]
 pub mod masks;
 mod positions;
-mod processor;
 mod records;
 #[doc(hidden)]
 pub mod reference;

@@ -14,13 +14,13 @@
 //! The loop over blocks is compiled once for each set of instructions that a
 //! [`Kernel`] stands for; what differs in it is in [`crate::positions`].
 
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::Avx512Vbmi2;
 use crate::dialect::{Dialect, Escape};
 use crate::error::{Scan, ScanError, TextEnd};
+use crate::kernel::Kernel;
 use crate::masks::{BLOCK_BYTES, Masks, Needles};
 use crate::positions::{BitInstructions, Portable};
-#[cfg(target_arch = "x86_64")]
-use crate::processor::Avx512;
-use crate::processor::Kernel;
 use crate::records::{Fault, FaultKind, Record, Records};
 use crate::regular;
 use crate::terminator::Terminator;
@@ -625,8 +625,9 @@ pub(crate) fn take_avx512(
     machine: &mut Machine,
     base: u32,
     masks: &[Masks],
+    avx512: Avx512Vbmi2,
 ) -> Result<(), ScanError> {
-    machine.take_blocks(Avx512::new(), base, masks)
+    machine.take_blocks(avx512, base, masks)
 }
 
 /// [`Machine::take_blocks`] with the instructions for bits that came with AVX2.

@@ -1,5 +1,5 @@
 //! From text to bit masks: which bytes of each block of 64 are delimiters, line ends, quotes
-//! or escapes. Which [`Kernel`]s the machine has stands in `processor`; they find the same bits,
+//! or escapes. Which [`Kernel`]s the machine has stands in `kernel`; they find the same bits,
 //! and the tests hold them against each other. What is made of the bits (`machine`, `positions`)
 //! is compiled for the same kernels.
 
@@ -11,7 +11,7 @@ pub(crate) mod portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod sse2;
 
-pub use crate::processor::Kernel;
+pub use crate::kernel::Kernel;
 
 /// Bytes of a block: one bit of a mask each.
 pub const BLOCK_BYTES: usize = 64;

@@ -2,8 +2,8 @@
 //!
 //! # Why it is sound
 //!
-//! What a machine has is said by [`Instructions`](super::Instructions), which nobody can make but
-//! `Instructions::available`, and that asks the processor. [`Lanes`] say it, too: they are loaded
+//! What a machine has is said by [`Instructions`](super::Instructions): they carry a proof of
+//! [`inrush_scan::cpu`], which only a look at the processor makes. [`Lanes`] say it, too: they are loaded
 //! only by code that is itself compiled for AVX-512. The functions that are called here are safe
 //! but for that.
 #![cfg_attr(

@@ -1,21 +1,24 @@
 //! Which vector instructions the machine has.
 //!
-//! Take care: the calls in `choice.rs` are sound only because [`Instructions`] are made nowhere but here, and only where
-//! the machine has all that those functions are compiled for.
+//! The calls in `choice.rs` rest on the proofs that [`Instructions`] carry: they are of [`inrush_scan::cpu`], and only a
+//! look at the processor makes them.
+
+#[cfg(target_arch = "x86_64")]
+use inrush_scan::cpu::{Avx2, Avx512};
 
 /// Instructions that columns are made with. All of them make the same columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instructions(Level);
 
-/// Private, so that only [`Instructions::available`] says what the machine can run.
+/// Private, so that a benchmark or a test takes one of [`Instructions::available`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     /// Eight fields at a time.
     #[cfg(target_arch = "x86_64")]
-    Avx512,
+    Avx512(Avx512),
     /// The portable loops compiled for x86-64-v3.
     #[cfg(target_arch = "x86_64")]
-    Avx2,
+    Avx2(Avx2),
     /// What every machine has.
     Portable,
 }
@@ -32,24 +35,8 @@ impl Instructions {
         let mut levels = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            let has_avx2 = is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("fma")
-                && is_x86_feature_detected!("lzcnt")
-                && is_x86_feature_detected!("movbe")
-                && is_x86_feature_detected!("popcnt");
-            let has_avx512 = has_avx2
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl");
-            if has_avx512 {
-                levels.push(Instructions(Level::Avx512));
-            }
-            if has_avx2 {
-                levels.push(Instructions(Level::Avx2));
-            }
+            levels.extend(Avx512::detect().map(|has| Instructions(Level::Avx512(has))));
+            levels.extend(Avx2::detect().map(|has| Instructions(Level::Avx2(has))));
         }
         levels.push(Instructions(Level::Portable));
         levels
@@ -61,17 +48,17 @@ impl Instructions {
         Instructions::available()[0]
     }
 
-    /// Whether eight fields can be taken at a time.
+    /// Whether eight fields can be taken at a time: there is a proof of AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(in super::super) fn has_avx512(self) -> bool {
-        self.0 == Level::Avx512
+        matches!(self.0, Level::Avx512(_))
     }
 
-    /// Whether code for x86-64-v3 can run.
+    /// Whether code for x86-64-v3 can run: there is a proof of AVX2, or one of AVX-512, which says that too.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(in super::super) fn has_avx2(self) -> bool {
-        self.0 != Level::Portable
+        matches!(self.0, Level::Avx512(_) | Level::Avx2(_))
     }
 }

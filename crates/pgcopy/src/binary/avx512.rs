@@ -2,25 +2,23 @@
 //!
 //! # Why it is sound
 //!
-//! An [`Avx512`] comes from a [`Kernel`](super::Kernel) that has asked the processor, and from
-//! nowhere else, so where there is one the machine has the instructions. Vectors are loaded from
+//! An [`Avx512Ifma`] is the proof that the machine has the instructions. Vectors are loaded from
 //! and stored in arrays of exactly their bytes; none of these instructions asks for an alignment,
 //! and any bits are a value on either side.
 #![expect(unsafe_code, reason = "AVX-512, and loads and stores of its vectors")]
 
 use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_storeu_si512};
 
-use super::kernel::Avx512;
+use inrush_scan::cpu::Avx512Ifma;
+
 use super::numeric::Layout;
 use super::numeric_slots::{Slot, avx512};
 
-impl Avx512 {
-    /// Makes the fields of `values` in `slots`.
-    #[inline(always)]
-    pub(super) fn fill(self, values: &[i128], layout: &Layout, slots: &mut [Slot]) {
-        // SAFETY: where there is an `Avx512`, the machine has it.
-        unsafe { avx512::fill(values, layout, slots) }
-    }
+/// Makes the fields of `values` in `slots`.
+#[inline(always)]
+pub(super) fn fill(_proof: Avx512Ifma, values: &[i128], layout: &Layout, slots: &mut [Slot]) {
+    // SAFETY: the proof says that the machine has AVX-512 with IFMA.
+    unsafe { avx512::fill(values, layout, slots) }
 }
 
 /// Eight numbers, four in each vector.

@@ -11,9 +11,11 @@ use arrow_array::types::{
 };
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
+use inrush_scan::cpu::Avx512Ifma;
 
 use super::PgType;
-use super::kernel::{Avx512, Kernel};
+use super::avx512;
+use super::kernel::Kernel;
 use super::numeric::{DECIMAL_FIELD_BYTES_MAX, Layout};
 use super::numeric_slots::{Slot, TILE_ROWS};
 use super::views::Views;
@@ -48,7 +50,7 @@ pub(super) enum Values<'a> {
     Float8(&'a [f64]),
     Decimal(&'a [i128], Layout),
     /// The fields of a tile are made before its rows, in slots from this one on.
-    DecimalInSlots(&'a [i128], Layout, usize, Avx512),
+    DecimalInSlots(&'a [i128], Layout, usize, Avx512Ifma),
     NumericText(Views<'a>),
     Text(Views<'a>),
     Jsonb(Views<'a>),
@@ -91,10 +93,10 @@ impl<'a> Column<'a> {
                     // `takes` lets scales from 0 to 38 through.
                     let layout = Layout::new(*scale as u8);
                     match kernel.avx512() {
-                        Some(avx512) => {
+                        Some(proof) => {
                             let first_slot = *slot_count;
                             *slot_count += TILE_ROWS;
-                            Values::DecimalInSlots(values, layout, first_slot, avx512)
+                            Values::DecimalInSlots(values, layout, first_slot, proof)
                         }
                         None => Values::Decimal(values, layout),
                     }
@@ -236,9 +238,9 @@ impl<'a> Column<'a> {
     /// Makes the fields of a tile's rows, where the column has slots for them.
     #[inline(always)]
     pub(super) fn fill_slots(&self, rows: Range<usize>, slots: &mut [Slot]) {
-        if let Values::DecimalInSlots(values, layout, first_slot, avx512) = &self.values {
+        if let Values::DecimalInSlots(values, layout, first_slot, proof) = &self.values {
             let slots = &mut slots[*first_slot..first_slot + rows.len()];
-            avx512.fill(&values[rows], layout, slots);
+            avx512::fill(*proof, &values[rows], layout, slots);
         }
     }
 }

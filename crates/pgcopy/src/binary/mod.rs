@@ -29,6 +29,9 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "no_avx512.rs"]
+mod avx512;
 mod byte;
 mod column;
 mod encoder;

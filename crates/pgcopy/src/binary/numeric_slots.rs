@@ -171,12 +171,12 @@ pub(super) mod avx512 {
         }
 
         fn check(values: &[i128], scale: u8) {
-            let Some(avx512) = Kernel::best().avx512() else {
+            let Some(proof) = Kernel::best().avx512() else {
                 return;
             };
             let layout = Layout::new(scale);
             let mut slots = vec![Slot::EMPTY; values.len()];
-            avx512.fill(values, &layout, &mut slots);
+            crate::binary::avx512::fill(proof, values, &layout, &mut slots);
             for (value, slot) in values.iter().zip(&slots) {
                 let field_bytes = slot.field_bytes as usize;
                 let found = (field_bytes > 0).then(|| slot.field[..field_bytes].to_vec());

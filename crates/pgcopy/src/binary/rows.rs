@@ -11,8 +11,8 @@
 //!   afterwards it is, so that a mistake ends the process and does not stay unseen;
 //! - the slots that a column has asked for are there, and those of a tile are filled before its
 //!   rows are written;
-//! - code for more instructions than every machine has runs where the kernel names them, and a
-//!   kernel comes from a look at the processor.
+//! - code for more instructions than every machine has runs where the kernel carries the proof that this
+//!   machine has them ([`inrush_scan::cpu`]).
 #![expect(
     unsafe_code,
     reason = "rows are written without bounds checks, into spare capacity"
@@ -55,14 +55,14 @@ pub(super) fn append(
     let start = out.spare_capacity_mut().as_mut_ptr().cast::<u8>();
     let cursor = Cursor::new(start);
     // SAFETY: `bytes_max` bytes from `start` on are reserved: what all fields take at most, and the
-    // slack. Every column has a value for each row, and the slots that it asked for. The kernel
-    // says what the machine has.
+    // slack. Every column has a value for each row, and the slots that it asked for. The proofs
+    // say what the machine has.
     let cursor = unsafe {
         match kernel.instructions() {
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => put_batch_avx512(columns, row_count, scratch, cursor),
+            Instructions::Avx512(_) => put_batch_avx512(columns, row_count, scratch, cursor),
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => put_batch_avx2(columns, row_count, scratch, cursor),
+            Instructions::Avx2(_) => put_batch_avx2(columns, row_count, scratch, cursor),
             Instructions::Portable => put_batch(columns, row_count, scratch, cursor),
         }
     }?;

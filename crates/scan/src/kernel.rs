@@ -1,14 +1,10 @@
-//! What the processor can do, found out when the program runs, and the calls that rest on it.
+//! The ways of reading text that this machine has, and the calls of code for instructions that only some machines have.
 //!
 //! # Why it is sound
 //!
 //! A function that is compiled for more instructions than every machine has must run only where
-//! the machine has them. Two types carry that knowledge, and nobody else can make one:
-//!
-//! - a [`Kernel`] comes from [`Kernel::available`], which asks the processor, and the functions
-//!   below call what its private [`Instructions`] name;
-//! - an [`Avx512`] comes from code that is itself compiled for AVX-512, and which therefore runs
-//!   only where the machine has it.
+//! the machine has them. The [`Instructions`] of a [`Kernel`] carry a proof of [`cpu`](crate::cpu), which only a look at
+//! the processor makes, and each call below is of code for instructions that the proof beside it names.
 //!
 //! All else that these functions do is safe code.
 #![expect(
@@ -16,6 +12,8 @@
     reason = "calls of code for instructions that only some machines have"
 )]
 
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::{Avx2, Avx512Vbmi2};
 use crate::error::ScanError;
 use crate::machine::Machine;
 #[cfg(target_arch = "x86_64")]
@@ -29,15 +27,15 @@ use crate::positions::{self, BitInstructions};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel(Instructions);
 
-/// Kept inside a [`Kernel`], so that only [`Kernel::available`] says what the machine can run.
+/// Private, so that a benchmark or a test takes one of [`Kernel::available`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Instructions {
-    /// 64 bytes at a time: AVX-512 with VBMI2, and all of the next.
+    /// 64 bytes at a time.
     #[cfg(target_arch = "x86_64")]
-    Avx512,
-    /// 32 bytes at a time: AVX2, BMI1, BMI2, LZCNT and POPCNT, which came together.
+    Avx512(Avx512Vbmi2),
+    /// 32 bytes at a time.
     #[cfg(target_arch = "x86_64")]
-    Avx2,
+    Avx2(Avx2),
     /// 16 bytes at a time; every x86-64 has it.
     #[cfg(target_arch = "x86_64")]
     Sse2,
@@ -51,21 +49,8 @@ impl Kernel {
         let mut kernels = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            let has_avx2 = is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("lzcnt")
-                && is_x86_feature_detected!("popcnt");
-            let has_avx512 = is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512vbmi2");
-            if has_avx2 && has_avx512 {
-                kernels.push(Kernel(Instructions::Avx512));
-            }
-            if has_avx2 {
-                kernels.push(Kernel(Instructions::Avx2));
-            }
+            kernels.extend(Avx512Vbmi2::detect().map(|has| Kernel(Instructions::Avx512(has))));
+            kernels.extend(Avx2::detect().map(|has| Kernel(Instructions::Avx2(has))));
             kernels.push(Kernel(Instructions::Sse2));
         }
         kernels.push(Kernel(Instructions::Portable));
@@ -87,13 +72,13 @@ impl Kernel {
     ) {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => {
-                // SAFETY: `available` makes this one only where the machine has AVX-512.
+            Instructions::Avx512(_) => {
+                // SAFETY: the proof says that the machine has AVX-512.
                 unsafe { masks::avx512::find::<SPECIALS>(blocks, needles, masks) }
             }
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => {
-                // SAFETY: `available` makes this one only where the machine has AVX2.
+            Instructions::Avx2(_) => {
+                // SAFETY: the proof says that the machine has AVX2.
                 unsafe { masks::avx2::find::<SPECIALS>(blocks, needles, masks) }
             }
             #[cfg(target_arch = "x86_64")]
@@ -114,42 +99,30 @@ impl Kernel {
     ) -> Result<(), ScanError> {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `available` makes this one only where the machine has AVX-512 and AVX2.
-            Instructions::Avx512 => unsafe { take_avx512(machine, base, masks) },
+            // SAFETY: the proof says that the machine has AVX-512 with VBMI2, and all of AVX2.
+            Instructions::Avx512(has) => unsafe { take_avx512(machine, base, masks, has) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `available` makes this one only where the machine has AVX2.
-            Instructions::Avx2 => unsafe { take_avx2(machine, base, masks) },
+            // SAFETY: the proof says that the machine has AVX2 and the instructions for bits.
+            Instructions::Avx2(_) => unsafe { take_avx2(machine, base, masks) },
             _ => machine.take_blocks(Portable, base, masks),
         }
     }
 
     /// AVX-512 where this kernel has it.
     #[cfg(all(test, target_arch = "x86_64"))]
-    pub(crate) fn avx512(self) -> Option<Avx512> {
-        (self.0 == Instructions::Avx512).then_some(Avx512(()))
-    }
-}
-
-/// The knowledge that the machine has AVX-512 with VBMI2.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy)]
-pub(crate) struct Avx512(());
-
-#[cfg(target_arch = "x86_64")]
-impl Avx512 {
-    /// What code knows that is compiled for AVX-512.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt")]
-    pub(crate) fn new() -> Avx512 {
-        Avx512(())
+    pub(crate) fn avx512(self) -> Option<Avx512Vbmi2> {
+        match self.0 {
+            Instructions::Avx512(has) => Some(has),
+            _ => None,
+        }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-impl BitInstructions for Avx512 {
+impl BitInstructions for Avx512Vbmi2 {
     #[inline(always)]
     fn write_positions(self, bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]) {
-        // SAFETY: where there is an `Avx512`, the machine has it.
+        // SAFETY: the proof is this value itself.
         unsafe { positions::avx512::write_positions(bits, base, slots) }
     }
 }

@@ -1,0 +1,11 @@
+//! Machines other than x86-64, where no kernel has the proof that [`fill`] asks for.
+
+use inrush_scan::cpu::Avx512Ifma;
+
+use super::numeric::Layout;
+use super::numeric_slots::Slot;
+
+/// Never called.
+pub(super) fn fill(_: Avx512Ifma, _: &[i128], _: &Layout, _: &mut [Slot]) {
+    unreachable!("no kernel has AVX-512");
+}
