@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use inrush::ExitStatus;
 use inrush::cancel::Stop;
 use inrush::package::{Overrides, not_local};
 use inrush::printable::escaped;
@@ -85,12 +86,12 @@ fn run_package(
 }
 
 fn answer(
-    exit_status: u8,
+    exit_status: ExitStatus,
     error: Option<&str>,
     report: Option<(&RunReport, Option<&Path>)>,
 ) -> Value {
     let mut answer = json!({
-        "exit_status": exit_status,
+        "exit_status": exit_status.code(),
         // A program's exception is no line of a terminal.
         "error": error.map(|text| text.strip_prefix("error: ").unwrap_or(text)),
         "report": report.map(|(report, _)| report),

@@ -146,13 +146,15 @@ fn home_folder() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use inrush::ExitStatus;
+
     use super::*;
 
     #[test]
     fn passwords_in_arguments_are_refused() {
         let error =
             refuse_password("--to", "postgresql://etl:secret@dw/x").expect_err("it has one");
-        assert_eq!(error.exit_status(), 2);
+        assert_eq!(error.exit_status(), ExitStatus::Usage);
         assert!(error.to_string().contains("PGPASSWORD"), "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
         assert!(refuse_password("--to", "postgresql://etl@dw/x").is_ok());

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use inrush::ExitStatus;
 use inrush::cancel::Stop;
 use inrush::plan::PlanError;
 use inrush::postgres::DatabaseAddress;
@@ -20,7 +21,10 @@ use crate::running::{self, OutputMode, RunSetup};
 use crate::{Surroundings, account, credentials, output, package_file, progress, signals};
 
 /// Makes TPC-H, loads it, checks it, and tells.
-pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+pub fn demo(
+    arguments: &DemoArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
     running::fault()?;
     credentials::refuse_password("--to", &arguments.to)?;
     let files = DemoFolder::make(arguments)?;

@@ -3,13 +3,12 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use inrush::ExitStatus;
 use inrush::package::PackageError;
 use inrush::plan::PlanError;
 use inrush::printable::{indented, line};
 use inrush_embedded::EmbeddedError;
 use inrush_workloads::WorkloadError;
-
-use crate::exit_status::{INTERRUPTED, USAGE};
 
 /// A command did not end well.
 #[derive(Debug)]
@@ -54,14 +53,14 @@ pub enum CommandError {
 
 impl CommandError {
     /// The exit status that tells it.
-    pub fn exit_status(&self) -> u8 {
+    pub fn exit_status(&self) -> ExitStatus {
         match self {
-            CommandError::Usage { .. } => USAGE,
-            CommandError::Package(_) => PackageError::EXIT_STATUS,
+            CommandError::Usage { .. } => ExitStatus::Usage,
+            CommandError::Package(_) => ExitStatus::Usage,
             CommandError::Engine { error, .. } => error.exit_status(),
-            CommandError::Stopped { .. } => INTERRUPTED,
+            CommandError::Stopped { .. } => ExitStatus::Interrupted,
             CommandError::Workload(error) => error.exit_status(),
-            CommandError::Embedded(_) | CommandError::File { .. } => 1,
+            CommandError::Embedded(_) | CommandError::File { .. } => ExitStatus::Failed,
         }
     }
 
@@ -214,7 +213,7 @@ mod tests {
             differences: vec!["part: 1 rows of a\nb, of which dbgen makes 2".to_owned()],
             results: "x/summary.md".into(),
         });
-        assert_eq!(error.exit_status(), 5);
+        assert_eq!(error.exit_status(), ExitStatus::Verification);
         let told = error.to_string();
         let lines: Vec<&str> = told.lines().collect();
         assert_eq!(lines[0], "error: what was loaded is not what dbgen makes");
@@ -228,7 +227,7 @@ mod tests {
             hint: "again".to_owned(),
         };
         let stopped = CommandError::from(stopped);
-        assert_eq!(stopped.exit_status(), INTERRUPTED);
+        assert_eq!(stopped.exit_status(), ExitStatus::Interrupted);
         assert_eq!(
             stopped.to_string(),
             "error: stopped as asked\nhint: again\n"
@@ -247,7 +246,7 @@ mod tests {
             what: "--to: it is empty".to_owned(),
             hint: "write a URL".to_owned(),
         };
-        assert_eq!(error.exit_status(), 2);
+        assert_eq!(error.exit_status(), ExitStatus::Usage);
         assert_eq!(
             error.to_string(),
             "error: --to: it is empty\nhint: write a URL\n"

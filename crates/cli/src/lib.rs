@@ -14,7 +14,6 @@ mod demo;
 mod descriptors;
 mod embedded;
 mod errors;
-mod exit_status;
 pub mod heap;
 mod json_events;
 mod load_package;
@@ -32,12 +31,9 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use inrush::ExitStatus;
 
 use crate::arguments::Arguments;
-use crate::exit_status::USAGE;
-
-/// The exit status of a command that did not do what was asked.
-const FAILED: u8 = 1;
 
 /// What the process that runs the command knows beside its arguments.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +47,7 @@ const ONE_HEAP_BELOW: u64 = 8 << 30;
 
 /// Runs the command with these arguments (without the program's name) and returns its exit
 /// status.
-pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> u8 {
+pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> ExitStatus {
     descriptors::hold_standard();
     output::tell_panics();
     signals::survive_file_limit();
@@ -64,10 +60,14 @@ pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> u8 {
         Ok(arguments) => arguments,
         Err(error) if error.kind() == ErrorKind::InvalidUtf8 => {
             output::errors(&not_utf8::refused(&words).to_string());
-            return USAGE;
+            return ExitStatus::Usage;
         }
         Err(error) => {
-            let status = u8::try_from(error.exit_code()).unwrap_or(USAGE);
+            // Help and the version were asked for.
+            let status = match error.exit_code() {
+                0 => ExitStatus::Clean,
+                _ => ExitStatus::Usage,
+            };
             output::arguments(error);
             return status;
         }
@@ -87,14 +87,14 @@ pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> u8 {
 
 /// Tells that the standard output is not whole, and returns the exit status: that of the work where there was some, whose
 /// status says what became of it; else a failure, because the output was all that was asked for.
-fn told_lost_output(status: u8, reason: &str, changes: bool) -> u8 {
+fn told_lost_output(status: ExitStatus, reason: &str, changes: bool) -> ExitStatus {
     let text = format!("the standard output could not be written: {reason}");
-    if changes || status != 0 {
+    if changes || status != ExitStatus::Clean {
         output::notes([text]);
         return status;
     }
     output::errors(&format!("error: {text}"));
-    FAILED
+    ExitStatus::Failed
 }
 
 #[cfg(test)]
@@ -177,7 +177,7 @@ mod tests {
         ] {
             let arguments = words.iter().map(OsString::from).collect();
             assert_eq!(
-                main(arguments, Surroundings::default()),
+                main(arguments, Surroundings::default()).code(),
                 status,
                 "{words:?}"
             );

@@ -10,5 +10,6 @@ static HEAP: Heap = Heap;
 
 fn main() -> ExitCode {
     let arguments = std::env::args_os().skip(1).collect();
-    ExitCode::from(inrush_cli::main(arguments, Surroundings::default()))
+    let status = inrush_cli::main(arguments, Surroundings::default());
+    ExitCode::from(status.code())
 }

@@ -7,12 +7,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use inrush::ExitStatus;
 use inrush::cancel::{Stop, StopReason};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::c_library::has_default_action;
-use crate::exit_status::INTERRUPTED;
 use crate::output;
 
 /// How to resume after a run that read a pipe and did not come to its end.
@@ -167,5 +167,5 @@ fn remove(folder: Option<&Path>) {
 /// Ends the process without waiting for any thread. The embedded server has its own way to
 /// find out.
 fn exit() -> ! {
-    signal_hook::low_level::exit(i32::from(INTERRUPTED))
+    signal_hook::low_level::exit(i32::from(ExitStatus::Interrupted.code()))
 }

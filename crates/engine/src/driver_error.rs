@@ -3,13 +3,15 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use inrush_rows::exit_status::ExitStatus;
+
 /// An error that ended the work of a driver, in the driver's own words. A caller treats all drivers alike: it prints the
 /// text and the hint, and ends with the exit status.
 #[derive(Debug)]
 pub struct DriverError {
     error: Box<dyn StdError + Send + Sync>,
     hint: Option<String>,
-    exit_status: u8,
+    exit_status: ExitStatus,
     is_lost: bool,
 }
 
@@ -19,13 +21,13 @@ impl DriverError {
         DriverError {
             error: Box::new(error),
             hint,
-            exit_status: 1,
+            exit_status: ExitStatus::Failed,
             is_lost: false,
         }
     }
 
-    /// With another exit status.
-    pub fn with_exit_status(self, exit_status: u8) -> DriverError {
+    /// With the exit status that tells it.
+    pub fn with_exit_status(self, exit_status: ExitStatus) -> DriverError {
         DriverError {
             exit_status,
             ..self
@@ -54,7 +56,7 @@ impl DriverError {
     }
 
     /// The exit status that tells it.
-    pub fn exit_status(&self) -> u8 {
+    pub fn exit_status(&self) -> ExitStatus {
         self.exit_status
     }
 

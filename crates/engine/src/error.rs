@@ -1,6 +1,7 @@
 //! What can end a run, with the exit status that tells it.
 
 use inrush_package::PackageError;
+use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::plural::counted_do;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_sniff::SniffError;
@@ -217,20 +218,20 @@ impl From<PlanError> for Error {
 
 impl Error {
     /// The exit status that tells this error.
-    pub fn exit_status(&self) -> u8 {
+    pub fn exit_status(&self) -> ExitStatus {
         match self {
-            Error::Package(_) | Error::Convert { .. } => 2,
-            Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. }) => 2,
+            Error::Package(_) | Error::Convert { .. } => ExitStatus::Usage,
+            Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. }) => ExitStatus::Usage,
             Error::Driver(error) | Error::Plan(PlanError::Driver(error)) => error.exit_status(),
-            Error::NotSwitched { .. } | Error::Replaced { .. } => 2,
-            Error::Verify(VerifyError::TargetReplaced { .. }) => 1,
+            Error::NotSwitched { .. } | Error::Replaced { .. } => ExitStatus::Usage,
+            Error::Verify(VerifyError::TargetReplaced { .. }) => ExitStatus::Failed,
             Error::RejectLimit { .. }
             | Error::RejectShare { .. }
             | Error::RejectBytes { .. }
-            | Error::RefusedFromPipe { limit: 0, .. } => 4,
-            Error::Verification { .. } | Error::Verify(_) => 5,
-            Error::Interrupted => 130,
-            _ => 1,
+            | Error::RefusedFromPipe { limit: 0, .. } => ExitStatus::RejectLimit,
+            Error::Verification { .. } | Error::Verify(_) => ExitStatus::Verification,
+            Error::Interrupted => ExitStatus::Interrupted,
+            _ => ExitStatus::Failed,
         }
     }
 
@@ -332,7 +333,7 @@ mod tests {
             PlanError::Source(stopped()).into(),
             PlanError::Sniff(SniffError::Source(stopped())).into(),
         ] {
-            assert_eq!(error.exit_status(), 130, "{error}");
+            assert_eq!(error.exit_status(), ExitStatus::Interrupted, "{error}");
         }
     }
 

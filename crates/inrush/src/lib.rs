@@ -20,6 +20,7 @@ pub use inrush_files as source;
 pub use inrush_package as package;
 pub use inrush_package::secrets;
 pub use inrush_postgres as postgres;
+pub use inrush_rows::exit_status::ExitStatus;
 pub use inrush_rows::{
     cancel, chunk, column, column_policy, compression, encoding, location, padded_text, printable,
     reject, suggest, typed_rows,

@@ -9,9 +9,7 @@ use inrush_engine::driver_error::DriverError;
 use inrush_engine::error::Error;
 use inrush_package::{Connection, Package, URLS, redacted_url};
 use inrush_postgres::Postgres;
-
-/// The exit status where there is no such place to load into: the command was used wrongly.
-const ADDRESS_STATUS: u8 = 2;
+use inrush_rows::exit_status::ExitStatus;
 
 /// Loads into every destination that keeps the contract.
 static CONTRACT: Contract = Contract { open };
@@ -37,7 +35,7 @@ pub fn driver_of(connection: &Connection) -> std::result::Result<&'static dyn Dr
         url: redacted_url(url),
     };
     Err(Error::Driver(
-        DriverError::new(unknown, None).with_exit_status(ADDRESS_STATUS),
+        DriverError::new(unknown, None).with_exit_status(ExitStatus::Usage),
     ))
 }
 

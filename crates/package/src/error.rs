@@ -367,9 +367,6 @@ impl fmt::Display for PackageFault {
 }
 
 impl PackageError {
-    /// The exit status of a command that a package stops.
-    pub const EXIT_STATUS: u8 = 2;
-
     /// One fault.
     pub fn new(place: Place, kind: PackageFaultKind) -> PackageError {
         PackageError {

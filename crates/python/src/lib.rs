@@ -17,7 +17,8 @@ static HEAP: Heap = Heap;
 /// Run the command with these arguments and return its exit status.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>, site_packages: Option<PathBuf>) -> u8 {
-    py.detach(|| inrush_cli::main(arguments, Surroundings { site_packages }))
+    let status = py.detach(|| inrush_cli::main(arguments, Surroundings { site_packages }));
+    status.code()
 }
 
 /// Run a package and return `{exit_status, error, report, report_path}` as JSON.

@@ -13,6 +13,7 @@ pub mod compression;
 pub mod cursor;
 pub mod encoding;
 pub mod encoding_guess;
+pub mod exit_status;
 pub mod location;
 pub mod padded_text;
 pub mod plural;

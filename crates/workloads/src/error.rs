@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use inrush::ExitStatus;
 use inrush::package::PackageError;
 
 /// A workload did not end well. Its text is one line; [`details`](WorkloadError::details) stand below it.
@@ -70,17 +71,20 @@ pub enum WorkloadError {
 
 impl WorkloadError {
     /// The exit status of a command that this ends.
-    pub fn exit_status(&self) -> u8 {
+    pub fn exit_status(&self) -> ExitStatus {
         match self {
-            WorkloadError::Usage { .. } => 2,
-            WorkloadError::Package(_) => PackageError::EXIT_STATUS,
+            WorkloadError::Usage { .. } | WorkloadError::Package(_) => ExitStatus::Usage,
             WorkloadError::Engine { error, .. } => error.exit_status(),
-            WorkloadError::Contents { .. } | WorkloadError::NotDbgens { .. } => 5,
-            WorkloadError::Stopped { .. } => inrush::Error::Interrupted.exit_status(),
-            WorkloadError::Generate(error) if error.kind() == io::ErrorKind::InvalidInput => 2,
+            WorkloadError::Contents { .. } | WorkloadError::NotDbgens { .. } => {
+                ExitStatus::Verification
+            }
+            WorkloadError::Stopped { .. } => ExitStatus::Interrupted,
+            WorkloadError::Generate(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                ExitStatus::Usage
+            }
             WorkloadError::File { .. }
             | WorkloadError::Generate(_)
-            | WorkloadError::Room { .. } => 1,
+            | WorkloadError::Room { .. } => ExitStatus::Failed,
         }
     }
 

@@ -2,12 +2,17 @@
 
 mod etlwr;
 
+use inrush::ExitStatus;
+
 use crate::Surroundings;
 use crate::arguments::{BenchArguments, BenchCommand};
 use crate::errors::CommandError;
 
 /// Repeats a record workload.
-pub fn bench(arguments: &BenchArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+pub fn bench(
+    arguments: &BenchArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
     match &arguments.command {
         BenchCommand::Etlwr(arguments) => etlwr::etlwr(arguments, surroundings),
     }

@@ -1,11 +1,16 @@
 //! `inrush check`.
 
+use inrush::ExitStatus;
+
 use crate::arguments::CheckArguments;
 use crate::errors::CommandError;
 use crate::{Surroundings, embedded, output, package_file, running, signals};
 
 /// Prints what a package would do.
-pub fn check(arguments: &CheckArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+pub fn check(
+    arguments: &CheckArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
     let mut ready = package_file::read(&arguments.package, &arguments.overrides)?;
     if arguments.streams.is_some() {
         ready.package.run.streams = arguments.streams;
@@ -16,5 +21,5 @@ pub fn check(arguments: &CheckArguments, surroundings: &Surroundings) -> Result<
     output::say(&plan.to_string());
     reached.stop()?;
     plan.require_runnable()?;
-    Ok(0)
+    Ok(ExitStatus::Clean)
 }

@@ -1,5 +1,6 @@
 //! `inrush cleanup`.
 
+use inrush::ExitStatus;
 use inrush::printable::line;
 use inrush::upkeep;
 
@@ -15,7 +16,7 @@ use crate::{output, signals};
 pub fn cleanup(
     arguments: &CleanupArguments,
     surroundings: &Surroundings,
-) -> Result<u8, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     let _guard = signals::end_at_once(None);
     let mut destination = find(&arguments.ledger, surroundings)?;
     destination.which.run = arguments.run.clone();
@@ -60,5 +61,5 @@ pub fn cleanup(
         }
     }
     output::notes(destination.reached.stop_after_commit());
-    Ok(0)
+    Ok(ExitStatus::Clean)
 }

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use inrush::ExitStatus;
 use inrush::package::{Flow, Origin, Overrides, Package, escape_braces, quoted_where_needed};
 use inrush::printable::{line, one_line};
 use inrush::sniff::{Guess, SniffOptions, sniff, table_name};
@@ -20,7 +21,7 @@ const UNSURE_SHOWN_MAX: usize = 20;
 const COLUMNS_SHOWN_MAX: usize = 40;
 
 /// Guesses what files hold and writes a package.
-pub fn init(arguments: &InitArguments) -> Result<u8, CommandError> {
+pub fn init(arguments: &InitArguments) -> Result<ExitStatus, CommandError> {
     credentials::refuse_password("--to", &arguments.to)?;
     let format = files::format(arguments.format.as_deref())?;
     let table = match &arguments.table {
@@ -63,7 +64,7 @@ pub fn init(arguments: &InitArguments) -> Result<u8, CommandError> {
     if !arguments.quiet {
         output::errors(&summary(&guess, path.as_deref()));
     }
-    Ok(0)
+    Ok(ExitStatus::Clean)
 }
 
 /// The package, but for what is guessed.
@@ -193,7 +194,7 @@ mod tests {
 
     fn init_of(words: &[&str]) -> u8 {
         let words = ["init", "--quiet"].iter().chain(words);
-        main(words.map(OsString::from).collect(), Surroundings::default())
+        main(words.map(OsString::from).collect(), Surroundings::default()).code()
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use inrush::ExitStatus;
 use inrush::package::Overrides;
 
 use super::run::run_ready;
@@ -12,7 +13,10 @@ use crate::errors::CommandError;
 use crate::{load_package, package_file, running};
 
 /// Loads files into a table.
-pub fn load(arguments: &LoadArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+pub fn load(
+    arguments: &LoadArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
     running::fault()?;
     credentials::refuse_password("--to", &arguments.to)?;
     for (option, value) in &arguments.option {

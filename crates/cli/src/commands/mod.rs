@@ -14,6 +14,8 @@ mod status;
 mod undo;
 mod verify;
 
+use inrush::ExitStatus;
+
 use crate::Surroundings;
 use crate::arguments::{Arguments, Command};
 use crate::bench;
@@ -21,7 +23,7 @@ use crate::demo;
 use crate::errors::CommandError;
 
 /// Does what the arguments say and returns the exit status.
-pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<ExitStatus, CommandError> {
     match arguments.command {
         Command::Load(arguments) => load::load(&arguments, surroundings),
         Command::Init(arguments) => init::init(&arguments),

@@ -1,5 +1,6 @@
 //! `inrush preflight`.
 
+use inrush::ExitStatus;
 use inrush::RunOptions;
 use inrush::cancel::Stop;
 use inrush::preflight::{PreflightOptions, PreflightReport, Step, StepFound, Weight};
@@ -19,7 +20,7 @@ use crate::{Surroundings, credentials, embedded, output, package_file, signals};
 pub fn preflight(
     arguments: &PreflightArguments,
     surroundings: &Surroundings,
-) -> Result<u8, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     let mut ready = package_file::read(&arguments.package, &arguments.overrides)?;
     if arguments.streams.is_some() {
         ready.package.run.streams = arguments.streams;
@@ -31,7 +32,7 @@ pub fn preflight(
         // What keeps a look from having its server keeps the run from it.
         Err(error @ CommandError::Embedded(_)) => {
             output::errors(&error.to_string());
-            return Ok(PreflightReport::STOPPED);
+            return Ok(ExitStatus::Preflight);
         }
         reached => reached?,
     };

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use inrush::ExitStatus;
 use inrush::package::{Overrides, RejectLimit};
 use inrush::printable::{line, one_line};
 use inrush::reject_replay::{self, RejectCause, ReplayError};
@@ -19,14 +20,14 @@ use crate::{Surroundings, account, credentials, embedded, output, signals};
 pub fn rejects(
     arguments: &RejectsArguments,
     surroundings: &Surroundings,
-) -> Result<u8, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     match &arguments.command {
         RejectsCommand::Show(arguments) => show(arguments),
         RejectsCommand::Replay(arguments) => replay(arguments, surroundings),
     }
 }
 
-fn show(arguments: &ShowArguments) -> Result<u8, CommandError> {
+fn show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError> {
     let folder = reject_replay::find_folder(&arguments.runs_folder, arguments.run.as_deref())?;
     let causes = reject_replay::causes(&folder)?;
     let rows: u64 = causes.iter().map(|cause| cause.rows).sum();
@@ -39,11 +40,11 @@ fn show(arguments: &ShowArguments) -> Result<u8, CommandError> {
             "causes": causes,
         });
         let _ = output::json(&shown);
-        return Ok(0);
+        return Ok(ExitStatus::Clean);
     }
     if rows == 0 {
         output::say(&format!("run {run} rejected nothing\n"));
-        return Ok(0);
+        return Ok(ExitStatus::Clean);
     }
     let mut text = format!("run {run}: {} rejected\n", counted(rows, "row"));
     for cause in &causes {
@@ -54,7 +55,7 @@ fn show(arguments: &ShowArguments) -> Result<u8, CommandError> {
         one_line(&folder.join("rejects").to_string_lossy()),
     ));
     output::say(&text);
-    Ok(0)
+    Ok(ExitStatus::Clean)
 }
 
 /// A cause with its examples.
@@ -92,7 +93,10 @@ fn told(cause: &RejectCause) -> String {
     text
 }
 
-fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+fn replay(
+    arguments: &ReplayArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
     running::fault()?;
     for (name, url) in &arguments.connection {
         credentials::refuse_password(&format!("--connection {name}"), url)?;
@@ -104,7 +108,7 @@ fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8
             "run {} rejected nothing: there is nothing to replay\n",
             run_name(&folder)
         ));
-        return Ok(0);
+        return Ok(ExitStatus::Clean);
     };
     let mut package = replay.package;
     for (name, url) in &arguments.connection {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use inrush::ExitStatus;
 use inrush::printable::line;
 use inrush::report::{KeptReport, KeptReportError, write_whole};
 
@@ -10,14 +11,14 @@ use crate::errors::CommandError;
 use crate::output;
 
 /// Makes the page of a run's report.
-pub fn report(arguments: &ReportArguments) -> Result<u8, CommandError> {
+pub fn report(arguments: &ReportArguments) -> Result<ExitStatus, CommandError> {
     let path = KeptReport::find(&arguments.runs_folder, arguments.run.as_deref())?;
     let kept = KeptReport::read(&path)?;
     let page = kept.page();
     let target = match &arguments.output {
         Some(file) if file == Path::new("-") => {
             output::document(&page);
-            return Ok(0);
+            return Ok(ExitStatus::Clean);
         }
         Some(file) => file.clone(),
         None => kept.page_path(),
@@ -29,7 +30,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, CommandError> {
         source,
     })?;
     output::say(&line(&target.to_string_lossy()));
-    Ok(0)
+    Ok(ExitStatus::Clean)
 }
 
 /// The page of a report that is called `x.html` would take its place too, without any `--output`.

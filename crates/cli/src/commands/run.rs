@@ -1,5 +1,7 @@
 //! `inrush run`.
 
+use inrush::ExitStatus;
+
 use crate::arguments::{RunArguments, RunCommandArguments};
 use crate::errors::CommandError;
 use crate::package_file::{self, Ready};
@@ -10,7 +12,7 @@ use crate::{Surroundings, account, embedded, output, signals};
 pub fn run(
     arguments: &RunCommandArguments,
     surroundings: &Surroundings,
-) -> Result<u8, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     running::fault()?;
     let mut ready = package_file::read(&arguments.package, &arguments.overrides)?;
     if arguments.run.streams.is_some() {
@@ -24,7 +26,7 @@ pub fn run_ready(
     mut ready: Ready,
     arguments: &RunArguments,
     surroundings: &Surroundings,
-) -> Result<u8, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     if arguments.max_rate.is_some() {
         ready.package.run.rate_bytes_max = arguments.max_rate;
     }

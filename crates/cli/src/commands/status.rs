@@ -1,5 +1,6 @@
 //! `inrush status`.
 
+use inrush::ExitStatus;
 use inrush::printable::line;
 use inrush::upkeep::{self, StoppedRun};
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use crate::{output, signals};
 pub fn status(
     arguments: &StatusArguments,
     surroundings: &Surroundings,
-) -> Result<u8, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
     let runs = upkeep::status(&destination.ledger, &destination.which)?;
@@ -33,7 +34,7 @@ pub fn status(
         );
     }
     destination.reached.stop()?;
-    Ok(0)
+    Ok(ExitStatus::Clean)
 }
 
 /// Runs as a table, and their targets below it.

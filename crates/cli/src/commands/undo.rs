@@ -1,5 +1,6 @@
 //! `inrush undo`.
 
+use inrush::ExitStatus;
 use inrush::printable::line;
 use inrush::undo::{self, UndoOptions, Undone};
 use serde_json::{Value, json};
@@ -11,7 +12,10 @@ use crate::names::readable;
 use crate::{Surroundings, output, running, signals};
 
 /// Undoes a run.
-pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+pub fn undo(
+    arguments: &UndoArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
     let fault = running::fault()?;
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
@@ -40,7 +44,7 @@ pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8
         false => output::say(&words(&undone)),
     }
     output::notes(destination.reached.stop_after_commit());
-    Ok(0)
+    Ok(ExitStatus::Clean)
 }
 
 fn words(undone: &Undone) -> String {

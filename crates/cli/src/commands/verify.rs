@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use inrush::ExitStatus;
 use inrush::cancel::Stop;
 use inrush::package::{Flow, Format};
 use inrush::plan::PlanError;
@@ -20,7 +21,6 @@ use crate::{output, package_file, signals};
 
 /// Pieces of a file where the arguments do not say how large they are.
 const RANGES_WANTED: u64 = 251;
-const VERIFICATION: u8 = 5;
 
 /// Files that are read in one dialect.
 struct Group {
@@ -29,7 +29,7 @@ struct Group {
 }
 
 /// Holds reading in pieces against reading in one go.
-pub fn verify(arguments: &VerifyArguments) -> Result<u8, CommandError> {
+pub fn verify(arguments: &VerifyArguments) -> Result<ExitStatus, CommandError> {
     let _guard = signals::end_at_once(None);
     let groups = match arguments.files.as_slice() {
         [package] if is_package(package) => of_package(arguments, Path::new(package))?,
@@ -39,7 +39,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, CommandError> {
         || std::thread::available_parallelism().map_or(2, usize::from),
         usize::from,
     );
-    let mut status = 0;
+    let mut status = ExitStatus::Clean;
     for group in &groups {
         for file in &group.files {
             let settings = SplitCheckSettings {
@@ -53,7 +53,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, CommandError> {
             let Some(check) = check else { continue };
             output::say(&line(&told(file, &check)));
             if check.difference.is_some() {
-                status = VERIFICATION;
+                status = ExitStatus::Verification;
             }
         }
     }

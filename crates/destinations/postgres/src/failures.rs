@@ -1,6 +1,7 @@
 //! Conversion between PostgreSQL's errors and the engine's own, in both directions.
 
 use super::PostgresError;
+use inrush_rows::exit_status::ExitStatus;
 use super::ledger::LedgerError;
 use super::switch::SwitchError;
 use super::undo::UndoError;
@@ -13,8 +14,8 @@ impl From<PostgresError> for DriverError {
     fn from(error: PostgresError) -> DriverError {
         let hint = error.hint();
         let exit_status = match &error {
-            PostgresError::Address { .. } => 2,
-            _ => 1,
+            PostgresError::Address { .. } => ExitStatus::Usage,
+            _ => ExitStatus::Failed,
         };
         let is_lost = matches!(&error, PostgresError::Lost { .. });
         let told = DriverError::new(error, hint).with_exit_status(exit_status);
@@ -33,9 +34,9 @@ impl From<SwitchError> for DriverError {
     fn from(error: SwitchError) -> DriverError {
         let hint = error.hint();
         let exit_status = match &error {
-            SwitchError::Verify(VerifyError::TargetReplaced { .. }) => 1,
-            SwitchError::Count { .. } | SwitchError::Verify(_) => 5,
-            _ => 1,
+            SwitchError::Verify(VerifyError::TargetReplaced { .. }) => ExitStatus::Failed,
+            SwitchError::Count { .. } | SwitchError::Verify(_) => ExitStatus::Verification,
+            _ => ExitStatus::Failed,
         };
         DriverError::new(error, hint).with_exit_status(exit_status)
     }

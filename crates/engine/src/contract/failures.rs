@@ -1,4 +1,5 @@
 //! Conversion between errors of the contract and the engine's own, in both directions.
+use inrush_rows::exit_status::ExitStatus;
 
 use crate::driver_error::DriverError;
 use crate::error::Error;
@@ -8,8 +9,8 @@ impl From<inrush_destination::Error> for DriverError {
     fn from(error: inrush_destination::Error) -> DriverError {
         let hint = error.hint().map(str::to_owned);
         let exit_status = match &error {
-            inrush_destination::Error::Address { .. } => 2,
-            _ => 1,
+            inrush_destination::Error::Address { .. } => ExitStatus::Usage,
+            _ => ExitStatus::Failed,
         };
         DriverError::new(error, hint).with_exit_status(exit_status)
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use inrush_rows::column_policy::ColumnChanges;
+use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::reject::Reject;
 use inrush_verdict::Measurements;
 
@@ -239,7 +240,7 @@ impl Gathering {
             package_hash: about.package_hash.to_owned(),
             plan_hash: about.plan_hash.to_owned(),
             outcome: Outcome::Loaded,
-            exit_status: 0,
+            exit_status: ExitStatus::Clean,
             error: None,
             hint: None,
             replays: options.replays.clone(),
@@ -296,10 +297,10 @@ fn prediction(done: &Done<'_>, options: &RunOptions<'_>) -> Option<Prediction> {
 }
 
 /// The exit status of rows that are in their targets.
-fn status_of_loaded(account: &Account) -> u8 {
+fn status_of_loaded(account: &Account) -> ExitStatus {
     match account.rows_rejected {
-        0 => 0,
-        _ => 3,
+        0 => ExitStatus::Clean,
+        _ => ExitStatus::Rejects,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a preflight found: the form of `inrush preflight --json`. Its schema is generated from these types.
 
+use inrush_rows::exit_status::ExitStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +39,6 @@ pub struct PreflightReport {
 }
 
 impl PreflightReport {
-    /// The exit status when a run cannot succeed.
-    pub const STOPPED: u8 = 6;
-
     /// Whether a run cannot succeed.
     pub fn is_stopped(&self) -> bool {
         let mut weights = self.findings.iter().map(|finding| finding.weight);
@@ -48,10 +46,10 @@ impl PreflightReport {
     }
 
     /// The exit status of the command.
-    pub fn exit_status(&self) -> u8 {
+    pub fn exit_status(&self) -> ExitStatus {
         match self.is_stopped() {
-            true => PreflightReport::STOPPED,
-            false => 0,
+            true => ExitStatus::Preflight,
+            false => ExitStatus::Clean,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The form of `report.json`. Its schema is generated from these types.
 
 use inrush_rows::column_policy::ColumnChanges;
+use inrush_rows::exit_status::ExitStatus;
 use inrush_verdict::{Measurements, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,7 +46,8 @@ pub struct RunReport {
     /// How it ended.
     pub outcome: Outcome,
     /// The exit status of the command.
-    pub exit_status: u8,
+    #[schemars(with = "u8")]
+    pub exit_status: ExitStatus,
     /// What went wrong.
     pub error: Option<String>,
     /// How to mend that, where it is known.

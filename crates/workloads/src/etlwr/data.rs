@@ -255,6 +255,8 @@ fn incomplete(
 
 #[cfg(test)]
 mod tests {
+    use inrush::ExitStatus;
+
     use super::*;
 
     fn which(tables: Option<&str>, part: Option<&str>) -> Selection {
@@ -303,7 +305,7 @@ mod tests {
         let said = |folders: &[&tempfile::TempDir], which: &Selection| {
             let folders: Vec<_> = folders.iter().map(|folder| folder.path().into()).collect();
             let error = DataSet::find(&folders, which).expect_err("it is wrong");
-            assert_eq!(error.exit_status(), 2);
+            assert_eq!(error.exit_status(), ExitStatus::Usage);
             error.told()
         };
         let one = folder(&manifest(2), &["part.tbl.1"]);

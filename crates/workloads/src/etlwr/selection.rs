@@ -80,11 +80,13 @@ pub fn parts(text: Option<&str>, parts: u32) -> Result<Vec<u32>, WorkloadError> 
 
 #[cfg(test)]
 mod tests {
+    use inrush::ExitStatus;
+
     use super::*;
 
     fn told<T: std::fmt::Debug>(result: Result<T, WorkloadError>) -> String {
         let error = result.expect_err("it is wrong");
-        assert_eq!(error.exit_status(), 2);
+        assert_eq!(error.exit_status(), ExitStatus::Usage);
         error.told()
     }
 

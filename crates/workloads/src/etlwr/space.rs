@@ -97,6 +97,8 @@ fn disk_of(folder: &Path) -> Result<(u64, PathBuf), WorkloadError> {
 
 #[cfg(test)]
 mod tests {
+    use inrush::ExitStatus;
+
     use super::*;
 
     #[test]
@@ -113,7 +115,7 @@ mod tests {
         let half = free / 4 * 3;
         let error = require(&[need(half, "the files"), need(half, "the database")])
             .expect_err("together they are");
-        assert_eq!(error.exit_status(), 1);
+        assert_eq!(error.exit_status(), ExitStatus::Failed);
         let text = error.told();
         for part in ["the files", "the database", "free"] {
             assert!(text.contains(part), "{text}");

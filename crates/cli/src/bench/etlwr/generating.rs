@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use inrush::ExitStatus;
 use inrush::cancel::Stop;
 use inrush_workloads::WorkloadError;
 use inrush_workloads::etlwr::{GeneratedResult, Job, space};
@@ -18,7 +19,7 @@ use crate::signals::{self, Left};
 use crate::{output, progress};
 
 /// Makes the files that the arguments name.
-pub fn generate(arguments: &GenerateArguments) -> Result<u8, CommandError> {
+pub fn generate(arguments: &GenerateArguments) -> Result<ExitStatus, CommandError> {
     let job = Job::new(
         &arguments.to,
         arguments.scale,
@@ -30,7 +31,7 @@ pub fn generate(arguments: &GenerateArguments) -> Result<u8, CommandError> {
         space::require(&job.needs())?;
     }
     make(&job, (arguments.json, arguments.quiet), None)?;
-    Ok(0)
+    Ok(ExitStatus::Clean)
 }
 
 /// Makes files, with progress shown. `(json, quiet)` is how it is told; `disposable` goes with a command that is stopped.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use inrush::ExitStatus;
 use inrush::cancel::Stop;
 use inrush::{Hint, Success};
 use inrush_workloads::etlwr::{
@@ -38,7 +39,7 @@ pub struct Task<'a> {
 
 impl Task<'_> {
     /// Loads, measures, proves, writes and tells.
-    pub fn run(self, surroundings: &Surroundings) -> Result<u8, CommandError> {
+    pub fn run(self, surroundings: &Surroundings) -> Result<ExitStatus, CommandError> {
         let guard = signals::end_at_once(self.disposable.clone());
         try_folders(self.settings)?;
         let mut package = package(&self.set.tables, self.settings);
@@ -71,7 +72,7 @@ impl Task<'_> {
             tell(self.arguments, results, folder);
         }
         reached.stop()?;
-        Ok(0)
+        Ok(ExitStatus::Clean)
     }
 }
 

@@ -11,6 +11,7 @@ mod terminal;
 
 use std::path::PathBuf;
 
+use inrush::ExitStatus;
 use inrush_workloads::etlwr::{DataSet, Disposable, Job, space};
 
 use self::measuring::Task;
@@ -21,7 +22,10 @@ use crate::errors::CommandError;
 use crate::{Surroundings, credentials, output, running};
 
 /// Does what the arguments ask for.
-pub fn etlwr(arguments: &EtlwrArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+pub fn etlwr(
+    arguments: &EtlwrArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
     match &arguments.command {
         Some(EtlwrCommand::Generate(arguments)) => generating::generate(arguments),
         Some(EtlwrCommand::Run(arguments)) => run(arguments, surroundings),
@@ -30,7 +34,10 @@ pub fn etlwr(arguments: &EtlwrArguments, surroundings: &Surroundings) -> Result<
 }
 
 /// Loads files that are there.
-fn run(arguments: &EtlwrRunArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+fn run(
+    arguments: &EtlwrRunArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
     running::fault()?;
     let measure = &arguments.measure;
     credentials::refuse_password("--to", &measure.to)?;
@@ -53,7 +60,10 @@ fn run(arguments: &EtlwrRunArguments, surroundings: &Surroundings) -> Result<u8,
 }
 
 /// Makes the files and loads them.
-fn whole(arguments: &WholeArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+fn whole(
+    arguments: &WholeArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
     running::fault()?;
     let measure = &arguments.measure;
     credentials::refuse_password("--to", &measure.to)?;
