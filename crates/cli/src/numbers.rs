@@ -2,7 +2,8 @@
 
 pub use inrush::quantity::{bytes, count, counted};
 
-/// `0.8 s`, `75.3 s`, `12 min 30 s`.
+/// `0.80 s`, `75.3 s`, `12 min 30 s`: a time that was measured or predicted. The verdict writes its shares of time in
+/// seconds alone (`numbers.rs` of `verdict`).
 pub fn seconds(number: f64) -> String {
     match number {
         // A difference of two clocks may be a little below zero, which would be written as -0.00.

@@ -100,7 +100,7 @@ pub enum Error {
     #[error(
         "flow `{flow}`: the files of its first {rejected} rejected rows are larger than {}, which is the limit; nothing \
          was switched\n  {}",
-        inrush_verdict::quantity::bytes(*bytes_max), reject.summary()
+        inrush_rows::quantity::bytes(*bytes_max), reject.summary()
     )]
     RejectBytes {
         /// The flow.

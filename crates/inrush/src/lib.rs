@@ -23,10 +23,9 @@ pub use inrush_postgres as postgres;
 pub use inrush_rows::exit_status::ExitStatus;
 pub use inrush_rows::{
     cancel, chunk, column, column_policy, compression, encoding, location, padded_text, printable,
-    reject, suggest, typed_rows,
+    quantity, reject, suggest, typed_rows,
 };
 pub use inrush_sniff as sniff;
 pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
-pub use inrush_verdict::quantity;
 pub use operations::{check, ledger_of, preflight_of, run, scratch_folder};

@@ -1,5 +1,5 @@
 //! The words that all of Inrush shares: columns and their types, chunks and places of rows, rejects and their codes,
-//! encodings of text, time zones, and the request to stop.
+//! encodings of text, time zones, numbers in sentences (`quantity`, `plural`), exit statuses, and the request to stop.
 //!
 //! Nothing here reads a file, knows a database or starts a thread.
 
@@ -18,6 +18,7 @@ pub mod location;
 pub mod padded_text;
 pub mod plural;
 pub mod printable;
+pub mod quantity;
 pub mod reject;
 pub mod special_type;
 pub mod suggest;

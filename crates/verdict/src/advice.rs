@@ -5,8 +5,8 @@ use crate::facts::Facts;
 use crate::gain::{gain_with_streams, gain_without};
 use crate::numbers::{bytes, milliseconds, rate};
 use crate::parts::Part;
-use crate::quantity::counted;
 use crate::verdict::{Advice, Cause};
+use inrush_rows::quantity::counted;
 
 /// Reading at this rate is copying out of the cache: no disk is that fast for one reader.
 const CACHE_RATE: f64 = 2e9;

@@ -5,11 +5,11 @@ use crate::facts::Facts;
 use crate::measurements::{BackendState, Phase};
 use crate::numbers::{bytes, milliseconds, percent, rate, seconds};
 use crate::parts::Part;
-use crate::quantity::{count, counted};
 use crate::samples::Group;
 use crate::timeline::seconds_of;
 use crate::verdict::Cause;
 use crate::waits::is_other;
+use inrush_rows::quantity::{count, counted};
 
 /// A share below it is not worth a clause.
 const WORTH: f64 = 0.02;

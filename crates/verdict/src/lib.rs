@@ -19,7 +19,6 @@ mod measurements;
 mod network;
 mod numbers;
 mod parts;
-pub mod quantity;
 mod samples;
 mod tail;
 mod timeline;

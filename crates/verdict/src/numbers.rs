@@ -1,6 +1,6 @@
 //! Shares, times and rates as people read them; counts and bytes are written by [`quantity`].
 
-use crate::quantity;
+use inrush_rows::quantity;
 
 /// `71 %`.
 pub(crate) fn percent(share: f64) -> String {
@@ -12,7 +12,8 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// `12.3 s`.
+/// `12.3 s`, `1794 s`: times that are divided and compared, so never minutes, and no finer than samples tell. A time that
+/// was measured is written by the command, with minutes (`numbers.rs` of `cli`).
 pub(crate) fn seconds(seconds: f64) -> String {
     if seconds >= 99.95 {
         format!("{seconds:.0} s")

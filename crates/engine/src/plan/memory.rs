@@ -3,7 +3,7 @@
 use inrush_files::Split;
 use inrush_rows::compression::Compression;
 use inrush_rows::plural::counted;
-use inrush_verdict::quantity::bytes;
+use inrush_rows::quantity::bytes;
 
 /// The program, Python's interpreter and all libraries, as far as a load has them resident, with what they take
 /// whatever is loaded: tables of time zones, threads, the session of the ledger, and the ledger's rows that are

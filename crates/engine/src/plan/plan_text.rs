@@ -5,8 +5,8 @@ use std::fmt::Write;
 use inrush_files::Split;
 use inrush_package::RejectLimit;
 use inrush_rows::plural::counted;
+use inrush_rows::quantity::bytes;
 use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
-use inrush_verdict::quantity::bytes;
 
 use super::reading::Reading;
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use inrush_package::secrets::{mask_json, note_shown_path};
 use inrush_page::WithList;
+use inrush_rows::quantity::bytes;
 use inrush_system::free_space::{free_bytes, room};
-use inrush_verdict::quantity::bytes;
 use serde_json::json;
 
 use super::shown::{ShownUnits, UNITS, shown};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use inrush_rows::cancel::StopReason;
-use inrush_verdict::quantity::bytes;
+use inrush_rows::quantity::bytes;
 use tokio::sync::Notify;
 
 use super::context::Context;

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
+use inrush_rows::quantity::bytes;
 use inrush_system::free_space::free_bytes;
-use inrush_verdict::quantity::bytes;
 use tokio_postgres::config::Host;
 
 use super::{FlowPlan, Publish};

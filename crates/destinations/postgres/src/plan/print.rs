@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use inrush_package::LoadOrder;
 use inrush_rows::plural::counted;
+use inrush_rows::quantity::bytes;
 use inrush_rows::told;
-use inrush_verdict::quantity::bytes;
 
 use super::{
     Commit, Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace, statistics,

@@ -5,8 +5,8 @@ use std::fmt;
 use inrush_destination::{PublishedTogether, Streams, WriteMode};
 use inrush_package::LoadOrder;
 use inrush_rows::plural::counted;
+use inrush_rows::quantity::bytes;
 use inrush_rows::told;
-use inrush_verdict::quantity::bytes;
 
 use super::{ContractEarlier, ContractFlow, ContractPlan};
 use crate::plan::plan_text::{TARGET_LOADED, dialect_words, reject_limit, size_words, split_words};
