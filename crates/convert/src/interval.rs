@@ -1,7 +1,7 @@
 //! Intervals: months, days and microseconds, which no arithmetic turns into each other.
 //!
 //! The two of which all parts are the largest, or the smallest, are the infinite ones from version
-//! 17 of PostgreSQL on (`inrush_pgcopy::interval`). What is written in parts never becomes one of them.
+//! 17 of PostgreSQL on (`inrush_rows::interval`). What is written in parts never becomes one of them.
 //!
 //! An interval of some fields only (`interval year to month`) is set to zero below its last one by PostgreSQL; here a
 //! value that has anything there is refused.
@@ -9,8 +9,8 @@
 //! Fractions of larger units become smaller ones as in PostgreSQL (half a month is 15 days, half
 //! a day 12 hours), but only where nothing has to be rounded; PostgreSQL rounds.
 
-use inrush_pgcopy::interval::{INFINITY, MINUS_INFINITY};
 use inrush_rows::column::IntervalFields;
+use inrush_rows::interval::{INFINITY, MINUS_INFINITY};
 
 use super::date::infinity;
 use super::error::ValueError;

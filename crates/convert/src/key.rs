@@ -6,10 +6,10 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
-use inrush_pgcopy::timestamp;
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::ValueSource;
 use inrush_rows::reject::RejectCode;
+use inrush_rows::timestamp;
 use inrush_scan::{Dialect, MissingFields};
 
 use super::column_converter::ColumnConverter;

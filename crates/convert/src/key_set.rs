@@ -129,7 +129,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::{Date32Array, Int64Array, StringViewArray, TimestampMicrosecondArray};
-    use inrush_pgcopy::timestamp;
+    use inrush_rows::timestamp;
 
     use super::*;
 

@@ -4,14 +4,14 @@
 //! An offset in a timestamp without time zone is refused. PostgreSQL passes over it silently,
 //! which changes what the value means.
 
-use inrush_pgcopy::timestamp::{
-    INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, POSTGRES_MAX, POSTGRES_MIN,
-};
 use inrush_rows::calendar::DAY_MICROSECONDS;
 use inrush_rows::column::Column;
 use inrush_rows::cursor::Cursor;
 use inrush_rows::reject::RejectCode;
 use inrush_rows::time_zone::{self, OffsetFault};
+use inrush_rows::timestamp::{
+    INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, POSTGRES_MAX, POSTGRES_MIN,
+};
 
 use super::date::{civil_date, infinity, quick_date, split_era};
 use super::error::{ConvertError, ValueError};
@@ -189,7 +189,7 @@ pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
              write infinity",
         ));
     }
-    // What is past the end of 64 bits goes on at their other end (`inrush_pgcopy::timestamp`).
+    // What is past the end of 64 bits goes on at their other end (`inrush_rows::timestamp`).
     Ok(microseconds as i64)
 }
 
@@ -302,8 +302,8 @@ pub(super) fn offset_seconds(zone: &[u8], whole: &[u8]) -> Result<i32, ValueErro
 
 #[cfg(test)]
 mod tests {
-    use inrush_pgcopy::timestamp;
     use inrush_rows::column::ColumnType;
+    use inrush_rows::timestamp;
     use proptest::prelude::*;
 
     use super::super::kernel::both_paths;

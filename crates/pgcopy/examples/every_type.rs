@@ -22,7 +22,8 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Fields};
 use inrush_pgcopy::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN};
-use inrush_pgcopy::{BinaryEncoder, PgType, TextEncoder, interval, timestamp};
+use inrush_pgcopy::{BinaryEncoder, PgType, TextEncoder};
+use inrush_rows::{interval, timestamp};
 
 /// Rows of the table: the values of the longest sample, and NULL for all.
 const ROWS: usize = 12;

@@ -7,12 +7,11 @@
 //!
 //! The batches were checked by `inrush_convert` before. Values that PostgreSQL could not take
 //! are nevertheless refused here ([`EncodeError`]), and never changed: [`limits`] names the
-//! ends of each type. [`timestamp`] and [`interval`] tell which numbers of a batch stand for
 //! values that Arrow itself cannot express.
+//! ends of each type. Which numbers of a batch stand for values that Arrow itself cannot mean stands in
+//! [`timestamp`](inrush_rows::timestamp) and [`interval`](inrush_rows::interval) of `rows`.
 
-pub mod interval;
 pub mod limits;
-pub mod timestamp;
 
 mod binary;
 mod error;

@@ -1,5 +1,5 @@
 //! The ends of PostgreSQL's types, in the units that batches carry; those of timestamps stand in
-//! [`timestamp`](crate::timestamp).
+//! [`timestamp`](inrush_rows::timestamp).
 
 /// Days from 1970-01-01 to PostgreSQL's own epoch, 2000-01-01.
 pub const POSTGRES_EPOCH_DAYS: i32 = 10_957;

@@ -50,7 +50,7 @@ pub enum ColumnType {
         fraction_digits: u8,
     },
     /// Microseconds since 1970-01-01T00:00:00 of an unnamed zone. Which numbers stand for the
-    /// infinities and for what is past the end of 64 bits says `inrush_pgcopy::timestamp`.
+    /// infinities and for what is past the end of 64 bits says `inrush_rows::timestamp`.
     Timestamp {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
@@ -65,7 +65,7 @@ pub enum ColumnType {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
         /// Whether the destination has infinite ones; which parts stand for them says
-        /// `inrush_pgcopy::interval`.
+        /// `inrush_rows::interval`.
         has_infinity: bool,
     },
     /// 16 bytes.

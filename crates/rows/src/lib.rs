@@ -1,5 +1,6 @@
 //! The words that all of Inrush shares: columns and their types, chunks and places of rows, rejects and their codes,
-//! encodings of text, time zones, numbers in sentences (`quantity`, `plural`), exit statuses, and the request to stop.
+//! numbers of batches that Arrow itself cannot mean (`timestamp`, `interval`), encodings of text, time zones, numbers in
+//! sentences (`quantity`, `plural`), exit statuses, and the request to stop.
 //!
 //! Nothing here reads a file, knows a database or starts a thread.
 
@@ -14,6 +15,7 @@ pub mod cursor;
 pub mod encoding;
 pub mod encoding_guess;
 pub mod exit_status;
+pub mod interval;
 pub mod location;
 pub mod padded_text;
 pub mod plural;
@@ -23,5 +25,6 @@ pub mod reject;
 pub mod special_type;
 pub mod suggest;
 pub mod time_zone;
+pub mod timestamp;
 pub mod type_name;
 pub mod typed_rows;

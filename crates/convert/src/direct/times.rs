@@ -10,8 +10,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
-use inrush_pgcopy::timestamp;
 use inrush_rows::calendar::{DAY_MICROSECONDS, DAYS_MAX, DAYS_MIN};
+use inrush_rows::timestamp;
 
 use super::numbers::of;
 

@@ -20,7 +20,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, IntervalUnit, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use inrush_destination::{Adapted, ColumnPlan, Misfit};
-use inrush_pgcopy::timestamp;
+use inrush_rows::timestamp;
 
 use crate::calendar_text;
 use crate::carry::ColumnCarriage;
@@ -409,8 +409,8 @@ mod tests {
         Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
         StringViewArray, TimestampMicrosecondArray,
     };
-    use inrush_pgcopy::timestamp::{INFINITY, MAX, MIN, MINUS_INFINITY};
     use inrush_rows::column_type::{ColumnType, interval_fields};
+    use inrush_rows::timestamp::{INFINITY, MAX, MIN, MINUS_INFINITY};
 
     use super::*;
     use crate::carry::of_column;

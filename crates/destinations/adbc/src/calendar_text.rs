@@ -1,10 +1,8 @@
 //! Dates, times and intervals as ISO 8601 text, for databases without types for them. Years before
 //! 1 are counted as ISO 8601 does, with a year 0 and a minus sign.
 
-use inrush_pgcopy::timestamp::{
-    INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, to_postgres,
-};
 use inrush_rows::calendar::civil_from_days;
+use inrush_rows::timestamp::{INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, to_postgres};
 
 const DAY_MICROSECONDS: i128 = 86_400_000_000;
 
@@ -86,7 +84,7 @@ fn day(days: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use inrush_pgcopy::timestamp::{MAX, MIN};
+    use inrush_rows::timestamp::{MAX, MIN};
 
     use super::*;
 

@@ -4,8 +4,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Time64MicrosecondType, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch};
 use inrush_destination::Misfit;
-use inrush_pgcopy::timestamp;
 use inrush_rows::column_type::ColumnType;
+use inrush_rows::timestamp;
 
 use crate::layout::{FileColumn, Layout};
 

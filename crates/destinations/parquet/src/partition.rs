@@ -10,9 +10,9 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use inrush_destination::Misfit;
-use inrush_pgcopy::timestamp;
 use inrush_rows::calendar::civil_from_days;
 use inrush_rows::column_type::ColumnType;
+use inrush_rows::timestamp;
 
 use crate::layout::FileColumn;
 use crate::names;

@@ -2,7 +2,7 @@
 
 use crate::error::ValueFault;
 use crate::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN, POSTGRES_EPOCH_DAYS, TIME_MICROSECONDS_MAX};
-use crate::timestamp::{self, POSTGRES_MAX, POSTGRES_MIN};
+use inrush_rows::timestamp::{self, POSTGRES_MAX, POSTGRES_MIN};
 
 /// Days since 2000-01-01; the infinities are the same numbers on both sides.
 #[inline(always)]

@@ -5,8 +5,8 @@ use inrush_rows::calendar::{DAY_MICROSECONDS, civil_from_days};
 use super::format::{append_infinity, append_integer, append_unsigned};
 use crate::binary::temporal::{postgres_date, postgres_time, postgres_timestamp};
 use crate::error::ValueFault;
-use crate::interval;
 use crate::limits::POSTGRES_EPOCH_DAYS;
+use inrush_rows::interval;
 
 const HOUR_MICROSECONDS: i64 = 3_600_000_000;
 const MINUTE_MICROSECONDS: i64 = 60_000_000;
@@ -54,7 +54,7 @@ pub(super) fn append_time_tz(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Valu
     Ok(())
 }
 
-/// Appends a [timestamp](crate::timestamp) with the offset, `+00` or nothing.
+/// Appends a [timestamp](inrush_rows::timestamp) with the offset, `+00` or nothing.
 pub(super) fn append_timestamp(
     number: i64,
     offset: &str,
@@ -148,7 +148,7 @@ fn append_fraction(microseconds: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN};
-    use crate::timestamp;
+    use inrush_rows::timestamp;
 
     fn text(append: impl FnOnce(&mut Vec<u8>) -> Result<(), ValueFault>) -> String {
         let mut out = Vec::new();

@@ -24,7 +24,7 @@ impl TextEncoder {
     }
 
     /// For a server before version 17, which takes no infinite interval: what stands for
-    /// [one](crate::interval) is written by its parts.
+    /// [one](inrush_rows::interval) is written by its parts.
     pub fn with_finite_intervals(self) -> Self {
         TextEncoder {
             intervals_are_finite: true,

@@ -11,8 +11,9 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
+use inrush_pgcopy::PgType;
 use inrush_pgcopy::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN, TIME_MICROSECONDS_MAX};
-use inrush_pgcopy::{PgType, timestamp};
+use inrush_rows::timestamp;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -9,7 +9,8 @@ use arrow_array::{
     Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use arrow_buffer::Buffer;
-use inrush_pgcopy::{BinaryEncoder, PgType, timestamp};
+use inrush_pgcopy::{BinaryEncoder, PgType};
+use inrush_rows::timestamp;
 
 use crate::batches::{batch, intervals, uuids};
 

@@ -8,7 +8,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use inrush_pgcopy::{PgType, timestamp};
+use inrush_pgcopy::PgType;
+use inrush_rows::timestamp;
 
 use crate::decoder::Value;
 

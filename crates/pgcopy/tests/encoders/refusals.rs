@@ -10,7 +10,8 @@ use arrow_array::{
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use inrush_pgcopy::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN, FIELD_BYTES_MAX};
-use inrush_pgcopy::{BinaryEncoder, EncodeError, PgType, TextEncoder, timestamp};
+use inrush_pgcopy::{BinaryEncoder, EncodeError, PgType, TextEncoder};
+use inrush_rows::timestamp;
 
 use crate::batches::{batch, interval_fields};
 

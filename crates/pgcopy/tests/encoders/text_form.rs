@@ -7,7 +7,8 @@ use arrow_array::{
     Float64Array, Int16Array, Int32Array, Int64Array, StringViewArray, Time64MicrosecondArray,
     TimestampMicrosecondArray, new_null_array,
 };
-use inrush_pgcopy::{TextEncoder, interval};
+use inrush_pgcopy::TextEncoder;
+use inrush_rows::interval;
 use proptest::prelude::*;
 
 use crate::batches::{any_batch, any_text, batch, intervals, uuids};

@@ -22,8 +22,8 @@ use inrush_destination::{
     Address, ColumnPlan, Destination, Error, NewRun, OpenRun, PastRun, PublishStep, RunState,
     TargetPlan, UnitRecord, WriteMode,
 };
-use inrush_pgcopy::timestamp;
 use inrush_rows::column_type::interval_fields;
+use inrush_rows::timestamp;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 

@@ -137,7 +137,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::{Int32Array, TimestampMicrosecondArray};
-    use inrush_pgcopy::timestamp;
+    use inrush_rows::timestamp;
 
     use super::*;
     use crate::plan::KeyKind;

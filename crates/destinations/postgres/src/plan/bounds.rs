@@ -382,7 +382,7 @@ pub fn key_text(value: &KeyValue) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_pgcopy::timestamp;
+    use inrush_rows::timestamp;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use arrow_array::types::{
     Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
-use inrush_pgcopy::timestamp;
+use inrush_rows::timestamp;
 
 use super::form::ColumnForm;
 use super::hash::{of_bytes, of_row, of_u32};

@@ -6,7 +6,7 @@ use arrow_array::types::{
     Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
-use inrush_pgcopy::timestamp;
+use inrush_rows::timestamp;
 
 use super::form::ColumnForm;
 use crate::engine::verify::{ExactSum, add_count, whole};

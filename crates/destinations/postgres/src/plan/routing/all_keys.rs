@@ -16,9 +16,9 @@ use inrush_files::{
     BufferPool, RowReader, SourceFile, Split, first_records, needs_place, on_threads, pieces,
 };
 use inrush_package::Step;
-use inrush_pgcopy::timestamp;
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
+use inrush_rows::timestamp;
 use inrush_scan::{Dialect, Records};
 use inrush_source::{Chunks, SourceError};
 
