@@ -1,5 +1,5 @@
-//! Nouns after a number, in errors, plans and guesses: the number without separators, as a person would type it to search
-//! for it. Accounts and verdicts write `1,234 rows` by [`quantity`](crate::quantity).
+//! Nouns after a number, in errors, plans and guesses, which write `1234 rows`. Accounts and verdicts write `1,234 rows`
+//! by [`quantity`](crate::quantity).
 
 /// `1 row`, `2 rows`.
 pub fn counted(count: u64, what: &str) -> String {
