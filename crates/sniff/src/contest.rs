@@ -4,8 +4,6 @@
 //! all records have one and the same number of fields, more than one, and where the fields look
 //! like values of their own and not like several that another delimiter would part.
 
-use inrush_rows::plural::counted;
-
 use super::clean::{self, RIVALS};
 use super::cut::cut;
 use super::form::{Form, FormEscape, Quoting};

@@ -8,7 +8,7 @@ use super::kinds::TypeGuess;
 use super::known::Known;
 use super::sample::Samples;
 use super::verdict::Verdict;
-use super::{header, mapping, text, words};
+use super::{header, mapping, text};
 
 /// The form, with its header decided, and what the columns hold below that.
 pub(super) struct Look {
@@ -111,7 +111,7 @@ impl Look {
                  another type; where that line names the fields, set skip_lines = {lines} in \
                  `format`",
                 lines + 1,
-                words::counted(typed, "column")
+                inrush_rows::plural::counted(typed, "column")
             )
         })
     }

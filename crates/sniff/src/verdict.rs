@@ -1,13 +1,13 @@
 //! The verdict of the contest between forms: how the files are written, and what is told of that choice.
 
 use inrush_package::Preset;
+use inrush_rows::plural::counted;
 
 use super::contest::{self, Entry, SHARE_MIN, best_quoting, looks};
 use super::form::{Form, FormEscape, Quoting, shown};
 use super::mapping;
 use super::sample::{Sample, Samples};
 use super::tally::{Tally, tally};
-use super::words::counted;
 
 /// A form with a lower score is not believed.
 const VALUE_MIN: f64 = 0.25;

@@ -1,5 +1,5 @@
 //! The internals of the engine that PostgreSQL's driver still uses, by name. All other files of this crate take them from
-//! here, so this list shows how far the driver is from the contract of a destination. It may only become shorter.
+//! here, so that this list says how far the driver is from the contract of a destination. It may only become shorter.
 
 pub(crate) use inrush_engine::fault;
 
@@ -35,10 +35,6 @@ pub(crate) mod ledger {
     };
 }
 
-pub(crate) mod reject_replay {
-    pub(crate) use inrush_engine::reject_replay::to_save;
-}
-
 pub(crate) mod meter {
     pub(crate) use inrush_engine::meter::Meter;
 }
@@ -55,6 +51,10 @@ pub(crate) mod pipeline {
 
     pub(crate) mod coverage {
         pub(crate) use inrush_engine::pipeline::coverage::{check_bytes, check_file};
+    }
+
+    pub(crate) mod event_sink {
+        pub(crate) use inrush_engine::pipeline::event_sink::EventSink;
     }
 
     pub(crate) mod feeding {
@@ -77,10 +77,6 @@ pub(crate) mod pipeline {
 
     pub(crate) mod naming {
         pub(crate) use inrush_engine::pipeline::naming::{holder, new_run_name};
-    }
-
-    pub(crate) mod split_evidence {
-        pub(crate) use inrush_engine::pipeline::split_evidence::SplitEvidence;
     }
 
     pub(crate) mod reading_meter {
@@ -109,12 +105,12 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::sharing::Sharing;
     }
 
-    pub(crate) mod splitting {
-        pub(crate) use inrush_engine::pipeline::splitting::{files, place};
+    pub(crate) mod split_evidence {
+        pub(crate) use inrush_engine::pipeline::split_evidence::SplitEvidence;
     }
 
-    pub(crate) mod event_sink {
-        pub(crate) use inrush_engine::pipeline::event_sink::EventSink;
+    pub(crate) mod splitting {
+        pub(crate) use inrush_engine::pipeline::splitting::{files, place};
     }
 
     pub(crate) mod trailer {
@@ -158,14 +154,14 @@ pub(crate) mod plan {
         pub(crate) use inrush_engine::plan::options::PlanOptions;
     }
 
-    pub(crate) mod user_sql {
-        pub(crate) use inrush_engine::plan::user_sql::statements;
-    }
-
     pub(crate) mod plan_text {
         pub(crate) use inrush_engine::plan::plan_text::{
             TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
         };
+    }
+
+    pub(crate) mod user_sql {
+        pub(crate) use inrush_engine::plan::user_sql::statements;
     }
 }
 
@@ -193,13 +189,17 @@ pub(crate) mod preflight {
         };
     }
 
-    pub(crate) mod together {
-        pub(crate) use inrush_engine::preflight::together::{BesideRows, Together};
-    }
-
     pub(crate) mod throughput {
         pub(crate) use inrush_engine::preflight::throughput::Throughput;
     }
+
+    pub(crate) mod together {
+        pub(crate) use inrush_engine::preflight::together::{BesideRows, Together};
+    }
+}
+
+pub(crate) mod reject_replay {
+    pub(crate) use inrush_engine::reject_replay::to_save;
 }
 
 pub(crate) mod report {
