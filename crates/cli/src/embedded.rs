@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use inrush::package::{Overrides, Package, PackageError, PackageFault, PackageFaultKind};
 use inrush::report::{EmbeddedReport, EmbeddedSetting, machine};
 use inrush_embedded::{
-    Binaries, DataFolder, EmbeddedServer, Options, Records, find_binaries, well_known_folders,
-    wheel_folder,
+    Binaries, DataFolder, EmbeddedServer, Options, ServerRecords, find_binaries,
+    well_known_folders, wheel_folder,
 };
 
 use crate::Surroundings;
@@ -196,8 +196,8 @@ pub fn require_made_here(
 }
 
 /// The records of the data folders that this user's embedded servers made.
-fn records() -> Option<Records> {
-    Some(Records::new(state_folder()?.join("inrush/embedded")))
+fn records() -> Option<ServerRecords> {
+    Some(ServerRecords::new(state_folder()?.join("inrush/embedded")))
 }
 
 /// The folder, or the nearest above it that is there.

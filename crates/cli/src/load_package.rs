@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use inrush::package::{
     BoundValue, Bounds, BoundsEvery, BoundsParts, BoundsWord, ColumnSpec, Connection, Flow, Mode,
-    OneOrMany, Origin, Package, RejectLimit, RunSettings, UncheckedTypes, escape_braces,
+    OneOrMany, Package, PackageOrigin, RejectLimit, RunSettings, UncheckedTypes, escape_braces,
     split_columns,
 };
 
@@ -74,7 +74,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
             ..RunSettings::default()
         },
         flows: vec![flow],
-        origin: Origin::of_arguments([
+        origin: PackageOrigin::of_arguments([
             ("name", "--table"),
             ("connections.target.url", "--to"),
             ("run.streams", "--streams"),

@@ -10,7 +10,7 @@ const SUBSTITUTES: [&str; 2] = ["postgres", "nobody"];
 
 /// The user that the server runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Account {
+pub(crate) struct OsAccount {
     /// For messages.
     pub name: String,
     pub uid: libc::uid_t,
@@ -19,12 +19,12 @@ pub(crate) struct Account {
     pub change: bool,
 }
 
-impl Account {
+impl OsAccount {
     /// The user of a new data folder: ourselves, or a substitute for root.
-    pub fn choose() -> Result<Account, EmbeddedError> {
+    pub fn choose() -> Result<OsAccount, EmbeddedError> {
         let uid = effective_uid();
         if uid != 0 {
-            return Ok(Account {
+            return Ok(OsAccount {
                 name: user_name(uid),
                 uid,
                 gid: rustix::process::getegid().as_raw(),
@@ -38,12 +38,12 @@ impl Account {
     }
 
     /// The user of an existing data folder: its owner, if we are or can become that user.
-    pub fn of_owner(&self, uid: libc::uid_t, gid: libc::gid_t) -> Option<Account> {
+    pub fn of_owner(&self, uid: libc::uid_t, gid: libc::gid_t) -> Option<OsAccount> {
         if uid == self.uid {
             return Some(self.clone());
         }
         // Root may become the owner; a server as root is refused by PostgreSQL.
-        (self.change && uid != 0).then(|| Account {
+        (self.change && uid != 0).then(|| OsAccount {
             name: user_name(uid),
             uid,
             gid,
@@ -62,9 +62,9 @@ pub(crate) fn user_name(uid: libc::uid_t) -> String {
     user_of(uid).map_or_else(|| uid.to_string(), |user| user.name)
 }
 
-fn by_name(name: &str) -> Option<Account> {
+fn by_name(name: &str) -> Option<OsAccount> {
     let user = user_named(name).filter(|user| user.uid != 0)?;
-    Some(Account {
+    Some(OsAccount {
         name: user.name,
         uid: user.uid,
         gid: user.gid,
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn root_becomes_somebody_else_and_others_stay() {
-        let account = Account::choose().expect("every machine has postgres or nobody");
+        let account = OsAccount::choose().expect("every machine has postgres or nobody");
         assert_ne!(account.uid, 0);
         assert_eq!(account.change, effective_uid() == 0);
     }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_data_folder_is_served_by_its_owner() {
-        let root = Account {
+        let root = OsAccount {
             name: "postgres".into(),
             uid: 101,
             gid: 104,
@@ -105,7 +105,7 @@ mod tests {
             root.of_owner(1000, 1000).map(|a| (a.uid, a.change)),
             Some((1000, true))
         );
-        let user = Account {
+        let user = OsAccount {
             name: "ann".into(),
             uid: 1000,
             gid: 1000,

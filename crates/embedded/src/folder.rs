@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, test_kill_process};
 
-use crate::account::{Account, user_name};
+use crate::account::{OsAccount, user_name};
 use crate::error::EmbeddedError;
 use crate::free::{PATIENCE, wait_until_free};
 use crate::process::command_as;
@@ -22,7 +22,7 @@ pub(crate) struct Kept {
     /// Its canonical path.
     pub path: PathBuf,
     /// The user that its server runs as.
-    pub account: Account,
+    pub account: OsAccount,
     /// Whether it must be filled by initdb.
     pub fresh: bool,
     /// Whether we made the folder itself.
@@ -32,7 +32,7 @@ pub(crate) struct Kept {
 }
 
 /// Makes a folder that only `account` (and root) may enter, in `parent`.
-pub(crate) fn make_private(parent: &Path, account: &Account) -> Result<PathBuf, EmbeddedError> {
+pub(crate) fn make_private(parent: &Path, account: &OsAccount) -> Result<PathBuf, EmbeddedError> {
     let parent = parent
         .canonicalize()
         .map_err(file_error("cannot use the folder", parent))?;
@@ -61,7 +61,7 @@ pub(crate) fn fits_socket(folder: &Path, port: u16) -> bool {
 }
 
 /// Makes a folder for the account inside a private one.
-pub(crate) fn make_inside(folder: &Path, account: &Account) -> Result<(), EmbeddedError> {
+pub(crate) fn make_inside(folder: &Path, account: &OsAccount) -> Result<(), EmbeddedError> {
     DirBuilder::new()
         .mode(0o700)
         .create(folder)
@@ -73,7 +73,7 @@ pub(crate) fn make_inside(folder: &Path, account: &Account) -> Result<(), Embedd
 pub(crate) fn prepare_kept(
     folder: &Path,
     major: u32,
-    account: &Account,
+    account: &OsAccount,
 ) -> Result<Kept, EmbeddedError> {
     let made = make_missing(folder)?;
     let path = folder
@@ -187,7 +187,7 @@ fn is_fresh(path: &Path, major: u32) -> Result<bool, EmbeddedError> {
 }
 
 /// The user that serves the folder: for an empty one ours (root gives it away), else its owner.
-fn owner(path: &Path, account: &Account, fresh: bool) -> Result<Account, EmbeddedError> {
+fn owner(path: &Path, account: &OsAccount, fresh: bool) -> Result<OsAccount, EmbeddedError> {
     let metadata = path
         .metadata()
         .map_err(file_error("cannot read the folder", path))?;
@@ -206,7 +206,7 @@ fn owner(path: &Path, account: &Account, fresh: bool) -> Result<Account, Embedde
         })
 }
 
-fn give_to(path: &Path, account: &Account) -> Result<(), EmbeddedError> {
+fn give_to(path: &Path, account: &OsAccount) -> Result<(), EmbeddedError> {
     if !account.change {
         return Ok(());
     }
@@ -215,7 +215,7 @@ fn give_to(path: &Path, account: &Account) -> Result<(), EmbeddedError> {
 }
 
 /// Asks the system itself, as that user: modes alone are not the whole truth.
-fn can_enter(account: &Account, folder: &Path) -> bool {
+fn can_enter(account: &OsAccount, folder: &Path) -> bool {
     if !account.change {
         // We have just made it, or own it.
         return true;

@@ -23,13 +23,13 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::account::Account;
+use crate::account::OsAccount;
 
 /// Has the child lead a session of its own (Ctrl-C in the terminal does not reach it), become
 /// `account`, get `death_signal` when the calling thread ends, and inherit `inherited`.
 pub(crate) fn become_account(
     command: &mut Command,
-    account: &Account,
+    account: &OsAccount,
     death_signal: Signal,
     inherited: Vec<RawFd>,
 ) {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use crate::account::{Account, effective_uid};
+use crate::account::{OsAccount, effective_uid};
 use crate::binaries::Binaries;
 use crate::diagnosis::last_lines;
 use crate::error::EmbeddedError;
@@ -30,7 +30,7 @@ const PARTS: [&str; 3] = ["bin", "lib", "share"];
 /// The binaries themselves if `account` can run them, else a copy of them that it can run.
 pub(crate) fn reachable(
     binaries: &Binaries,
-    account: &Account,
+    account: &OsAccount,
     copy_parent: &Path,
 ) -> Result<Binaries, EmbeddedError> {
     if !account.change || runs(binaries, account).is_ok() {
@@ -51,7 +51,7 @@ pub(crate) fn reachable(
 }
 
 /// Whether the programs run as the account: the system's own answer, libraries included.
-fn runs(binaries: &Binaries, account: &Account) -> Result<(), String> {
+fn runs(binaries: &Binaries, account: &OsAccount) -> Result<(), String> {
     for program in ["initdb", "postgres"] {
         let output = command_as(&binaries.folder.join(program), account, Signal::KILL, &[])
             .arg("--version")

@@ -38,6 +38,6 @@ mod single_user;
 pub use binaries::{Binaries, find_binaries, well_known_folders, wheel_folder};
 pub use error::{EmbeddedError, Looked};
 pub use options::{DataFolder, Listen, Options};
-pub use record::Records;
+pub use record::ServerRecords;
 pub use server::EmbeddedServer;
 pub use settings::Setting;

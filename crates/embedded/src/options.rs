@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::binaries::Binaries;
-use crate::record::Records;
+use crate::record::ServerRecords;
 
 /// Where the data lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct Options {
     pub copy_parent: PathBuf,
     /// Where a kept data folder is recorded. The caller asks these records before it opens a folder that somebody else
     /// may have made.
-    pub records: Option<Records>,
+    pub records: Option<ServerRecords>,
 }
 
 impl Options {

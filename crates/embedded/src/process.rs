@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-use crate::account::Account;
+use crate::account::OsAccount;
 use crate::fork;
 
 /// How long a killed process may take to end.
@@ -36,7 +36,7 @@ const KILL_WAIT: Duration = Duration::from_secs(10);
 /// It must be spawned while these are open.
 pub(crate) fn command_as(
     program: &Path,
-    account: &Account,
+    account: &OsAccount,
     death_signal: Signal,
     inherited: &[BorrowedFd<'_>],
 ) -> Command {
@@ -228,7 +228,7 @@ mod tests {
 
     fn shell(script: &'static str) -> ServerProcess {
         ServerProcess::spawn(move || {
-            let account = Account::choose().unwrap();
+            let account = OsAccount::choose().unwrap();
             let mut command = command_as(Path::new("/bin/sh"), &account, Signal::TERM, &[]);
             command.args(["-c", script]).spawn()
         })
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn it_runs_as_the_account_in_its_own_session() {
-        let account = Account::choose().unwrap();
+        let account = OsAccount::choose().unwrap();
         let mut command = command_as(Path::new("/bin/sh"), &account, Signal::TERM, &[]);
         let output = command
             .args(["-c", "id -u; id -G; env | sort; cat /proc/$$/stat"])
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn a_program_that_is_absent_is_an_error() {
         let result = ServerProcess::spawn(|| {
-            let account = Account::choose().expect("an account");
+            let account = OsAccount::choose().expect("an account");
             command_as(Path::new("/nonexistent"), &account, Signal::TERM, &[]).spawn()
         });
         assert_eq!(result.err().unwrap().kind(), io::ErrorKind::NotFound);

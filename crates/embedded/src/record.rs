@@ -24,14 +24,14 @@ const RECORD_BYTES_MAX: u64 = 4_096;
 
 /// The records of a user, one file for each data folder.
 #[derive(Clone, Debug)]
-pub struct Records {
+pub struct ServerRecords {
     folder: PathBuf,
 }
 
-impl Records {
+impl ServerRecords {
     /// The records in this folder, which is made with the first one.
-    pub fn new(folder: PathBuf) -> Records {
-        Records { folder }
+    pub fn new(folder: PathBuf) -> ServerRecords {
+        ServerRecords { folder }
     }
 
     /// Whether the data folder was made here, or was opened here by the user's own word; else the reason to doubt it.
@@ -152,7 +152,7 @@ mod tests {
 
     struct Case {
         folder: tempfile::TempDir,
-        records: Records,
+        records: ServerRecords,
         data: PathBuf,
     }
 
@@ -161,7 +161,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let data = folder.path().join("data");
             fs::create_dir(&data).unwrap();
-            let records = Records::new(folder.path().join("state/inrush/embedded"));
+            let records = ServerRecords::new(folder.path().join("state/inrush/embedded"));
             Case {
                 records,
                 data,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
-use crate::account::Account;
+use crate::account::OsAccount;
 use crate::binaries::Binaries;
 use crate::diagnosis::{likely_cause, log_end};
 use crate::error::EmbeddedError;
@@ -32,7 +32,7 @@ const FAST_STOP_WAIT: Duration = Duration::from_secs(300);
 const IMMEDIATE_STOP_WAIT: Duration = Duration::from_secs(20);
 
 /// What must be undone at the end, even when the start failed half way.
-pub(crate) struct Run {
+pub(crate) struct ServerRun {
     kept: bool,
     pub data: PathBuf,
     pub socket_folder: PathBuf,
@@ -50,15 +50,15 @@ pub(crate) struct Run {
     pub process: Option<ServerProcess>,
 }
 
-impl Run {
+impl ServerRun {
     /// Makes the folders. Gives also the user that the server runs as, and whether its data
     /// must still be made.
     pub fn prepare(
         options: &Options,
-        account: Account,
+        account: OsAccount,
         port: u16,
-    ) -> Result<(Run, Account, bool), EmbeddedError> {
-        let run = |data: PathBuf, log| Run {
+    ) -> Result<(ServerRun, OsAccount, bool), EmbeddedError> {
+        let run = |data: PathBuf, log| ServerRun {
             kept: false,
             log,
             log_start: 0,
@@ -99,7 +99,7 @@ impl Run {
     fn add_socket_folder(
         &mut self,
         options: &Options,
-        account: &Account,
+        account: &OsAccount,
     ) -> Result<(), EmbeddedError> {
         self.socket_folder = folder::make_private(&options.socket_parent, account)?;
         self.private.push(self.socket_folder.clone());
@@ -133,7 +133,7 @@ impl Run {
     pub fn launch(
         &mut self,
         binaries: &Binaries,
-        account: Account,
+        account: OsAccount,
         settings: &[Setting],
         held_by_server: OwnedFd,
     ) -> Result<(), EmbeddedError> {
@@ -288,7 +288,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for ServerRun {
     fn drop(&mut self) {
         let _ = self.finish();
     }

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use crate::account::Account;
+use crate::account::OsAccount;
 use crate::binaries::Binaries;
 use crate::diagnosis::log_end;
 use crate::error::EmbeddedError;
@@ -16,7 +16,7 @@ use crate::initialize::{SUPERUSER, initialize};
 use crate::install;
 use crate::options::{DataFolder, Options};
 use crate::process::ServerProcess;
-use crate::run::{Run, pipe_error};
+use crate::run::{ServerRun, pipe_error};
 use crate::settings::{self, ServerPaths, Setting};
 use crate::single_user::{self, Tools};
 
@@ -30,15 +30,15 @@ pub struct EmbeddedServer {
     database: String,
     port: u16,
     settings: Vec<Setting>,
-    run: Run,
+    run: ServerRun,
 }
 
 impl EmbeddedServer {
     /// Starts a server and waits until it accepts connections.
     pub fn start(options: Options) -> Result<EmbeddedServer, EmbeddedError> {
-        let account = Account::choose()?;
+        let account = OsAccount::choose()?;
         let port = options.listen.as_ref().map_or(PORT, |listen| listen.port);
-        let (mut run, account, fresh) = Run::prepare(&options, account, port)?;
+        let (mut run, account, fresh) = ServerRun::prepare(&options, account, port)?;
         let binaries = install::reachable(&options.binaries, &account, &options.copy_parent)?;
 
         let access_file = run.socket_folder.join("pg_hba.conf");

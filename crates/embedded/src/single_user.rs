@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use crate::account::Account;
+use crate::account::OsAccount;
 use crate::binaries::Binaries;
 use crate::diagnosis::{last_lines, likely_cause};
 use crate::error::EmbeddedError;
@@ -18,7 +18,7 @@ use crate::settings::NO_CODE;
 /// What the steps before the start need to run programs of PostgreSQL.
 pub(crate) struct Tools<'a> {
     pub binaries: &'a Binaries,
-    pub account: &'a Account,
+    pub account: &'a OsAccount,
     pub data: &'a Path,
     /// Held by every process of the server, so that the janitor sees their end.
     pub inherited: Vec<BorrowedFd<'a>>,

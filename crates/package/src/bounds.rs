@@ -5,7 +5,7 @@ use super::{BoundValue, BoundsEvery};
 
 /// The width of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum BoundsStep {
     /// Of an integer key.
     Integer(i64),
     /// Of a timestamp.
@@ -18,7 +18,7 @@ pub enum Step {
 
 impl BoundsEvery {
     /// The width of a partition.
-    pub fn step(&self) -> Result<Step, PackageFaultKind> {
+    pub fn step(&self) -> Result<BoundsStep, PackageFaultKind> {
         let refused = |value: &str, cause: &str| {
             PackageFaultKind::value(
                 "bounds.every",
@@ -29,7 +29,7 @@ impl BoundsEvery {
             )
         };
         match &self.every {
-            BoundValue::Integer(width) if *width > 0 => Ok(Step::Integer(*width)),
+            BoundValue::Integer(width) if *width > 0 => Ok(BoundsStep::Integer(*width)),
             BoundValue::Integer(width) => {
                 Err(refused(&width.to_string(), "a step is greater than 0"))
             }
@@ -42,14 +42,15 @@ impl BoundsEvery {
                 let count: u32 = count
                     .parse()
                     .map_err(|_| refused(text, "it does not start with a whole number"))?;
-                let (step, factor): (fn(u32) -> Step, u32) = match unit.to_lowercase().as_str() {
-                    "hour" | "hours" => (Step::Hours, 1),
-                    "day" | "days" => (Step::Days, 1),
-                    "week" | "weeks" => (Step::Days, 7),
-                    "month" | "months" => (Step::Months, 1),
-                    "year" | "years" => (Step::Months, 12),
-                    _ => return Err(refused(text, "it does not end with a unit of time")),
-                };
+                let (step, factor): (fn(u32) -> BoundsStep, u32) =
+                    match unit.to_lowercase().as_str() {
+                        "hour" | "hours" => (BoundsStep::Hours, 1),
+                        "day" | "days" => (BoundsStep::Days, 1),
+                        "week" | "weeks" => (BoundsStep::Days, 7),
+                        "month" | "months" => (BoundsStep::Months, 1),
+                        "year" | "years" => (BoundsStep::Months, 12),
+                        _ => return Err(refused(text, "it does not end with a unit of time")),
+                    };
                 match count.checked_mul(factor) {
                     Some(0) => Err(refused(text, "a step is greater than 0")),
                     Some(count) => Ok(step(count)),
@@ -64,7 +65,7 @@ impl BoundsEvery {
 mod tests {
     use super::*;
 
-    fn step(text: &str) -> Result<Step, PackageFaultKind> {
+    fn step(text: &str) -> Result<BoundsStep, PackageFaultKind> {
         BoundsEvery {
             every: BoundValue::Text(text.to_owned()),
         }
@@ -74,11 +75,11 @@ mod tests {
     #[test]
     fn steps_are_read() {
         for (text, expected) in [
-            ("1 month", Step::Months(1)),
-            ("2 years", Step::Months(24)),
-            (" 3  Weeks ", Step::Days(21)),
-            ("10 days", Step::Days(10)),
-            ("6 hours", Step::Hours(6)),
+            ("1 month", BoundsStep::Months(1)),
+            ("2 years", BoundsStep::Months(24)),
+            (" 3  Weeks ", BoundsStep::Days(21)),
+            ("10 days", BoundsStep::Days(10)),
+            ("6 hours", BoundsStep::Hours(6)),
         ] {
             assert_eq!(step(text), Ok(expected), "{text}");
         }

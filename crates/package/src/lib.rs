@@ -47,8 +47,8 @@ mod sample_tests;
 #[cfg(test)]
 mod write_tests;
 
-pub use bounds::Step;
 pub use braces::{Environment, escape_braces};
+pub use bounds::BoundsStep;
 pub use check::URLS;
 pub use column_check::ALL_OTHERS;
 pub use columns::split_columns;
@@ -59,7 +59,7 @@ pub use format_settings::*;
 pub use local_path::not_local;
 pub use name::{NAME_BYTES_MAX, TableName, quoted, quoted_where_needed};
 pub use percent::percent_encode;
-pub use place::{Line, Origin, Place};
+pub use place::{Line, PackageOrigin, Place};
 pub use replace::{Keep, Replace, ReplaceBy, ReplaceScope};
 pub use resolve::Overrides;
 pub use schema::json_schema;

@@ -12,7 +12,7 @@ use super::url::redact_line;
 /// that it was made of. It is no part of what a package says, so that two packages that say the
 /// same are equal wherever they stand.
 #[derive(Clone, Default)]
-pub struct Origin {
+pub struct PackageOrigin {
     file: Option<Arc<Path>>,
     text: Arc<str>,
     keys: Arc<BTreeMap<String, Range<usize>>>,
@@ -51,23 +51,23 @@ pub(super) struct SettingSpans {
     pub(super) values: BTreeMap<String, Range<usize>>,
 }
 
-impl Origin {
+impl PackageOrigin {
     /// A package that was made of a command's arguments. `arguments` says which argument a
     /// setting came from: `flow[0].bounds` from `--bounds`.
-    pub fn of_arguments<const COUNT: usize>(arguments: [(&str, &str); COUNT]) -> Origin {
-        Origin {
+    pub fn of_arguments<const COUNT: usize>(arguments: [(&str, &str); COUNT]) -> PackageOrigin {
+        PackageOrigin {
             arguments: Arc::new(
                 arguments
                     .into_iter()
                     .map(|(path, argument)| (path.to_owned(), argument.to_owned()))
                     .collect(),
             ),
-            ..Origin::default()
+            ..PackageOrigin::default()
         }
     }
 
-    pub(super) fn of_file(file: &Path, text: &str, places: SettingSpans) -> Origin {
-        Origin {
+    pub(super) fn of_file(file: &Path, text: &str, places: SettingSpans) -> PackageOrigin {
+        PackageOrigin {
             file: Some(Arc::from(file)),
             text: Arc::from(text),
             keys: Arc::new(places.keys),
@@ -124,7 +124,7 @@ impl Origin {
     }
 }
 
-impl fmt::Debug for Origin {
+impl fmt::Debug for PackageOrigin {
     // The text is left out: it may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Origin")
@@ -133,8 +133,8 @@ impl fmt::Debug for Origin {
     }
 }
 
-impl PartialEq for Origin {
-    fn eq(&self, _: &Origin) -> bool {
+impl PartialEq for PackageOrigin {
+    fn eq(&self, _: &PackageOrigin) -> bool {
         true
     }
 }

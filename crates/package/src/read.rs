@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Package;
 use super::error::{PackageError, PackageFaultKind};
-use super::place::{Origin, Place};
+use super::place::{PackageOrigin, Place};
 use super::schema_check::SchemaCheck;
 
 impl Package {
@@ -70,7 +70,7 @@ impl Package {
                     },
                 )
             })?;
-        package.origin = Origin::of_file(file, text, check.places);
+        package.origin = PackageOrigin::of_file(file, text, check.places);
         Ok(package)
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::connection::Connection;
 use super::expect::{ControlFile, Expect, Trailer};
 use super::format_settings::Format;
-use super::place::Origin;
+use super::place::PackageOrigin;
 use super::replace::Replace;
 
 /// A package: connections, parameters and flows; the unit a user runs.
@@ -33,7 +33,7 @@ pub struct Package {
     pub flows: Vec<Flow>,
     /// Where the package came from; no part of what it says.
     #[serde(skip)]
-    pub origin: Origin,
+    pub origin: PackageOrigin,
 }
 
 impl Package {
@@ -45,7 +45,7 @@ impl Package {
             connections: BTreeMap::from([("target".to_owned(), Connection::new(url))]),
             run: RunSettings::default(),
             flows,
-            origin: Origin::default(),
+            origin: PackageOrigin::default(),
         }
     }
 }

@@ -465,7 +465,7 @@ fn package() -> impl Strategy<Value = Package> {
             connections,
             run,
             flows,
-            origin: Origin::default(),
+            origin: PackageOrigin::default(),
         })
 }
 
@@ -558,7 +558,7 @@ fn it_reads_well() {
                 "public.orders",
             )
         }],
-        origin: Origin::default(),
+        origin: PackageOrigin::default(),
     };
     insta::assert_snapshot!(package.to_toml());
 }

@@ -70,7 +70,7 @@ pub(super) struct Entry {
 }
 
 /// How a delimiter cuts the records, with its best way of quoting.
-struct Candidate {
+struct DelimiterCandidate {
     delimiter: u8,
     weight: f64,
     is_preset: bool,
@@ -81,13 +81,13 @@ struct Candidate {
 /// Every delimiter that is seen, with its best way of quoting; the best is first. `preset` is the form that the
 /// files' names tell, `said` the delimiter that a line of theirs names.
 pub(super) fn hold(looks: &[Sample], preset: Option<&Form>, said: Option<u8>) -> Vec<Entry> {
-    let candidates: Vec<Candidate> = DELIMITERS
+    let candidates: Vec<DelimiterCandidate> = DELIMITERS
         .iter()
         .filter(|(delimiter, _)| looks.iter().any(|look| look.bytes.contains(delimiter)))
         .filter(|(delimiter, _)| *delimiter != b' ' || row_names::may_be_blank_delimited(looks))
         .filter_map(|(delimiter, weight)| candidate(looks, *delimiter, *weight, preset))
         .collect();
-    let are_even = |candidate: &&Candidate| candidate.tally.share() >= SHARE_MIN;
+    let are_even = |candidate: &&DelimiterCandidate| candidate.tally.share() >= SHARE_MIN;
     let rivals: Vec<u8> = candidates
         .iter()
         .filter(are_even)
@@ -151,7 +151,7 @@ fn candidate(
     delimiter: u8,
     weight: f64,
     preset: Option<&Form>,
-) -> Option<Candidate> {
+) -> Option<DelimiterCandidate> {
     let is_preset = preset.is_some_and(|form| form.delimiter == [delimiter]);
     let usual = match preset {
         Some(form) if is_preset => form.quoting(),
@@ -166,7 +166,7 @@ fn candidate(
         })
         .collect();
     let (quoting, tally) = best_quoting(&tallies, usual, delimiter);
-    (tally.field_count >= 2).then_some(Candidate {
+    (tally.field_count >= 2).then_some(DelimiterCandidate {
         delimiter,
         weight,
         is_preset,
@@ -176,8 +176,13 @@ fn candidate(
 }
 
 /// The form of a delimiter, and its score.
-fn enter(looks: &[Sample], candidate: Candidate, rivals: &[u8], are_quotes_around: bool) -> Entry {
-    let Candidate {
+fn enter(
+    looks: &[Sample],
+    candidate: DelimiterCandidate,
+    rivals: &[u8],
+    are_quotes_around: bool,
+) -> Entry {
+    let DelimiterCandidate {
         delimiter,
         weight,
         is_preset,

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use inrush_files::{BufferPool, Origin, SourceFile, Split, SplitReader};
+use inrush_files::{BufferPool, FileOrigin, SourceFile, Split, SplitReader};
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records};
@@ -155,7 +155,7 @@ fn take_of(
     extent: &Extent,
     samples: &mut Samples,
 ) -> Result<(), SniffError> {
-    if matches!(file.origin, Origin::Pipe(_)) {
+    if matches!(file.origin, FileOrigin::Pipe(_)) {
         return Err(SniffError::Records {
             path: file.path.to_path_buf(),
             what: "a pipe cannot be looked at before it is loaded".to_owned(),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use inrush::package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
+use inrush::package::{
+    Connection, Flow, OneOrMany, Overrides, Package, PackageOrigin, RunSettings,
+};
 use inrush::upkeep::{LedgerAccess, LedgerOptions, Which};
 
 use crate::arguments::LedgerArguments;
@@ -13,7 +15,7 @@ use crate::package_file::{self, Ready};
 use crate::{Surroundings, credentials};
 
 /// A database with a ledger.
-pub struct Destination {
+pub struct LedgerDestination {
     /// Where the ledger is.
     pub ledger: LedgerAccess,
     /// Which runs are meant.
@@ -26,7 +28,7 @@ pub struct Destination {
 pub fn find(
     arguments: &LedgerArguments,
     surroundings: &Surroundings,
-) -> Result<Destination, CommandError> {
+) -> Result<LedgerDestination, CommandError> {
     let (ready, package) = match (&arguments.destination.package, &arguments.destination.to) {
         (Some(path), _) => {
             let ready = package_file::read(path, &arguments.overrides)?;
@@ -76,7 +78,7 @@ pub fn find(
         defaults: &credentials::connection_defaults()?,
     };
     let ledger = inrush::ledger_of(connection, &options)?;
-    Ok(Destination {
+    Ok(LedgerDestination {
         ledger,
         which,
         reached,
@@ -101,7 +103,7 @@ fn of_url(url: &str, options: &[(String, String)]) -> Result<Ready, CommandError
         )]),
         run: RunSettings::default(),
         flows: vec![Flow::new(OneOrMany::One("none".to_owned()), "none")],
-        origin: Origin::of_arguments([("connections.target.url", "--to")]),
+        origin: PackageOrigin::of_arguments([("connections.target.url", "--to")]),
     };
     package_file::ready(&package, &Overrides::default(), PathBuf::from("."))
 }

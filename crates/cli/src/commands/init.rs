@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use inrush::ExitStatus;
-use inrush::package::{Flow, Origin, Overrides, Package, escape_braces, quoted_where_needed};
+use inrush::package::{
+    Flow, Overrides, Package, PackageOrigin, escape_braces, quoted_where_needed,
+};
 use inrush::printable::{line, one_line};
 use inrush::sniff::{Guess, SniffOptions, sniff, table_name};
 
@@ -76,7 +78,7 @@ fn package(arguments: &InitArguments, table: &str) -> Package {
         .collect();
     let flow = Flow::new(files.into(), &escape_braces(table));
     Package {
-        origin: Origin::of_arguments([
+        origin: PackageOrigin::of_arguments([
             ("name", "--table"),
             ("connections.target.url", "--to"),
             ("flow[0].files", "FILES"),

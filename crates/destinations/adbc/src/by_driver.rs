@@ -13,7 +13,7 @@ use arrow_array::cast::AsArray;
 use arrow_schema::Schema;
 
 use crate::answer;
-use crate::connection::{Connection, Database, IngestName, Taker};
+use crate::connection::{AdbcConnection, AdbcDatabase, IngestName, Taker};
 use crate::interrupt::Interrupt;
 use crate::queue::QueueReader;
 
@@ -21,7 +21,7 @@ use crate::queue::QueueReader;
 pub fn open(
     driver: &mut ManagedDriver,
     options: &BTreeMap<String, String>,
-) -> AdbcResult<Box<dyn Database>> {
+) -> AdbcResult<Box<dyn AdbcDatabase>> {
     let options = options.iter().map(|(key, value)| {
         (
             OptionDatabase::from(key.as_str()),
@@ -35,7 +35,7 @@ pub fn open(
 
 struct DriverDatabase(ManagedDatabase);
 
-impl Database for DriverDatabase {
+impl AdbcDatabase for DriverDatabase {
     fn vendor(&self) -> AdbcResult<(String, String)> {
         let connection = self.0.new_connection()?;
         let codes = HashSet::from([InfoCode::VendorName, InfoCode::VendorVersion]);
@@ -62,7 +62,7 @@ impl Database for DriverDatabase {
         Ok((name, version))
     }
 
-    fn connect(&self, interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn Connection>> {
+    fn connect(&self, interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn AdbcConnection>> {
         Ok(Box::new(DriverConnection {
             connection: self.0.new_connection()?,
             interrupt: interrupt.clone(),
@@ -89,7 +89,7 @@ impl DriverConnection {
     }
 }
 
-impl Connection for DriverConnection {
+impl AdbcConnection for DriverConnection {
     fn run(&mut self, sql: &str) -> AdbcResult<Option<i64>> {
         self.statement(sql)?.execute_update()
     }

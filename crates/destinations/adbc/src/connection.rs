@@ -23,16 +23,16 @@ pub struct IngestName {
 pub type Taker = Box<dyn FnOnce() -> AdbcResult<Option<i64>> + Send>;
 
 /// A database that is open. It is closed when it and all its connections are gone.
-pub trait Database: Send + Sync {
+pub trait AdbcDatabase: Send + Sync {
     /// Its name and version, as it says itself; empty where it does not.
     fn vendor(&self) -> AdbcResult<(String, String)>;
 
     /// One more connection. What it does is made known to the interrupt.
-    fn connect(&self, interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn Connection>>;
+    fn connect(&self, interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn AdbcConnection>>;
 }
 
 /// A connection to a database. It has no transaction open at first.
-pub trait Connection: Send {
+pub trait AdbcConnection: Send {
     /// Runs a statement; the rows that it changed, where the database tells.
     fn run(&mut self, sql: &str) -> AdbcResult<Option<i64>>;
 

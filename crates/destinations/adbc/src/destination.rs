@@ -12,7 +12,7 @@ use inrush_destination::{
 
 use crate::by_driver;
 use crate::catalog;
-use crate::connection::Database;
+use crate::connection::AdbcDatabase;
 use crate::driver;
 use crate::duckdb;
 use crate::interrupt::Interrupt;
@@ -20,7 +20,7 @@ use crate::ledger::{AdbcLedger, StoredRun};
 use crate::lock;
 use crate::queue::QUEUE_BYTES_MAX;
 use crate::quirks::{Quirks, RunLock, Vendor};
-use crate::run::Run;
+use crate::run::AdbcRun;
 use crate::secrets::Secrets;
 use crate::session::{self, AdbcSession};
 use crate::sql;
@@ -31,7 +31,7 @@ use crate::types;
 static OPENING: Mutex<()> = Mutex::new(());
 
 /// What a destination and its run share. The database is closed when the last one lets go of it.
-pub struct Shared {
+pub struct SharedDatabase {
     /// What is particular to it.
     pub quirks: &'static Quirks,
     /// Its name, for messages.
@@ -41,10 +41,10 @@ pub struct Shared {
     /// Threads that a statement gets when it does not load, where that is set.
     threads: Option<u64>,
     held: Mutex<HashSet<String>>,
-    database: Box<dyn Database>,
+    database: Box<dyn AdbcDatabase>,
 }
 
-impl Shared {
+impl SharedDatabase {
     /// A connection that an interrupt ends.
     pub fn session(&self, interrupt: &Arc<Interrupt>) -> Result<AdbcSession> {
         AdbcSession::open(&*self.database, self.quirks, interrupt)
@@ -102,13 +102,13 @@ impl Shared {
 
 /// A run's key, held against other runs of this process.
 pub struct Claim {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
     run_key: String,
 }
 
 impl Claim {
     /// Takes a key, or says that it is taken.
-    pub fn take(shared: &Arc<Shared>, run_key: &str) -> Result<Claim> {
+    pub fn take(shared: &Arc<SharedDatabase>, run_key: &str) -> Result<Claim> {
         let mut held = shared.held.lock().unwrap_or_else(PoisonError::into_inner);
         if !held.insert(run_key.to_owned()) {
             return Err(Error::Held {
@@ -144,7 +144,7 @@ struct AdbcDestination {
     described: String,
     abilities: Abilities,
     schema: Option<String>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
     /// Whether it is a file of DuckDB that the URL names.
     is_file: bool,
     /// The file, where opening has made it.
@@ -264,7 +264,7 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
 impl AdbcDestination {
     fn open(
         address: &Address<'_>,
-        database: Box<dyn Database>,
+        database: Box<dyn AdbcDatabase>,
         place: &str,
     ) -> Result<AdbcDestination> {
         let interrupt = Arc::new(Interrupt::default());
@@ -286,7 +286,7 @@ impl AdbcDestination {
             }
             None => None,
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedDatabase {
             quirks,
             product,
             ledger: AdbcLedger::new(quirks, address.ledger_schema),
@@ -498,7 +498,7 @@ impl Destination for AdbcDestination {
         if let Some(made) = &self.made {
             made.keep();
         }
-        Ok(Box::new(Run::begin(&self.shared, run, targets)?))
+        Ok(Box::new(AdbcRun::begin(&self.shared, run, targets)?))
     }
 
     fn discard(&self, run: &PastRun) -> Result<()> {

@@ -4,14 +4,14 @@ use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
 use inrush_rows::calendar::now_microseconds;
 
 use crate::catalog;
-use crate::run::Run;
+use crate::run::AdbcRun;
 use crate::session::AdbcSession;
 use crate::sql;
 use crate::staging::Staging;
 
 /// Publishes a run.
 pub fn publish(
-    run: &Run,
+    run: &AdbcRun,
     session: &mut AdbcSession,
     reached: &dyn Fn(PublishStep),
 ) -> Result<Published> {
@@ -61,7 +61,7 @@ pub fn publish(
 }
 
 fn switch(
-    run: &Run,
+    run: &AdbcRun,
     session: &mut AdbcSession,
     reached: &dyn Fn(PublishStep),
 ) -> Result<Published> {
@@ -98,7 +98,7 @@ fn switch(
 
 /// Fills a target, and says how many rows it has then, where that costs little to know.
 fn fill(
-    run: &Run,
+    run: &AdbcRun,
     session: &mut AdbcSession,
     staging: &Staging,
     staged: u64,
@@ -205,7 +205,7 @@ fn copy(session: &mut AdbcSession, staging: &Staging, staged: u64) -> Result<()>
     }
 }
 
-fn kind(run: &Run, session: &mut AdbcSession, staging: &Staging) -> Result<Option<String>> {
+fn kind(run: &AdbcRun, session: &mut AdbcSession, staging: &Staging) -> Result<Option<String>> {
     let name = &staging.plan.name;
     let found = catalog::kind(
         session,
@@ -218,7 +218,7 @@ fn kind(run: &Run, session: &mut AdbcSession, staging: &Staging) -> Result<Optio
 
 /// Runs statements of the user, one at a time.
 fn user_statements(
-    run: &Run,
+    run: &AdbcRun,
     session: &mut AdbcSession,
     setting: &str,
     staging: &Staging,

@@ -7,7 +7,7 @@ use inrush_destination::{
     UnitRecord, UnitStream,
 };
 
-use crate::destination::{Claim, Shared};
+use crate::destination::{Claim, SharedDatabase};
 use crate::interrupt::Interrupt;
 use crate::ledger::StoredRun;
 use crate::lock::Held;
@@ -17,7 +17,7 @@ use crate::staging::{self, Staging};
 use crate::stream::Stream;
 
 /// A run under way. What it holds is let go of in the order of its fields.
-pub struct Run {
+pub struct AdbcRun {
     session: Mutex<AdbcSession>,
     /// Lets the run be interrupted.
     pub interrupt: Arc<Interrupt>,
@@ -29,12 +29,16 @@ pub struct Run {
     _held: Held,
     _claim: Claim,
     /// The database.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedDatabase>,
 }
 
-impl Run {
+impl AdbcRun {
     /// Begins a run, or takes one over.
-    pub fn begin(shared: &Arc<Shared>, run: &NewRun, targets: &[TargetPlan]) -> Result<Run> {
+    pub fn begin(
+        shared: &Arc<SharedDatabase>,
+        run: &NewRun,
+        targets: &[TargetPlan],
+    ) -> Result<AdbcRun> {
         let claim = Claim::take(shared, &run.run_key)?;
         let interrupt = Arc::new(Interrupt::default());
         let mut session = shared.session(&interrupt)?;
@@ -57,7 +61,7 @@ impl Run {
             session.commit("cannot begin the run")?;
         }
         shared.one_thread(&mut session)?;
-        Ok(Run {
+        Ok(AdbcRun {
             session: Mutex::new(session),
             interrupt,
             record,
@@ -78,7 +82,7 @@ type Entered = (RunRecord, Vec<Staging>, Vec<UnitRecord>);
 
 /// Enters a run into the ledger and makes its staging.
 fn enter(
-    shared: &Shared,
+    shared: &SharedDatabase,
     session: &mut AdbcSession,
     run: &NewRun,
     targets: &[TargetPlan],
@@ -161,7 +165,7 @@ fn enter(
 
 /// The run that is to be taken over, if it can be.
 fn stopped(
-    shared: &Shared,
+    shared: &SharedDatabase,
     session: &mut AdbcSession,
     run_id: i64,
     run_key: &str,
@@ -180,7 +184,7 @@ fn stopped(
         })
 }
 
-impl OpenRun for Run {
+impl OpenRun for AdbcRun {
     fn record(&self) -> &RunRecord {
         &self.record
     }

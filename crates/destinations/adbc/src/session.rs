@@ -5,14 +5,14 @@ use std::sync::Arc;
 use adbc_core::error::{Error as AdbcError, Status};
 use inrush_destination::{Error, Result};
 
-use crate::connection::{Connection, Database, IngestName, Taker};
+use crate::connection::{AdbcConnection, AdbcDatabase, IngestName, Taker};
 use crate::interrupt::Interrupt;
 use crate::queue::QueueReader;
 use crate::quirks::Quirks;
 
 /// A connection to a database.
 pub struct AdbcSession {
-    connection: Box<dyn Connection>,
+    connection: Box<dyn AdbcConnection>,
     interrupt: Arc<Interrupt>,
     in_transaction: bool,
 }
@@ -20,7 +20,7 @@ pub struct AdbcSession {
 impl AdbcSession {
     /// Connects.
     pub fn open(
-        database: &dyn Database,
+        database: &dyn AdbcDatabase,
         quirks: &Quirks,
         interrupt: &Arc<Interrupt>,
     ) -> Result<AdbcSession> {
@@ -40,7 +40,7 @@ impl AdbcSession {
     }
 
     /// The connection, for what only it tells.
-    pub fn connection(&self) -> &dyn Connection {
+    pub fn connection(&self) -> &dyn AdbcConnection {
         &*self.connection
     }
 

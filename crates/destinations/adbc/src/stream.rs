@@ -7,13 +7,13 @@ use inrush_destination::{Error, Misfit, Result, UnitRecord, UnitStream};
 use crate::adapt::Adapter;
 use crate::ingest::Ingest;
 use crate::quirks::RunLock;
-use crate::run::Run;
+use crate::run::AdbcRun;
 use crate::session::AdbcSession;
 use crate::staging::Staging;
 
 /// The way of one thread into staging.
 pub struct Stream<'a> {
-    run: &'a Run,
+    run: &'a AdbcRun,
     // Before the session: an ingest under way ends before its connection does.
     unit: Option<OpenUnit>,
     session: AdbcSession,
@@ -33,7 +33,7 @@ struct OpenUnit {
 
 impl<'a> Stream<'a> {
     /// A stream of a run.
-    pub fn new(run: &'a Run, session: AdbcSession) -> Stream<'a> {
+    pub fn new(run: &'a AdbcRun, session: AdbcSession) -> Stream<'a> {
         Stream {
             run,
             unit: None,

@@ -10,7 +10,7 @@ use inrush_destination::{
 use crate::ledger::Root;
 use crate::lock::Lock;
 use crate::options::Options;
-use crate::run::{Run, remove_staging};
+use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
 use crate::{names, publish, recover, types};
 
@@ -131,7 +131,7 @@ impl Destination for ParquetFolder {
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
-        let run = Run::begin(&self.root, &self.options, run, targets)?;
+        let run = ParquetRun::begin(&self.root, &self.options, run, targets)?;
         Ok(Box::new(run))
     }
 

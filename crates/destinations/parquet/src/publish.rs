@@ -17,7 +17,7 @@ use crate::data_file::DataFile;
 use crate::files::{self, Swap, failed};
 use crate::ledger::{FORMAT, GENERATION, Generation, GenerationRun, StagedUnit, StoredRun, digest};
 use crate::lock::Lock;
-use crate::run::{Run, RunTarget, refuse_rows, remove_staging};
+use crate::run::{ParquetRun, RunTarget, refuse_rows, remove_staging};
 use crate::table::{Table, TableFile};
 use crate::{data_file, names};
 
@@ -40,7 +40,7 @@ enum Step {
 }
 
 /// Publishes all targets of a run, or what is left of them.
-pub(super) fn publish(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+pub(super) fn publish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Published> {
     let published = publish_all(run, reached);
     let is_half = || {
         let is_begun = matches!(run.root.is_in_a_table(&run.stored), Ok(true));
@@ -60,7 +60,7 @@ pub(super) fn publish(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Publis
     }
 }
 
-fn publish_all(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+fn publish_all(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Published> {
     let _locks = lock_tables(run)?;
     let mut steps = Vec::with_capacity(run.targets.len());
     for target in &run.targets {
@@ -102,7 +102,7 @@ fn publish_all(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Published> {
 }
 
 /// Takes the locks of all tables, in the order of their names, so that nobody waits in a circle.
-fn lock_tables(run: &Run) -> Result<Vec<Lock>> {
+fn lock_tables(run: &ParquetRun) -> Result<Vec<Lock>> {
     let mut paths: Vec<&Path> = run
         .targets
         .iter()
@@ -123,7 +123,7 @@ fn lock_tables(run: &Run) -> Result<Vec<Lock>> {
 }
 
 /// Makes the next generation of a target, as it is now that its lock is held.
-fn build(run: &Run, target: &RunTarget) -> Result<Step> {
+fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
     let staged = run.staged(target)?;
     let mut partitions: BTreeSet<String> = staged
         .iter()
@@ -303,7 +303,7 @@ impl Building {
     /// Links the files of staging, and returns their names and rows.
     fn take_staged(
         &mut self,
-        run: &Run,
+        run: &ParquetRun,
         target: &RunTarget,
         staged: &[StagedUnit],
     ) -> Result<(Vec<String>, u64)> {
@@ -322,7 +322,7 @@ impl Building {
     }
 
     /// A table without rows still has its columns.
-    fn add_empty(&mut self, run: &Run, target: &RunTarget) -> Result<()> {
+    fn add_empty(&mut self, run: &ParquetRun, target: &RunTarget) -> Result<()> {
         let mut partition = String::new();
         for column in &target.layout.partitions {
             if !partition.is_empty() {
@@ -346,7 +346,7 @@ impl Building {
 }
 
 /// Names of files mean the run too: whoever has listed an older generation opens none of this one.
-fn file_name(run: &Run, key: &str, number: usize) -> String {
+fn file_name(run: &ParquetRun, key: &str, number: usize) -> String {
     let record = &run.stored.record;
     let first = first_file(
         &record.run_key,
@@ -379,7 +379,7 @@ fn join(partition: &str, name: &str) -> String {
 }
 
 /// Exchanges the table's folder, and puts the old one away.
-fn exchange(run: &Run, target: &RunTarget, next: &Path) -> Result<()> {
+fn exchange(run: &ParquetRun, target: &RunTarget, next: &Path) -> Result<()> {
     let place = run.root.folder().join(&target.path);
     let parent = place.parent().unwrap_or(Path::new("."));
     files::make_folder(parent)?;
@@ -413,7 +413,7 @@ fn exchange(run: &Run, target: &RunTarget, next: &Path) -> Result<()> {
 }
 
 /// Writes down that the run is switched, and removes what it needs no more.
-fn finish(run: &Run) -> Result<()> {
+fn finish(run: &ParquetRun) -> Result<()> {
     let mut finished = run
         .is_finished
         .lock()
@@ -444,7 +444,7 @@ fn finish(run: &Run) -> Result<()> {
 /// Puts an old generation away. Files that only it has go now, for their room; its names of files
 /// that stay are left until the next run begins, for readers who are listing it: one that lists while
 /// names go would miss files that are still there.
-fn retire(run: &Run, old: &Path) -> Result<()> {
+fn retire(run: &ParquetRun, old: &Path) -> Result<()> {
     if !old.is_dir() {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use crate::ledger::Root;
 use crate::lock::Lock;
 use crate::options::Options;
 use crate::publish;
-use crate::run::Run;
+use crate::run::ParquetRun;
 
 /// Publishes the rest of all such runs that no living process holds.
 pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
@@ -39,7 +39,7 @@ pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
         else {
             continue;
         };
-        let run = Run::half_published(root, options, stored, plans, lock)?;
+        let run = ParquetRun::half_published(root, options, stored, plans, lock)?;
         publish::publish(&run, &|_| {})?;
     }
     Ok(())

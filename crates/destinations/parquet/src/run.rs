@@ -25,7 +25,7 @@ use crate::stream::Stream;
 use crate::table::Table;
 
 /// A run that holds its lock.
-pub(super) struct Run {
+pub(super) struct ParquetRun {
     pub(super) root: Root,
     pub(super) options: Options,
     pub(super) targets: Vec<RunTarget>,
@@ -47,14 +47,14 @@ pub(super) struct RunTarget {
     pub(super) staging: PathBuf,
 }
 
-impl Run {
+impl ParquetRun {
     /// Takes the lock, writes the run down, and makes its staging.
     pub(super) fn begin(
         root: &Root,
         options: &Options,
         new: &NewRun,
         plans: &[TargetPlan],
-    ) -> Result<Run> {
+    ) -> Result<ParquetRun> {
         files::make_folder(root.folder())?;
         let lock = Lock::take(
             &root.run_lock(&new.run_key),
@@ -132,7 +132,7 @@ impl Run {
         root.store_run(&stored)?;
         drop(numbers);
         let kept = clear_staging(root, stored.record.run_id, &targets)?;
-        Ok(Run {
+        Ok(ParquetRun {
             root: root.clone(),
             options: options.clone(),
             targets,
@@ -152,7 +152,7 @@ impl Run {
         stored: StoredRun,
         plans: Vec<TargetPlan>,
         lock: Lock,
-    ) -> Result<Run> {
+    ) -> Result<ParquetRun> {
         let mut targets = Vec::with_capacity(plans.len());
         for (plan, target) in plans.into_iter().zip(&stored.targets) {
             let path = PathBuf::from(&target.path);
@@ -163,7 +163,7 @@ impl Run {
                 path,
             });
         }
-        Ok(Run {
+        Ok(ParquetRun {
             root: root.clone(),
             options: options.clone(),
             targets,
@@ -386,7 +386,7 @@ fn is_whole(unit: &StagedUnit, staging: &Path) -> bool {
     })
 }
 
-impl OpenRun for Run {
+impl OpenRun for ParquetRun {
     fn record(&self) -> &RunRecord {
         &self.stored.record
     }

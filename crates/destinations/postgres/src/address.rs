@@ -13,7 +13,7 @@ use tokio_postgres::config::{ChannelBinding, Host, SslNegotiation};
 use super::PostgresError;
 use super::password_file;
 use super::required_auth::RequiredAuth;
-use super::settings::Settings;
+use super::settings::UrlSettings;
 use super::socket::LoginRules;
 use super::tls_settings::{SslMode, TlsSettings};
 use crate::engine::connection_defaults::ConnectionDefaults;
@@ -132,12 +132,12 @@ impl DatabaseAddress {
         if !is_meant(url) {
             return Err(fail(format!("no destination is meant by it: {URLS}")));
         }
-        let settings = Settings::gather(url, defaults).map_err(fail)?;
+        let settings = UrlSettings::gather(url, defaults).map_err(fail)?;
         DatabaseAddress::of_settings(&settings, defaults).map_err(fail)
     }
 
     fn of_settings(
-        settings: &Settings,
+        settings: &UrlSettings,
         defaults: &ConnectionDefaults,
     ) -> Result<DatabaseAddress, String> {
         settings.check_unsupported()?;
@@ -269,7 +269,7 @@ impl DatabaseAddress {
 }
 
 /// Options for the server, with the one that libpq takes from a variable of its own.
-fn options(settings: &Settings) -> Option<String> {
+fn options(settings: &UrlSettings) -> Option<String> {
     let geqo = settings
         .get("geqo")
         .filter(|word| *word != "default")
@@ -283,7 +283,7 @@ fn options(settings: &Settings) -> Option<String> {
 }
 
 fn required_peer(
-    settings: &Settings,
+    settings: &UrlSettings,
     defaults: &ConnectionDefaults,
 ) -> Result<Option<RequiredPeer>, String> {
     let Some(name) = settings.get("requirepeer") else {
@@ -302,7 +302,7 @@ fn required_peer(
 }
 
 /// The servers that the settings name, in the order in which they are tried.
-fn places(settings: &Settings) -> Result<Vec<ServerAddress>, String> {
+fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
     let list = |name: &str| -> Vec<String> {
         settings
             .get(name)
@@ -374,7 +374,7 @@ fn usual_host(port: u16) -> Host {
 }
 
 /// A load writes: of several servers the primary is taken, whatever is wished beyond that.
-fn check_session_wish(settings: &Settings) -> Result<(), String> {
+fn check_session_wish(settings: &UrlSettings) -> Result<(), String> {
     match settings.get("target_session_attrs") {
         None | Some("any" | "read-write" | "primary") => Ok(()),
         Some(wish @ ("read-only" | "standby" | "prefer-standby")) => Err(format!(
@@ -384,7 +384,7 @@ fn check_session_wish(settings: &Settings) -> Result<(), String> {
     }
 }
 
-fn keepalive(settings: &Settings) -> Result<Keepalive, String> {
+fn keepalive(settings: &UrlSettings) -> Result<Keepalive, String> {
     let idle = settings
         .seconds("keepalives_idle")?
         .unwrap_or(KEEPALIVE_IDLE);

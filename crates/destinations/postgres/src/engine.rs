@@ -219,7 +219,7 @@ pub(crate) mod upkeep {
 
 pub(crate) mod verify {
     pub(crate) use inrush_engine::verify::{
-        BatchSums, Difference, EngineSums, ExactSum, NumberForm, Tally, VerifyError, VerifyPlan,
+        BatchSums, Difference, EngineSums, ExactSum, SumForm, Tally, VerifyError, VerifyPlan,
         add_count, whole,
     };
 }

@@ -85,16 +85,16 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// Settings by name.
 #[derive(Default)]
-pub struct Settings {
+pub struct UrlSettings {
     values: BTreeMap<String, String>,
     /// Names of those that the environment gave.
     of_environment: BTreeSet<String>,
 }
 
-impl Settings {
+impl UrlSettings {
     /// Takes a URL apart, then fills its gaps from its service and from the environment.
-    pub fn gather(url: &str, defaults: &ConnectionDefaults) -> Result<Settings, String> {
-        let mut settings = Settings::of_url(url)?;
+    pub fn gather(url: &str, defaults: &ConnectionDefaults) -> Result<UrlSettings, String> {
+        let mut settings = UrlSettings::of_url(url)?;
         let service = settings
             .values
             .remove("service")
@@ -117,7 +117,7 @@ impl Settings {
         Ok(settings)
     }
 
-    fn of_url(url: &str) -> Result<Settings, String> {
+    fn of_url(url: &str) -> Result<UrlSettings, String> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let authority = base.split_once("://").map_or("", |(_, rest)| rest);
         if authority.matches('@').count() > 1 {
@@ -126,7 +126,7 @@ impl Settings {
             );
         }
         let config = Config::from_str(base).map_err(|error| super::error::chain(&error))?;
-        let mut settings = Settings::default();
+        let mut settings = UrlSettings::default();
         let hosts: Vec<String> = config.get_hosts().iter().map(host_text).collect();
         if !hosts.is_empty() {
             settings.put("host", hosts.join(","));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rustls::SupportedProtocolVersion;
 use rustls::version::{TLS12, TLS13};
 
-use super::settings::Settings;
+use super::settings::UrlSettings;
 use crate::engine::connection_defaults::ConnectionDefaults;
 
 /// How far TLS is insisted on, with the meanings that libpq gives these words.
@@ -55,7 +55,10 @@ pub struct TlsSettings {
 
 impl TlsSettings {
     /// Reads them.
-    pub fn of(settings: &Settings, defaults: &ConnectionDefaults) -> Result<TlsSettings, String> {
+    pub fn of(
+        settings: &UrlSettings,
+        defaults: &ConnectionDefaults,
+    ) -> Result<TlsSettings, String> {
         let is_system = settings.get("sslrootcert") == Some("system");
         let mode = mode(settings, is_system)?;
         let given = settings.get("sslrootcert").filter(|_| !is_system);
@@ -108,7 +111,7 @@ impl TlsSettings {
     }
 }
 
-fn mode(settings: &Settings, is_system: bool) -> Result<SslMode, String> {
+fn mode(settings: &UrlSettings, is_system: bool) -> Result<SslMode, String> {
     let words = [
         "disable",
         "allow",
@@ -140,7 +143,7 @@ fn mode(settings: &Settings, is_system: bool) -> Result<SslMode, String> {
 }
 
 fn own_certificate(
-    settings: &Settings,
+    settings: &UrlSettings,
     defaults: &ConnectionDefaults,
 ) -> Result<Option<OwnCertificate>, String> {
     let given = settings.get("sslcert").map(PathBuf::from);
@@ -160,7 +163,7 @@ fn own_certificate(
 }
 
 fn revocation_lists(
-    settings: &Settings,
+    settings: &UrlSettings,
     defaults: &ConnectionDefaults,
     checks_chain: bool,
 ) -> Result<Vec<PathBuf>, String> {
@@ -183,7 +186,7 @@ fn revocation_lists(
     Ok(lists)
 }
 
-fn versions(settings: &Settings) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
+fn versions(settings: &UrlSettings) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
     const WORDS: [&str; 4] = ["tlsv1", "tlsv1.1", "tlsv1.2", "tlsv1.3"];
     let place = |name: &str, usual: usize| match settings.get(name) {
         None => Ok(usual),

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use inrush_files::{Origin, SourceFile};
+use inrush_files::{FileOrigin, SourceFile};
 use inrush_rows::compression::Compression;
 
 use crate::ledger::SplitRecord;
@@ -16,7 +16,7 @@ const RANGES_SHOWN: usize = 12;
 
 /// Checks that all bytes of a file that is read as it is were read.
 pub fn check_bytes(file: &SourceFile, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
-    if file.origin != Origin::File || file.compression != Compression::None {
+    if file.origin != FileOrigin::File || file.compression != Compression::None {
         return Ok(());
     }
     let read = splits.iter().map(|split| split.account.bytes_read).sum();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inrush_files::{Origin, SourceFile};
+use inrush_files::{FileOrigin, SourceFile};
 use inrush_package::{BoundValue, ControlFile, Flow, RecordField, Trailer};
 
 use super::error::PlanError;
@@ -163,7 +163,7 @@ fn control_promises(
         return Ok(promises);
     }
     for file in files {
-        if !matches!(file.origin, Origin::File) {
+        if !matches!(file.origin, FileOrigin::File) {
             return Err(mismatch(
                 name,
                 format!(

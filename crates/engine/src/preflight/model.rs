@@ -46,7 +46,7 @@ impl Speed {
 
 /// A piece of work of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Piece {
+pub struct WorkPiece {
     /// Whose speed it has: an index.
     pub flow: usize,
     /// Its text.
@@ -55,7 +55,7 @@ pub struct Piece {
     pub beside: Beside,
 }
 
-impl Piece {
+impl WorkPiece {
     fn is_flushed_now(&self) -> bool {
         self.text_bytes <= 0.0 && self.beside.server_s <= 0.0
     }
@@ -107,10 +107,10 @@ impl Schedule {
 }
 
 /// Lets each stream take the next piece when it has ended its own. What is flushed at the same time shares the disk.
-pub fn schedule(pieces: &[Piece], speeds: &[Speed], streams: usize) -> Schedule {
+pub fn schedule(pieces: &[WorkPiece], speeds: &[Speed], streams: usize) -> Schedule {
     let streams = streams.max(1);
     let mut next = pieces.iter().copied();
-    let mut hands: Vec<Option<Piece>> = (0..streams).map(|_| next.next()).collect();
+    let mut hands: Vec<Option<WorkPiece>> = (0..streams).map(|_| next.next()).collect();
     let mut found = Schedule {
         busy_s: vec![0.0; streams],
         ..Schedule::default()
@@ -126,7 +126,7 @@ pub fn schedule(pieces: &[Piece], speeds: &[Speed], streams: usize) -> Schedule 
             .filter(|piece| piece.is_flushed_now());
         let flushing = flushing.count().max(1) as f64;
         // What is left of the phase that a piece is in, and how much of it goes in a second.
-        let phase = |piece: &Piece| {
+        let phase = |piece: &WorkPiece| {
             if piece.text_bytes > 0.0 {
                 let speed = speeds[piece.flow].of_each(busy, streams).max(1.0);
                 (piece.text_bytes, speed)
@@ -136,7 +136,7 @@ pub fn schedule(pieces: &[Piece], speeds: &[Speed], streams: usize) -> Schedule 
                 (piece.beside.flush_s, 1.0 / flushing)
             }
         };
-        let left_s = |piece: &Piece| {
+        let left_s = |piece: &WorkPiece| {
             let (left, in_a_second) = phase(piece);
             left / in_a_second
         };
@@ -177,7 +177,7 @@ pub fn schedule(pieces: &[Piece], speeds: &[Speed], streams: usize) -> Schedule 
 
 /// What all streams share, in seconds for the whole load; zero where there is no such thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Shared {
+pub struct SharedSeconds {
     /// Reading what the page cache does not hold.
     pub disk_s: f64,
     /// The one reader that feeds the streams from files that cannot be cut.
@@ -190,7 +190,7 @@ pub struct Shared {
 
 /// What was seen while all streams went at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct ObservedLoad {
     /// The share of a stream's time in the loader's own steps; the rest it waits for the destination.
     pub client_share: f64,
     /// Cores that the loader kept busy.
@@ -219,7 +219,7 @@ pub struct Answer {
 }
 
 /// Puts it all together.
-pub fn answer(schedule: &Schedule, shared: &Shared, seen: &Seen) -> Answer {
+pub fn answer(schedule: &Schedule, shared: &SharedSeconds, seen: &ObservedLoad) -> Answer {
     let bounds = [
         (
             shared.disk_s,
@@ -263,7 +263,7 @@ pub fn answer(schedule: &Schedule, shared: &Shared, seen: &Seen) -> Answer {
     }
 }
 
-fn cause(schedule: &Schedule, seen: &Seen) -> (Cause, String) {
+fn cause(schedule: &Schedule, seen: &ObservedLoad) -> (Cause, String) {
     let whole = (schedule.rows_s + schedule.beside.total()).max(f64::MIN_POSITIVE);
     let idle = schedule.idle_share();
     if idle >= IDLE_SHARE {
@@ -332,8 +332,8 @@ mod tests {
 
     const MB: f64 = 1e6;
 
-    fn piece(text_bytes: f64, server_s: f64) -> Piece {
-        Piece {
+    fn piece(text_bytes: f64, server_s: f64) -> WorkPiece {
+        WorkPiece {
             flow: 0,
             text_bytes,
             beside: Beside {
@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    fn load_s(pieces: &[Piece], speed: Speed, streams: usize) -> f64 {
+    fn load_s(pieces: &[WorkPiece], speed: Speed, streams: usize) -> f64 {
         schedule(pieces, &[speed], streams).load_s
     }
 
@@ -405,7 +405,7 @@ mod tests {
         assert_close(found.load_s, 2.0);
         assert_close(found.idle_share(), 0.25);
         assert_eq!(found.busy_s.len(), 2);
-        let answer = answer(&found, &Shared::default(), &Seen::default());
+        let answer = answer(&found, &SharedSeconds::default(), &ObservedLoad::default());
         assert_eq!(answer.limiting, Cause::Coordination);
     }
 
@@ -415,7 +415,7 @@ mod tests {
             one: 100.0 * MB,
             all: 200.0 * MB,
         };
-        let flushed = Piece {
+        let flushed = WorkPiece {
             beside: Beside {
                 server_s: 0.0,
                 flush_s: 1.0,
@@ -439,7 +439,7 @@ mod tests {
         assert_close(found.load_s, 3.0);
         assert_close(found.beside.flush_s, 4.0);
         // The second one has its rows half as long again: their flushes overlap for a part.
-        let longer = Piece {
+        let longer = WorkPiece {
             text_bytes: 150.0 * MB,
             ..flushed
         };
@@ -458,7 +458,7 @@ mod tests {
                 all: 10.0 * MB,
             },
         ];
-        let slow = Piece {
+        let slow = WorkPiece {
             flow: 1,
             ..piece(10.0 * MB, 0.25)
         };
@@ -478,24 +478,24 @@ mod tests {
         };
         for (shared, cause) in [
             (
-                Shared {
+                SharedSeconds {
                     disk_s: 12.0,
                     feed_s: 11.0,
-                    ..Shared::default()
+                    ..SharedSeconds::default()
                 },
                 Cause::SourceRead,
             ),
             (
-                Shared {
+                SharedSeconds {
                     disk_s: 0.0,
                     feed_s: 12.0,
                     pace_s: 11.0,
-                    ..Shared::default()
+                    ..SharedSeconds::default()
                 },
                 Cause::Decompression,
             ),
             (
-                Shared {
+                SharedSeconds {
                     disk_s: 0.0,
                     feed_s: 9.0,
                     log_s: 11.0,
@@ -504,25 +504,25 @@ mod tests {
                 Cause::Pace,
             ),
             (
-                Shared {
+                SharedSeconds {
                     log_s: 12.0,
-                    ..Shared::default()
+                    ..SharedSeconds::default()
                 },
                 Cause::DestinationDisk,
             ),
         ] {
-            let answer = answer(&found, &shared, &Seen::default());
+            let answer = answer(&found, &shared, &ObservedLoad::default());
             assert_eq!((answer.load_s, answer.limiting), (12.0, cause));
         }
-        let below = Shared {
+        let below = SharedSeconds {
             disk_s: 8.0,
             feed_s: 8.0,
             log_s: 8.0,
             pace_s: 8.0,
         };
-        let seen = Seen {
+        let seen = ObservedLoad {
             client_share: 0.9,
-            ..Seen::default()
+            ..ObservedLoad::default()
         };
         let answer = answer(&found, &below, &seen);
         assert_eq!((answer.load_s, answer.limiting), (10.0, Cause::ClientCpu));
@@ -541,7 +541,7 @@ mod tests {
             beside: Beside { server_s, flush_s },
             ..rows.clone()
         };
-        let remote = Seen {
+        let remote = ObservedLoad {
             client_share: 0.2,
             client_cores: 0.4,
             server_cores: None,
@@ -554,7 +554,7 @@ mod tests {
             (rows.clone(), remote, Cause::DestinationCpu),
             (
                 rows.clone(),
-                Seen {
+                ObservedLoad {
                     network: Some(220.0 * MB),
                     ..remote
                 },
@@ -562,7 +562,7 @@ mod tests {
             ),
             (
                 rows.clone(),
-                Seen {
+                ObservedLoad {
                     client_share: 0.7,
                     ..remote
                 },
@@ -570,7 +570,7 @@ mod tests {
             ),
             (
                 rows.clone(),
-                Seen {
+                ObservedLoad {
                     server_cores: Some(0.3),
                     ..remote
                 },
@@ -578,7 +578,7 @@ mod tests {
             ),
             (
                 rows.clone(),
-                Seen {
+                ObservedLoad {
                     server_cores: Some(1.2),
                     client_cores: 0.7,
                     cores: 2.0,
@@ -588,7 +588,7 @@ mod tests {
             ),
             (
                 rows.clone(),
-                Seen {
+                ObservedLoad {
                     server_cores: Some(0.7),
                     client_cores: 1.2,
                     cores: 2.0,
@@ -600,7 +600,7 @@ mod tests {
             (beside(3.0, 12.0), remote, Cause::DestinationDisk),
         ];
         for (schedule, seen, expected) in cases {
-            let answer = answer(&schedule, &Shared::default(), &seen);
+            let answer = answer(&schedule, &SharedSeconds::default(), &seen);
             assert_eq!(answer.limiting, expected, "{}", answer.because);
         }
     }

@@ -4,7 +4,7 @@
 use inrush_verdict::Cause;
 
 use super::flow_found::FlowFound;
-use super::model::{Answer, Seen, Shared, Speed};
+use super::model::{Answer, ObservedLoad, SharedSeconds, Speed};
 use super::read::ReadFound;
 use super::result::PreflightReport;
 use super::together::client_share;
@@ -25,7 +25,7 @@ pub fn speeds(flows: &[&FlowFound]) -> Vec<Speed> {
 }
 
 /// What all streams share for so many stored bytes: the disk, and the readers of files that cannot be cut.
-pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Shared {
+pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> SharedSeconds {
     let uncached = 1.0 - read.cached_share.unwrap_or(0.0);
     let disk_s = match read.disk.all {
         Some(speed) if speed > 0.0 => stored_bytes * uncached / speed,
@@ -40,17 +40,17 @@ pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Share
             feed_s += seconds * flow.stored_bytes / (meter.stored_bytes as f64).max(1.0);
         }
     }
-    Shared {
+    SharedSeconds {
         disk_s,
         feed_s,
-        ..Shared::default()
+        ..SharedSeconds::default()
     }
 }
 
 /// What was seen while all streams loaded rows of the largest flow.
-pub fn seen(largest: &FlowFound, streams: usize) -> Seen {
+pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad {
     let tried = largest.together_all.as_ref();
-    Seen {
+    ObservedLoad {
         client_share: tried.map_or(0.0, client_share),
         client_cores: tried.map_or(0.0, |tried| tried.client_cores),
         server_cores: tried.and_then(|tried| tried.server_cores),

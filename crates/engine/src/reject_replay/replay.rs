@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use inrush_package::secrets::masked;
-use inrush_package::{Bounds, Flow, Mode, OneOrMany, Origin, Package, Preset, Replace};
+use inrush_package::{Bounds, Flow, Mode, OneOrMany, Package, PackageOrigin, Preset, Replace};
 use inrush_rows::compression::Compression;
 
 use super::error::ReplayError;
@@ -119,7 +119,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     package.name = format!("{first_name}{NAME_PART}{run}");
     package.flows = flows;
     // Faults are not to be mended there.
-    package.origin = Origin::default();
+    package.origin = PackageOrigin::default();
     Ok(Some(Replay {
         rows_rejected: count(folder)?,
         package,

@@ -18,6 +18,6 @@ pub use content::ContentHash;
 pub use engine_sums::{BatchSums, EngineSums};
 pub use error::{Difference, VerifyError};
 pub use exact::ExactSum;
-pub use number::{NumberForm, add_count, whole};
+pub use number::{SumForm, add_count, whole};
 pub use plan::{VerifyColumn, VerifyPlan};
 pub use tally::Tally;

@@ -15,7 +15,7 @@ const SMALL_DIGITS_MAX: usize = 1_000;
 
 /// How a column of numbers is summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NumberForm {
+pub enum SumForm {
     /// Whole numbers of 16 bits.
     Int16,
     /// Whole numbers of 32 bits.
@@ -34,15 +34,15 @@ pub enum NumberForm {
     },
 }
 
-impl NumberForm {
+impl SumForm {
     /// The form of a column of this type, if it has numbers that can be summed up.
-    pub fn new(column_type: &ColumnType) -> Option<NumberForm> {
+    pub fn new(column_type: &ColumnType) -> Option<SumForm> {
         match column_type {
-            ColumnType::Int16 => Some(NumberForm::Int16),
-            ColumnType::Int32 => Some(NumberForm::Int32),
-            ColumnType::Int64 => Some(NumberForm::Int64),
-            ColumnType::Decimal { scale, .. } => Some(NumberForm::Decimal { scale: *scale }),
-            ColumnType::DecimalText { limit } => Some(NumberForm::DecimalText {
+            ColumnType::Int16 => Some(SumForm::Int16),
+            ColumnType::Int32 => Some(SumForm::Int32),
+            ColumnType::Int64 => Some(SumForm::Int64),
+            ColumnType::Decimal { scale, .. } => Some(SumForm::Decimal { scale: *scale }),
+            ColumnType::DecimalText { limit } => Some(SumForm::DecimalText {
                 // A negative scale stores no digit after the point.
                 scale: limit.map(|(_, scale)| scale.max(0) as u16),
             }),
@@ -50,26 +50,26 @@ impl NumberForm {
         }
     }
 
-    /// What is summed up of its values beside their count, in words; in the order of [`NumberForm::add`].
+    /// What is summed up of its values beside their count, in words; in the order of [`SumForm::add`].
     pub fn measures(self) -> &'static [&'static str] {
         match self {
-            NumberForm::DecimalText { scale: None } => &["sum", "values of 1e1000 and more"],
+            SumForm::DecimalText { scale: None } => &["sum", "values of 1e1000 and more"],
             _ => &["sum"],
         }
     }
 
-    /// Adds the values of a batch's column to what [`NumberForm::measures`] names.
+    /// Adds the values of a batch's column to what [`SumForm::measures`] names.
     pub fn add(self, array: &ArrayRef, sums: &mut [ExactSum]) {
         match self {
-            NumberForm::Int16 => sums[0].add(whole(array.as_primitive::<Int16Type>(), i128::from)),
-            NumberForm::Int32 => sums[0].add(whole(array.as_primitive::<Int32Type>(), i128::from)),
-            NumberForm::Int64 => sums[0].add(whole(array.as_primitive::<Int64Type>(), i128::from)),
-            NumberForm::Decimal { scale } => {
+            SumForm::Int16 => sums[0].add(whole(array.as_primitive::<Int16Type>(), i128::from)),
+            SumForm::Int32 => sums[0].add(whole(array.as_primitive::<Int32Type>(), i128::from)),
+            SumForm::Int64 => sums[0].add(whole(array.as_primitive::<Int64Type>(), i128::from)),
+            SumForm::Decimal { scale } => {
                 let (low, high) = decimals(array.as_primitive());
                 sums[0].add_at(-i32::from(scale), low);
                 sums[0].add_at(CUT_EXPONENT - i32::from(scale), high);
             }
-            NumberForm::DecimalText { scale } => {
+            SumForm::DecimalText { scale } => {
                 for text in array.as_string_view().iter().flatten() {
                     // A database cannot add what is as large as that.
                     let is_small = scale.is_some() || whole_digits(text) <= SMALL_DIGITS_MAX;

@@ -6,7 +6,7 @@ use inrush_rows::column::Column;
 
 use super::engine_sums::EngineSums;
 use super::exact::ExactSum;
-use super::number::NumberForm;
+use super::number::SumForm;
 
 /// What is summed up of the rows of each file range: how many there are, what the engine compares, and sums that
 /// somebody promised.
@@ -26,7 +26,7 @@ pub struct VerifyColumn {
     /// Its name.
     pub name: String,
     /// How it is summed up, if it has numbers.
-    pub number: Option<NumberForm>,
+    pub number: Option<SumForm>,
     /// Its type as the destination writes it.
     pub type_sql: String,
 }
@@ -44,7 +44,7 @@ impl VerifyPlan {
             columns: columns
                 .map(|(column, type_sql)| VerifyColumn {
                     name: column.name.clone(),
-                    number: NumberForm::new(&column.column_type),
+                    number: SumForm::new(&column.column_type),
                     type_sql: type_sql.clone(),
                 })
                 .collect(),
@@ -54,7 +54,7 @@ impl VerifyPlan {
     }
 
     /// How a column that is one of `summed` is summed up.
-    pub(super) fn number(&self, index: usize) -> NumberForm {
+    pub(super) fn number(&self, index: usize) -> SumForm {
         self.columns[index]
             .number
             .expect("only columns of numbers are summed up")

@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 
 use super::engine_sums::BatchSums;
 use super::exact::ExactSum;
-use super::number::{NumberForm, add_count};
+use super::number::{SumForm, add_count};
 use super::plan::VerifyPlan;
 
 /// Sums over the rows of a split, made of the converted columns.
@@ -13,7 +13,7 @@ pub struct Tally {
     /// How many rows, then the engine's sums, then those of the columns that are summed up.
     items: Vec<ExactSum>,
     engine: Option<Box<dyn BatchSums>>,
-    summed: Vec<(usize, NumberForm)>,
+    summed: Vec<(usize, SumForm)>,
 }
 
 impl Tally {

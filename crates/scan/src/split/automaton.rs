@@ -56,7 +56,7 @@ struct PendingState {
 
 /// What becomes of a state with a byte.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct Transition {
     next: State,
     /// The byte is the last of a terminator, and the dialect counts its lines by terminators.
     ends_line: bool,
@@ -79,7 +79,7 @@ pub(crate) struct Automaton {
     class_of_byte: Box<[u8; 256]>,
     class_count: usize,
     /// By state, then by class.
-    steps: Vec<Step>,
+    steps: Vec<Transition>,
     state_of_reading: HashMap<PendingState, State>,
 }
 
@@ -104,7 +104,7 @@ impl Automaton {
         for (steps, state) in steps.chunks(class_count).zip(&merged) {
             let merged_steps = &mut merged_steps[state.index() * class_count..];
             for ((next, ends_line), step) in steps.iter().zip(merged_steps) {
-                *step = Some(Step {
+                *step = Some(Transition {
                     next: merged[*next],
                     ends_line: *ends_line,
                 });
@@ -135,7 +135,7 @@ impl Automaton {
     }
 
     #[inline]
-    fn step(&self, state: State, byte: u8) -> Step {
+    fn step(&self, state: State, byte: u8) -> Transition {
         let class = usize::from(self.class_of_byte[usize::from(byte)]);
         self.steps[state.index() * self.class_count + class]
     }

@@ -25,4 +25,4 @@ mod summary;
 pub use automaton::State;
 pub use method::{Method, RecordFinder, first_record_of_fixed, is_needed};
 pub use range_scanner::RangeScanner;
-pub use summary::{FirstRecord, Outcome, RangeStart, RangeSummary, resolve};
+pub use summary::{FirstRecord, RangeOutcome, RangeStart, RangeSummary, resolve};

@@ -7,7 +7,7 @@ use crate::masks::BLOCK_BYTES;
 use crate::split::State;
 use crate::split::automaton::Automaton;
 use crate::split::blocks::{BlockMasks, Blocks, STRIPE_BLOCKS};
-use crate::split::summary::{FirstRecord, Outcome, RangeSummary};
+use crate::split::summary::{FirstRecord, RangeOutcome, RangeSummary};
 
 /// Reads one range of a file, in pieces of any size, and finds what it is for every state in
 /// which it may begin.
@@ -104,7 +104,7 @@ impl RangeScanner {
     pub fn finish(self) -> RangeSummary {
         let outcomes = self.starts.iter().map(|start| {
             let track = &self.tracks[start.track];
-            Outcome {
+            RangeOutcome {
                 end: track.state,
                 line_count: self.line_byte_count
                     + track.line_count.wrapping_add(start.line_count_before),

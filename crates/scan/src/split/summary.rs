@@ -13,7 +13,7 @@ pub struct FirstRecord {
 
 /// What a range turns out to be if it begins in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RangeOutcome {
     /// The state behind its last byte.
     pub end: State,
     /// Line ends in it. They depend on the state only where lines are counted by terminators.
@@ -28,7 +28,7 @@ pub struct RangeSummary {
     /// Bytes of the range.
     pub byte_count: u64,
     /// By start state.
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<RangeOutcome>,
 }
 
 /// Where the records of a range begin in its file.
@@ -47,7 +47,7 @@ impl RangeSummary {
     /// # Panics
     ///
     /// If the state is one of another dialect.
-    pub fn outcome(&self, start: State) -> Outcome {
+    pub fn outcome(&self, start: State) -> RangeOutcome {
         self.outcomes[start.index()]
     }
 
@@ -56,7 +56,7 @@ impl RangeSummary {
     pub fn then(&self, next: &RangeSummary) -> RangeSummary {
         let outcomes = self.outcomes.iter().map(|outcome| {
             let behind = next.outcome(outcome.end);
-            Outcome {
+            RangeOutcome {
                 end: behind.end,
                 line_count: outcome.line_count + behind.line_count,
                 first_record: outcome.first_record.or_else(|| {

@@ -26,7 +26,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use super::buffers::BufferPool;
 use super::cut::Cutter;
-use super::files::{Origin, SourceFile};
+use super::files::{FileOrigin, SourceFile};
 use super::signature::SIGNATURE_BYTES;
 use super::skip_lines;
 use super::stored::Purpose;
@@ -254,7 +254,7 @@ impl Drop for Feed {
         // A full queue takes no more, and a pipe is not waited for.
         self.ranges.get_mut().close();
         while self.ranges.get_mut().try_recv().is_ok() {}
-        if let Origin::Pipe(pipe) = &self.file.origin {
+        if let FileOrigin::Pipe(pipe) = &self.file.origin {
             pipe.abandon();
         }
         if let Some(thread) = self.thread.take()

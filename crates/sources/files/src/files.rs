@@ -52,7 +52,7 @@ pub struct SourceFile {
     /// The encoding that is declared for its text.
     pub encoding: Option<TextEncoding>,
     /// Where its bytes come from.
-    pub origin: Origin,
+    pub origin: FileOrigin,
     /// The line ends that were counted in it.
     pub(super) lines: Arc<LineCounts>,
     /// Ends every read of it.
@@ -105,7 +105,7 @@ impl fmt::Display for FileState {
 
 /// Where the bytes of a file come from.
 #[derive(Clone, Debug)]
-pub enum Origin {
+pub enum FileOrigin {
     /// A file by itself.
     File,
     /// A zip archive.
@@ -116,19 +116,21 @@ pub enum Origin {
     Table(Arc<TableFile>),
 }
 
-impl PartialEq for Origin {
-    fn eq(&self, other: &Origin) -> bool {
+impl PartialEq for FileOrigin {
+    fn eq(&self, other: &FileOrigin) -> bool {
         match (self, other) {
-            (Origin::File, Origin::File) => true,
-            (Origin::ZipMember(left), Origin::ZipMember(right)) => left == right,
-            (Origin::Pipe(left), Origin::Pipe(right)) => left.identity() == right.identity(),
-            (Origin::Table(left), Origin::Table(right)) => left == right,
+            (FileOrigin::File, FileOrigin::File) => true,
+            (FileOrigin::ZipMember(left), FileOrigin::ZipMember(right)) => left == right,
+            (FileOrigin::Pipe(left), FileOrigin::Pipe(right)) => {
+                left.identity() == right.identity()
+            }
+            (FileOrigin::Table(left), FileOrigin::Table(right)) => left == right,
             _ => false,
         }
     }
 }
 
-impl Eq for Origin {}
+impl Eq for FileOrigin {}
 
 impl SourceFile {
     /// One file, with the compression that its name tells. What cannot be read is refused.
@@ -152,7 +154,7 @@ impl SourceFile {
             compression,
             compression_by_signature: false,
             encoding,
-            origin: Origin::File,
+            origin: FileOrigin::File,
             lines: Arc::default(),
             stop: ReadStop::default(),
         }
@@ -171,7 +173,7 @@ impl SourceFile {
             compression: Compression::Zip,
             compression_by_signature: false,
             encoding,
-            origin: Origin::ZipMember(member),
+            origin: FileOrigin::ZipMember(member),
             lines: Arc::default(),
             stop: ReadStop::default(),
         }
@@ -180,9 +182,9 @@ impl SourceFile {
     /// What the system says of it now, where that can be asked, with its size and its time.
     pub fn state_now(&self) -> Option<(FileState, i64)> {
         let path = match &self.origin {
-            Origin::File | Origin::Table(_) => self.path.as_path(),
-            Origin::ZipMember(member) => member.archive.as_path(),
-            Origin::Pipe(_) => return None,
+            FileOrigin::File | FileOrigin::Table(_) => self.path.as_path(),
+            FileOrigin::ZipMember(member) => member.archive.as_path(),
+            FileOrigin::Pipe(_) => return None,
         };
         let metadata = fs::metadata(path).ok()?;
         Some((FileState::of(&metadata), modified_ns(&metadata)))
@@ -191,21 +193,21 @@ impl SourceFile {
     /// The file on the disk that holds its bytes, and where they begin there; a pipe has none.
     pub fn stored_at(&self) -> Option<(&Path, u64)> {
         match &self.origin {
-            Origin::File | Origin::Table(_) => Some((&self.path, 0)),
-            Origin::ZipMember(member) => Some((&member.archive, member.data_start)),
-            Origin::Pipe(_) => None,
+            FileOrigin::File | FileOrigin::Table(_) => Some((&self.path, 0)),
+            FileOrigin::ZipMember(member) => Some((&member.archive, member.data_start)),
+            FileOrigin::Pipe(_) => None,
         }
     }
 
     /// Whether it can be read only once, and has neither size nor time.
     pub fn is_pipe(&self) -> bool {
-        matches!(self.origin, Origin::Pipe(_))
+        matches!(self.origin, FileOrigin::Pipe(_))
     }
 
     /// The file's typed rows, where it has such.
     pub fn table(&self) -> Option<&Arc<TableFile>> {
         match &self.origin {
-            Origin::Table(table) => Some(table),
+            FileOrigin::Table(table) => Some(table),
             _ => None,
         }
     }
@@ -213,16 +215,16 @@ impl SourceFile {
     /// Keeps what is loaded of a pipe in a folder, so that it can be read again. A file can be anyway.
     pub fn keep_in(&self, folder: &Path) -> io::Result<()> {
         match &self.origin {
-            Origin::Pipe(pipe) => pipe.keep_in(folder),
-            Origin::File | Origin::Table(_) | Origin::ZipMember(_) => Ok(()),
+            FileOrigin::Pipe(pipe) => pipe.keep_in(folder),
+            FileOrigin::File | FileOrigin::Table(_) | FileOrigin::ZipMember(_) => Ok(()),
         }
     }
 
     /// Whether it can be read once more after it was loaded.
     pub fn is_read_again(&self) -> bool {
         match &self.origin {
-            Origin::Pipe(pipe) => pipe.is_kept(),
-            Origin::File | Origin::Table(_) | Origin::ZipMember(_) => true,
+            FileOrigin::Pipe(pipe) => pipe.is_kept(),
+            FileOrigin::File | FileOrigin::Table(_) | FileOrigin::ZipMember(_) => true,
         }
     }
 
@@ -242,8 +244,8 @@ impl SourceFile {
     /// Bytes of the file that holds it: of the archive, where it is a member of one.
     pub(super) fn container_bytes(&self) -> u64 {
         match &self.origin {
-            Origin::ZipMember(member) => member.archive_bytes,
-            Origin::File | Origin::Table(_) | Origin::Pipe(_) => self.size_bytes,
+            FileOrigin::ZipMember(member) => member.archive_bytes,
+            FileOrigin::File | FileOrigin::Table(_) | FileOrigin::Pipe(_) => self.size_bytes,
         }
     }
 
@@ -255,21 +257,21 @@ impl SourceFile {
             path.to_string_lossy().into_owned()
         };
         match &self.origin {
-            Origin::File | Origin::Table(_) => vec![canonical(&self.path)],
-            Origin::ZipMember(member) => vec![
+            FileOrigin::File | FileOrigin::Table(_) => vec![canonical(&self.path)],
+            FileOrigin::ZipMember(member) => vec![
                 canonical(&member.archive),
                 member.archive_bytes.to_string(),
                 member.name.clone(),
                 format!("{:08x}", member.crc32),
             ],
-            Origin::Pipe(pipe) => vec![pipe.identity().to_owned()],
+            FileOrigin::Pipe(pipe) => vec![pipe.identity().to_owned()],
         }
     }
 
     /// Whether it is known beforehand that its text is translated: its encoding is declared, or a
     /// mark that nothing hides tells it.
     pub fn is_translated(&self) -> bool {
-        let is_plain = self.origin == Origin::File && self.compression == Compression::None;
+        let is_plain = self.origin == FileOrigin::File && self.compression == Compression::None;
         match self.encoding {
             Some(encoding) => encoding != TextEncoding::Utf8,
             None => is_plain && !self.reads_in_ranges().unwrap_or(true),
@@ -280,12 +282,12 @@ impl SourceFile {
     pub fn whole_because(&self) -> Result<Option<&'static str>, SourceError> {
         Ok(match (&self.origin, self.compression) {
             _ if self.reads_in_ranges()? => None,
-            (Origin::Pipe(_), _) => Some("a pipe"),
-            (Origin::Table(table), _) => Some(match table.kind {
+            (FileOrigin::Pipe(_), _) => Some("a pipe"),
+            (FileOrigin::Table(table), _) => Some(match table.kind {
                 TableKind::Parquet => "a Parquet file",
                 TableKind::Arrow => "an Arrow IPC file",
             }),
-            (Origin::ZipMember(_), _) => Some("a member of an archive"),
+            (FileOrigin::ZipMember(_), _) => Some("a member of an archive"),
             (_, Compression::None) => Some("not in UTF-8"),
             _ => Some("compressed"),
         })
@@ -295,7 +297,7 @@ impl SourceFile {
     /// pipe, nor in another encoding than UTF-8. What cannot goes through a
     /// [`Feed`](super::Feed).
     pub fn reads_in_ranges(&self) -> Result<bool, SourceError> {
-        let is_plain = self.origin == Origin::File && self.compression == Compression::None;
+        let is_plain = self.origin == FileOrigin::File && self.compression == Compression::None;
         match self.encoding {
             _ if !is_plain => Ok(false),
             Some(encoding) => Ok(encoding == TextEncoding::Utf8),
@@ -412,7 +414,7 @@ fn files_of(
             compression,
             compression_by_signature: options.compression.is_none(),
             encoding: options.encoding,
-            origin: Origin::Pipe(pipe),
+            origin: FileOrigin::Pipe(pipe),
             lines: Arc::default(),
             stop: ReadStop::default(),
         };
@@ -430,7 +432,7 @@ fn files_of(
         let file = match table {
             None => SourceFile::new(path, &metadata, compression, options.encoding),
             Some(table) => SourceFile {
-                origin: Origin::Table(Arc::new(table)),
+                origin: FileOrigin::Table(Arc::new(table)),
                 ..SourceFile::new(path, &metadata, Compression::None, None)
             },
         };

@@ -13,7 +13,7 @@ use inrush_source::nanoseconds_since;
 use super::archive::ZipMember;
 use super::compression::{Decompressor, compression_by_signature, signature, words};
 use super::decoder_memory::{FIRST_BYTES, ZSTD_WINDOW_LOG_MAX, ZstdFrame};
-use super::files::{Origin, SourceFile};
+use super::files::{FileOrigin, SourceFile};
 use super::gzip::TrailingBytes;
 use super::signature::{SIGNATURE_BYTES, binary_kind};
 use super::stored::{Purpose, StoredFile, changed};
@@ -47,13 +47,13 @@ impl Input {
         let path = &planned.path;
         let mut file = StoredFile::open(planned, purpose, start)?;
         let compression = match (&planned.origin, planned.compression) {
-            (Origin::Pipe(_), Compression::None) if planned.compression_by_signature => {
+            (FileOrigin::Pipe(_), Compression::None) if planned.compression_by_signature => {
                 let first = peek(&mut file, planned)?;
                 compression_by_signature(&first)
             }
             (_, compression) => compression,
         };
-        let is_member = matches!(planned.origin, Origin::ZipMember(_));
+        let is_member = matches!(planned.origin, FileOrigin::ZipMember(_));
         if compression != Compression::None && !is_member {
             let first = peek(&mut file, planned)?;
             check_compressed_kind(&first, planned, compression)?;
@@ -63,7 +63,7 @@ impl Input {
         }
         let peek_ns = file.read_ns;
         let made = match &planned.origin {
-            Origin::ZipMember(member) => match &member.method {
+            FileOrigin::ZipMember(member) => match &member.method {
                 Ok(method) => Decompressor::of_member(file, *method),
                 Err(reason) => {
                     return Err(SourceError::Member {
@@ -83,7 +83,7 @@ impl Input {
             decompressor_ns: 0,
             peek_ns,
             checksum: match &planned.origin {
-                Origin::ZipMember(member) => Some((Crc::new(), Arc::clone(member))),
+                FileOrigin::ZipMember(member) => Some((Crc::new(), Arc::clone(member))),
                 _ => None,
             },
         })
@@ -137,7 +137,7 @@ impl Input {
                 self.check_member()?;
             }
         }
-        let is_known = matches!(self.planned.origin, Origin::File);
+        let is_known = matches!(self.planned.origin, FileOrigin::File);
         let is_over = is_known && self.start + self.stored_bytes() > self.planned.size_bytes;
         if count == 0 || is_over {
             self.check_read_bytes()?;
@@ -258,7 +258,7 @@ impl Input {
     }
 
     fn check_read_bytes(&self) -> Result<(), SourceError> {
-        if !matches!(self.planned.origin, Origin::File) {
+        if !matches!(self.planned.origin, FileOrigin::File) {
             return Ok(());
         }
         let (read, planned) = (self.start + self.stored_bytes(), self.planned.size_bytes);

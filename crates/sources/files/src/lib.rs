@@ -48,7 +48,9 @@ pub use archive::ZipMember;
 pub use buffers::BufferPool;
 pub use compression::compression_of;
 pub use feed::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Feed, FeedRange, FeedSettings};
-pub use files::{FileState, Origin, ResolveOptions, SourceFile, names_a_pipe, resolve, resolve_as};
+pub use files::{
+    FileOrigin, FileState, ResolveOptions, SourceFile, names_a_pipe, resolve, resolve_as,
+};
 pub use last_record::last_field;
 pub use pieces::{pieces, pieces_of};
 pub use pipe::{Pipe, Pipes};

@@ -20,7 +20,7 @@ use inrush_source::{SourceMeter, nanoseconds_since};
 
 use super::buffers::BufferPool;
 use super::cut::{first_line_bytes, is_line_based};
-use super::files::Origin;
+use super::files::FileOrigin;
 use super::lines::RangePlaces;
 use super::signature::SIGNATURE_BYTES;
 use super::skip_lines;
@@ -110,7 +110,7 @@ impl SplitReader {
         let text = Text::open_range(&split.file, purpose, &split.byte_range)?;
         // A small file needs no whole chunk, but one byte more to see its end.
         let is_plain =
-            split.file.origin == Origin::File && split.file.compression == Compression::None;
+            split.file.origin == FileOrigin::File && split.file.compression == Compression::None;
         let expected = match is_plain {
             true => usize::try_from(split.size_bytes() + 1).unwrap_or(chunk_bytes),
             false => chunk_bytes,

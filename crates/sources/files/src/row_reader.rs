@@ -7,7 +7,7 @@ use inrush_source::SourceError;
 use inrush_source::SourceMeter;
 
 use super::buffers::BufferPool;
-use super::files::Origin;
+use super::files::FileOrigin;
 use super::reader::SplitReader;
 use super::split::Split;
 use super::table::TypedReader;
@@ -36,7 +36,7 @@ impl RowReader {
         pool: BufferPool,
     ) -> Result<RowReader, SourceError> {
         Ok(match &split.file.origin {
-            Origin::Table(table) => {
+            FileOrigin::Table(table) => {
                 let rows = TypedReader::open(&split.file, table, &split.byte_range, dialect)?;
                 RowReader::Typed(Box::new(TypedRowReader { rows, pool }))
             }

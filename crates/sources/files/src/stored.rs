@@ -10,7 +10,7 @@ use inrush_source::SourceError;
 use inrush_source::nanoseconds_since;
 
 use super::advise::advise_sequential;
-use super::files::{Origin, ReadStop, SourceFile, modified_ns};
+use super::files::{FileOrigin, ReadStop, SourceFile, modified_ns};
 use super::pipe::PipeReader;
 
 /// What a file is opened for.
@@ -60,7 +60,7 @@ impl StoredFile {
                 .map_err(|cause| SourceError::read(&planned.path, 0, cause))
         };
         let bytes = match &planned.origin {
-            Origin::File => {
+            FileOrigin::File => {
                 let mut file = open(&planned.path)?;
                 check_unchanged(&file, planned)?;
                 if start > 0 {
@@ -69,7 +69,7 @@ impl StoredFile {
                 advise_sequential(&file);
                 Bytes::File(file)
             }
-            Origin::ZipMember(member) => {
+            FileOrigin::ZipMember(member) => {
                 let mut file = open(&member.archive)?;
                 check_unchanged(&file, planned)?;
                 seek(&mut file, member.data_start)?;
@@ -78,8 +78,8 @@ impl StoredFile {
                     left: member.stored_bytes,
                 }
             }
-            Origin::Table(_) => unreachable!("typed rows are read by their own reader"),
-            Origin::Pipe(pipe) => Bytes::Pipe(match purpose {
+            FileOrigin::Table(_) => unreachable!("typed rows are read by their own reader"),
+            FileOrigin::Pipe(pipe) => Bytes::Pipe(match purpose {
                 Purpose::Look => PipeReader::look(pipe)?,
                 Purpose::Load => PipeReader::load(pipe)?,
             }),

@@ -9,7 +9,7 @@ use inrush_source::SourceError;
 use inrush_source::SourceMeter;
 
 use super::file_text::FileText;
-use super::files::{Origin, SourceFile};
+use super::files::{FileOrigin, SourceFile};
 use super::stored::Purpose;
 use super::table::TableText;
 
@@ -34,7 +34,7 @@ impl Text {
         range: &Range<u64>,
     ) -> Result<Text, SourceError> {
         Ok(match &file.origin {
-            Origin::Table(table) => Text::Table(Box::new(TableText::open(file, table, range)?)),
+            FileOrigin::Table(table) => Text::Table(Box::new(TableText::open(file, table, range)?)),
             _ => Text::File(Box::new(FileText::open(file, purpose)?)),
         })
     }

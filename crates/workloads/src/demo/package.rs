@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use inrush::package::{
-    ColumnSpec, Connection, Flow, Format, OneOrMany, Origin, Package, Preset, RunSettings,
+    ColumnSpec, Connection, Flow, Format, OneOrMany, Package, PackageOrigin, Preset, RunSettings,
     escape_braces,
 };
 
@@ -47,7 +47,7 @@ pub fn package(made: &[GeneratedTable], url: &str, streams: Option<u16>) -> Pack
             ..RunSettings::default()
         },
         flows,
-        origin: Origin::of_arguments([
+        origin: PackageOrigin::of_arguments([
             ("connections.target.url", "--to"),
             ("run.streams", "--streams"),
         ]),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use inrush::package::{
-    ColumnSpec, Connection, Flow, Format, LoadOrder, OneOrMany, Origin, Package, Preset,
+    ColumnSpec, Connection, Flow, Format, LoadOrder, OneOrMany, Package, PackageOrigin, Preset,
     RunSettings, escape_braces,
 };
 
@@ -33,7 +33,7 @@ pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
             ..RunSettings::default()
         },
         flows: tables.iter().map(flow).collect(),
-        origin: Origin::of_arguments([
+        origin: PackageOrigin::of_arguments([
             ("connections.target.url", "--to"),
             ("run.streams", "--streams"),
             ("run.verify", "--verify"),

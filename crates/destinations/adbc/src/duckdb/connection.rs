@@ -20,7 +20,7 @@ use super::database::Instance;
 use super::functions::{Functions, Opaque, QueryResult};
 use super::rows::Source;
 use crate::answer;
-use crate::connection::{Connection, IngestName, Taker};
+use crate::connection::{AdbcConnection, IngestName, Taker};
 use crate::queue::QueueReader;
 use crate::sql;
 
@@ -185,7 +185,7 @@ impl Functions {
 /// A connection as a session has it.
 pub struct DuckDbConnection(pub Arc<Link>);
 
-impl Connection for DuckDbConnection {
+impl AdbcConnection for DuckDbConnection {
     fn run(&mut self, sql: &str) -> AdbcResult<Option<i64>> {
         Ok(self.0.query(sql)?.rows_changed())
     }

@@ -15,7 +15,7 @@ use super::connection::{DuckDbConnection, Link, c_text, refused, text};
 use super::file::SETTING;
 use super::functions::{Functions, Opaque};
 use super::rows::{self, Sources};
-use crate::connection::{Connection, Database};
+use crate::connection::{AdbcConnection, AdbcDatabase};
 use crate::interrupt::Interrupt;
 
 /// A database that is open, with the rows that are on their way into it.
@@ -51,7 +51,7 @@ pub fn open(
     functions: &'static Functions,
     path: &str,
     options: &BTreeMap<String, String>,
-) -> AdbcResult<Box<dyn Database>> {
+) -> AdbcResult<Box<dyn AdbcDatabase>> {
     let path = c_text(path)?;
     let mut config = Config::new(functions)?;
     for (name, value) in options {
@@ -114,14 +114,14 @@ impl Drop for Config {
 
 struct DuckDb(Arc<Instance>);
 
-impl Database for DuckDb {
+impl AdbcDatabase for DuckDb {
     fn vendor(&self) -> AdbcResult<(String, String)> {
         // SAFETY: the text is a constant of the library's.
         let version = unsafe { text((self.0.functions.library_version)()) };
         Ok(("duckdb".to_owned(), version.unwrap_or_default()))
     }
 
-    fn connect(&self, _interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn Connection>> {
+    fn connect(&self, _interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn AdbcConnection>> {
         Ok(Box::new(DuckDbConnection(Link::open(self.0.clone())?)))
     }
 }

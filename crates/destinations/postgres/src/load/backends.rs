@@ -45,14 +45,14 @@ pub struct ServerBackends<'a> {
     name: String,
     /// The server's number of its version.
     version: i32,
-    connection: Connection,
+    connection: WatchConnection,
     failures: u32,
-    streams: Vec<Backend>,
+    streams: Vec<WatchedBackend>,
     first: Option<Totals>,
     is_local: bool,
 }
 
-enum Connection {
+enum WatchConnection {
     /// To be made, from this time on.
     Wanted(Instant),
     Open(Box<(Session, Statement)>),
@@ -62,7 +62,7 @@ enum Connection {
 
 /// What was seen of one stream's backend.
 #[derive(Default)]
-struct Backend {
+struct WatchedBackend {
     process_id: i32,
     is_local: bool,
     samples: BTreeMap<(Option<Phase>, BackendState), u32>,
@@ -92,9 +92,9 @@ impl<'a> ServerBackends<'a> {
             address,
             name: format!("inrush {run} meter"),
             version,
-            connection: Connection::Wanted(Instant::now()),
+            connection: WatchConnection::Wanted(Instant::now()),
             failures: 0,
-            streams: (0..streams).map(|_| Backend::default()).collect(),
+            streams: (0..streams).map(|_| WatchedBackend::default()).collect(),
             first: None,
             is_local: false,
         }
@@ -118,7 +118,7 @@ impl<'a> ServerBackends<'a> {
             .filter(|process_id| *process_id != 0)
             .collect();
         let is_in_peace =
-            matches!(self.connection, Connection::Wanted(from) if Instant::now() < from);
+            matches!(self.connection, WatchConnection::Wanted(from) if Instant::now() < from);
         if process_ids.is_empty() || is_in_peace {
             return;
         }
@@ -130,7 +130,7 @@ impl<'a> ServerBackends<'a> {
     }
 
     async fn ask(&mut self, process_ids: &[i32], gauges: &[Arc<Gauge>]) -> Result<(), Error> {
-        if matches!(self.connection, Connection::Wanted(_)) {
+        if matches!(self.connection, WatchConnection::Wanted(_)) {
             let session = Session::open(self.address, &self.name).await?;
             let doing = "preparing to look at the streams' backends";
             let prepared = session.client.prepare(STATES).await;
@@ -138,9 +138,9 @@ impl<'a> ServerBackends<'a> {
             if self.first.is_none() {
                 self.first = Some(totals(&session, self.version).await?);
             }
-            self.connection = Connection::Open(Box::new((session, states)));
+            self.connection = WatchConnection::Open(Box::new((session, states)));
         }
-        let Connection::Open(open) = &self.connection else {
+        let WatchConnection::Open(open) = &self.connection else {
             return Ok(());
         };
         let (session, states) = &**open;
@@ -197,10 +197,10 @@ impl<'a> ServerBackends<'a> {
     fn leave_in_peace(&mut self) {
         self.failures += 1;
         let next = match self.failures < FAILURES_MAX {
-            true => Connection::Wanted(Instant::now() + PAUSE * self.failures),
-            false => Connection::GivenUp,
+            true => WatchConnection::Wanted(Instant::now() + PAUSE * self.failures),
+            false => WatchConnection::GivenUp,
         };
-        if let Connection::Open(open) = std::mem::replace(&mut self.connection, next) {
+        if let WatchConnection::Open(open) = std::mem::replace(&mut self.connection, next) {
             open.0.abandon();
         }
     }
@@ -208,7 +208,8 @@ impl<'a> ServerBackends<'a> {
     /// What the whole server has done since the first look, and the microseconds of CPU that its own backend took for
     /// telling.
     async fn total(&mut self) -> Option<(ServerMeasurements, u64)> {
-        let Connection::Open(open) = std::mem::replace(&mut self.connection, Connection::GivenUp)
+        let WatchConnection::Open(open) =
+            std::mem::replace(&mut self.connection, WatchConnection::GivenUp)
         else {
             return None;
         };

@@ -71,7 +71,7 @@ pub async fn conclude(
                 source,
             }) if !context.run.plan.is_one_transaction() && careful.add(flow) => {
                 careful.take_back()?;
-                let refusal = Refusal {
+                let refusal = SwitchRefusal {
                     flow,
                     is_copied,
                     source,
@@ -105,7 +105,7 @@ pub async fn conclude(
 }
 
 /// What a target says of a row at the switch.
-struct Refusal {
+struct SwitchRefusal {
     flow: usize,
     /// The row was copied; else it stands in a table that was to be attached.
     is_copied: bool,
@@ -119,12 +119,12 @@ struct Refusal {
 async fn in_file_order(
     context: &Context<'_>,
     control: &Session,
-    refusal: Refusal,
+    refusal: SwitchRefusal,
     refused: &RefusedStaged,
     summary: &mut Summary,
 ) -> Result<(), Error> {
     let run = context.run;
-    let Refusal {
+    let SwitchRefusal {
         flow: flow_index,
         is_copied,
         source: refusal,

@@ -6,7 +6,7 @@
 //! text's place depends on the collation.
 
 use inrush_convert::{KeyBounds, KeyValue, convert_one};
-use inrush_package::{BoundValue, Bounds, Step};
+use inrush_package::{BoundValue, Bounds, BoundsStep};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::{ColumnPolicies, ValueSource};
 use inrush_rows::plural::counted;
@@ -284,20 +284,24 @@ pub fn unit_bounds(
 }
 
 /// The step of even width that a key lies in, as SQL texts.
-pub(super) fn step_around(step: Step, key: &KeyValue, kind: KeyKind) -> Option<(String, String)> {
+pub(super) fn step_around(
+    step: BoundsStep,
+    key: &KeyValue,
+    kind: KeyKind,
+) -> Option<(String, String)> {
     match (step, key, kind) {
-        (Step::Integer(width), KeyValue::Integer(value), _) => {
+        (BoundsStep::Integer(width), KeyValue::Integer(value), _) => {
             let lower = value.div_euclid(width).checked_mul(width)?;
             Some((lower.to_string(), lower.checked_add(width)?.to_string()))
         }
-        (Step::Hours(_), KeyValue::Date(_), _) => None,
-        (Step::Integer(_), _, _) => None,
+        (BoundsStep::Hours(_), KeyValue::Date(_), _) => None,
+        (BoundsStep::Integer(_), _, _) => None,
         (_, KeyValue::Date(days), _) => {
             let day = date_of(*days)?;
             let (lower, upper) = calendar_step(step, day)?;
             Some((lower.to_string(), upper.to_string()))
         }
-        (Step::Hours(hours), KeyValue::Timestamp(value), _) => {
+        (BoundsStep::Hours(hours), KeyValue::Timestamp(value), _) => {
             let width = i64::from(hours) * MICROSECONDS_PER_HOUR;
             let lower = value.div_euclid(width).checked_mul(width)?;
             let upper = lower.checked_add(width)?;
@@ -313,9 +317,9 @@ pub(super) fn step_around(step: Step, key: &KeyValue, kind: KeyKind) -> Option<(
 }
 
 /// Days, counted from 1970-01-05, a Monday, so that weeks begin on Mondays; months from year 0.
-fn calendar_step(step: Step, day: Date) -> Option<(Date, Date)> {
+fn calendar_step(step: BoundsStep, day: Date) -> Option<(Date, Date)> {
     match step {
-        Step::Days(width) => {
+        BoundsStep::Days(width) => {
             let origin = Date::constant(1970, 1, 5);
             let since = i64::from(day.since(origin).ok()?.get_days());
             let width = i64::from(width);
@@ -327,7 +331,7 @@ fn calendar_step(step: Step, day: Date) -> Option<(Date, Date)> {
                 lower.checked_add(Span::new().try_days(width).ok()?).ok()?,
             ))
         }
-        Step::Months(width) => {
+        BoundsStep::Months(width) => {
             let months = i64::from(day.year()) * 12 + i64::from(day.month()) - 1;
             let lower = month_start(months.div_euclid(i64::from(width)) * i64::from(width))?;
             Some((
@@ -337,7 +341,7 @@ fn calendar_step(step: Step, day: Date) -> Option<(Date, Date)> {
                     .ok()?,
             ))
         }
-        Step::Hours(_) | Step::Integer(_) => None,
+        BoundsStep::Hours(_) | BoundsStep::Integer(_) => None,
     }
 }
 
@@ -406,26 +410,26 @@ mod tests {
     }
 
     steps! {
-        integers: Step::Integer(1000), KeyValue::Integer(2500) => "2000", "3000";
-        negative_integers: Step::Integer(1000), KeyValue::Integer(-1) => "-1000", "0";
-        months: Step::Months(1), day("2024-02-29") => "2024-02-01", "2024-03-01";
-        quarters: Step::Months(3), day("2024-12-31") => "2024-10-01", "2025-01-01";
-        years: Step::Months(12), day("1999-06-30") => "1999-01-01", "2000-01-01";
-        before_1970: Step::Months(1), day("1969-12-31") => "1969-12-01", "1970-01-01";
-        weeks: Step::Days(7), day("2024-05-15") => "2024-05-13", "2024-05-20";
-        hours: Step::Hours(6), KeyValue::Timestamp(13 * MICROSECONDS_PER_HOUR)
+        integers: BoundsStep::Integer(1000), KeyValue::Integer(2500) => "2000", "3000";
+        negative_integers: BoundsStep::Integer(1000), KeyValue::Integer(-1) => "-1000", "0";
+        months: BoundsStep::Months(1), day("2024-02-29") => "2024-02-01", "2024-03-01";
+        quarters: BoundsStep::Months(3), day("2024-12-31") => "2024-10-01", "2025-01-01";
+        years: BoundsStep::Months(12), day("1999-06-30") => "1999-01-01", "2000-01-01";
+        before_1970: BoundsStep::Months(1), day("1969-12-31") => "1969-12-01", "1970-01-01";
+        weeks: BoundsStep::Days(7), day("2024-05-15") => "2024-05-13", "2024-05-20";
+        hours: BoundsStep::Hours(6), KeyValue::Timestamp(13 * MICROSECONDS_PER_HOUR)
             => "1970-01-01 12:00:00", "1970-01-01 18:00:00";
-        timestamp_days: Step::Days(1), KeyValue::Timestamp(-1)
+        timestamp_days: BoundsStep::Days(1), KeyValue::Timestamp(-1)
             => "1969-12-31 00:00:00", "1970-01-01 00:00:00";
     }
 
     #[test]
     fn keys_and_steps_past_the_calendar_are_none() {
         for key in [i32::MIN, -4_000_000, 4_000_000, i32::MAX] {
-            let found = step_around(Step::Months(1), &KeyValue::Date(key), KeyKind::Date);
+            let found = step_around(BoundsStep::Months(1), &KeyValue::Date(key), KeyKind::Date);
             assert_eq!(found, None, "{key}");
         }
-        for step in [Step::Days(u32::MAX), Step::Months(u32::MAX)] {
+        for step in [BoundsStep::Days(u32::MAX), BoundsStep::Months(u32::MAX)] {
             assert_eq!(step_around(step, &day("2024-01-01"), KeyKind::Date), None);
         }
         let ends = [
@@ -439,23 +443,33 @@ mod tests {
             .chain([timestamp::MAX, timestamp::INFINITY])
         {
             let key = KeyValue::Timestamp(key);
-            assert_eq!(step_around(Step::Hours(6), &key, KeyKind::Timestamp), None);
-            assert_eq!(step_around(Step::Days(1), &key, KeyKind::Timestamp), None);
+            assert_eq!(
+                step_around(BoundsStep::Hours(6), &key, KeyKind::Timestamp),
+                None
+            );
+            assert_eq!(
+                step_around(BoundsStep::Days(1), &key, KeyKind::Timestamp),
+                None
+            );
         }
     }
 
     #[test]
     fn a_step_of_the_wrong_kind_is_none() {
         assert_eq!(
-            step_around(Step::Months(1), &KeyValue::Integer(1), KeyKind::Integer),
+            step_around(
+                BoundsStep::Months(1),
+                &KeyValue::Integer(1),
+                KeyKind::Integer
+            ),
             None
         );
         assert_eq!(
-            step_around(Step::Integer(1), &day("2024-01-01"), KeyKind::Date),
+            step_around(BoundsStep::Integer(1), &day("2024-01-01"), KeyKind::Date),
             None
         );
         assert_eq!(
-            step_around(Step::Hours(1), &day("2024-01-01"), KeyKind::Date),
+            step_around(BoundsStep::Hours(1), &day("2024-01-01"), KeyKind::Date),
             None
         );
     }

@@ -18,7 +18,7 @@ use crate::{DatabaseAddress, Session};
 
 /// The server, and how it is measured with.
 #[derive(Clone, Copy)]
-pub struct Server<'a> {
+pub struct TrialServer<'a> {
     /// Moves the connections' bytes.
     pub runtime: &'a Runtime,
     /// Where it is.
@@ -43,7 +43,7 @@ pub struct Opened {
     pub create_s: f64,
 }
 
-impl Server<'_> {
+impl TrialServer<'_> {
     /// Opens so many connections, and makes a table for each: of the unit that `choose` says.
     pub fn open(
         &self,

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::at_once::Server;
+use super::at_once::TrialServer;
 use super::trial::Trial;
 use crate::Session;
 use crate::copy::{BlockPool, CopyStop, CopyWriter};
@@ -13,7 +13,7 @@ use crate::load::encoder::Encoder;
 
 /// Sends rows by so many connections at once.
 pub fn measure(
-    server: &Server<'_>,
+    server: &TrialServer<'_>,
     flow: usize,
     encoded: &Encoded,
     streams: usize,
@@ -28,7 +28,7 @@ pub fn measure(
 }
 
 async fn send(
-    server: &Server<'_>,
+    server: &TrialServer<'_>,
     session: &Session,
     trial: &Trial,
     encoded: &Encoded,

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use super::at_once::Server;
+use super::at_once::TrialServer;
 use super::destination::stopped;
 use crate::Session;
 use crate::copy::{BLOCK_BYTES, BlockPool, CopyWriter};
@@ -49,7 +49,7 @@ pub async fn round_trip(session: &Session) -> Result<f64, Error> {
 }
 
 /// Sends bytes by one connection, and by all at once.
-pub fn measure(server: &Server<'_>, streams: usize) -> Result<Network, Error> {
+pub fn measure(server: &TrialServer<'_>, streams: usize) -> Result<Network, Error> {
     let begun = Instant::now();
     let mut found = Network::default();
     let one = send_all(server, 1)?;
@@ -66,7 +66,7 @@ pub fn measure(server: &Server<'_>, streams: usize) -> Result<Network, Error> {
 
 /// Bytes in a second by so many connections, each with a thread of its own as the streams of a run have, and how
 /// many bytes that were.
-fn send_all(server: &Server<'_>, streams: usize) -> Result<(f64, u64), Error> {
+fn send_all(server: &TrialServer<'_>, streams: usize) -> Result<(f64, u64), Error> {
     let sessions = server.runtime.block_on(open(server, streams))?;
     let sent = on_a_thread_each(sessions.iter(), &|session| {
         server.runtime.block_on(send(server, session))
@@ -86,7 +86,7 @@ fn send_all(server: &Server<'_>, streams: usize) -> Result<(f64, u64), Error> {
     Ok((bytes_s, bytes))
 }
 
-async fn open(server: &Server<'_>, connections: usize) -> Result<Vec<Session>, Error> {
+async fn open(server: &TrialServer<'_>, connections: usize) -> Result<Vec<Session>, Error> {
     let mut sessions = Vec::with_capacity(connections);
     for _ in 0..connections {
         let session = Session::open(server.address, "inrush preflight").await?;
@@ -101,7 +101,7 @@ async fn open(server: &Server<'_>, connections: usize) -> Result<Vec<Session>, E
     Ok(sessions)
 }
 
-async fn send(server: &Server<'_>, session: &Session) -> Result<(f64, u64), Error> {
+async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64), Error> {
     let mut row = Vec::with_capacity(ROW_BYTES);
     // One field of so many bytes.
     row.extend_from_slice(&1_i16.to_be_bytes());

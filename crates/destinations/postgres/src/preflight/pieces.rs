@@ -1,7 +1,7 @@
 //! The pieces of work that streams take, as the model has them: each with what it needs beside its rows.
 
 use super::predict::MeasuredPlan;
-use crate::engine::preflight::model::{Beside, Piece};
+use crate::engine::preflight::model::{Beside, WorkPiece};
 use crate::engine::preflight::together::Together;
 use crate::plan::{FlowPlan, UnitPlan, statistics};
 
@@ -12,7 +12,7 @@ const TRIPS_OF_PIECE: f64 = 8.0;
 const WAL_SEGMENT_BYTES: f64 = 16_777_216.0;
 
 /// All pieces that are left.
-pub fn of(measured: &MeasuredPlan<'_>) -> Vec<Piece> {
+pub fn of(measured: &MeasuredPlan<'_>) -> Vec<WorkPiece> {
     let (plan, left, server) = (measured.plan, measured.left, measured.server);
     let flows = &measured.with_speed;
     let items = &left.items;
@@ -48,7 +48,7 @@ pub fn of(measured: &MeasuredPlan<'_>) -> Vec<Piece> {
                 own.map(|own| left.stored_bytes(own)).sum::<f64>() * like.text_of_stored();
             beside.server_s += ready_s(measured, flow, unit, tried, text);
         }
-        pieces.push(Piece {
+        pieces.push(WorkPiece {
             flow: place.unwrap_or(0),
             text_bytes,
             beside,

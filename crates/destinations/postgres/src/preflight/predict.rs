@@ -6,7 +6,7 @@ use super::volume::Volume;
 use super::work_left::WorkLeft;
 use super::{not_predicted, pieces, time_around_load};
 use crate::engine::preflight::flow_found::{self, FlowFound};
-use crate::engine::preflight::model::{self, Seen, Shared};
+use crate::engine::preflight::model::{self, ObservedLoad, SharedSeconds};
 use crate::engine::preflight::prediction::{self, PredictedPhases};
 use crate::engine::preflight::read::ReadFound;
 use crate::engine::preflight::result::PreflightReport;
@@ -102,14 +102,14 @@ pub fn predict(
 }
 
 /// What all streams share, the server's log among it.
-fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> Shared {
+fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> SharedSeconds {
     let MeasuredPlan {
         plan, left, server, ..
     } = *measured;
     let log_bytes_s = server.wal.map_or(0.0, |wal| wal.all_bytes_s);
     let sent_bytes = text_bytes / flow_found::text_of_sent(measured.flows);
     let stored = left.items.iter().map(|item| left.stored_bytes(item));
-    Shared {
+    SharedSeconds {
         log_s: match server.settings.is_flushed && log_bytes_s > 0.0 {
             true => volume.wal_bytes / log_bytes_s,
             false => 0.0,
@@ -123,10 +123,10 @@ fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> Shar
 }
 
 /// What was seen of the way to the server, and of the server alone, beside what is seen everywhere.
-fn seen(measured: &MeasuredPlan<'_>, largest: &FlowFound) -> Seen {
+fn seen(measured: &MeasuredPlan<'_>, largest: &FlowFound) -> ObservedLoad {
     let text_of_sent = flow_found::text_of_sent(measured.flows);
     let network = measured.server.network;
-    Seen {
+    ObservedLoad {
         network: network.map(|network| network.all_bytes_s * text_of_sent),
         destination: largest
             .destination_all

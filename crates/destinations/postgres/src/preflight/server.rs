@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::at_once::Server;
+use super::at_once::TrialServer;
 use super::destination;
 use super::hazards::WalSettings;
 use super::measure::Preflight;
@@ -65,7 +65,7 @@ impl ServerFound {
             }
             return Ok(found);
         };
-        let at = Server {
+        let at = TrialServer {
             runtime,
             address: preflight.address,
             plan,
@@ -77,7 +77,7 @@ impl ServerFound {
         for flow in flows.iter_mut() {
             found.rows_alone(&at, flow)?;
         }
-        let at_last = Server {
+        let at_last = TrialServer {
             patience: patience.together,
             ..at
         };
@@ -95,8 +95,8 @@ impl ServerFound {
         Ok(found)
     }
 
-    fn network(&mut self, at: &Server<'_>) -> Result<(), Error> {
-        let at = Server {
+    fn network(&mut self, at: &TrialServer<'_>) -> Result<(), Error> {
+        let at = TrialServer {
             patience: STEP_PATIENCE / 2,
             ..*at
         };
@@ -106,7 +106,7 @@ impl ServerFound {
     }
 
     /// What the server takes of a flow's rows, by one connection and by all.
-    fn rows_alone(&mut self, at: &Server<'_>, flow: &mut FlowFound) -> Result<(), Error> {
+    fn rows_alone(&mut self, at: &TrialServer<'_>, flow: &mut FlowFound) -> Result<(), Error> {
         let (planned, streams) = (&at.plan.flows[flow.index], at.plan.streams);
         let Some(decoded) = &flow.decoded else {
             return Ok(());
@@ -127,7 +127,7 @@ impl ServerFound {
     /// All steps at once, by one stream and by all.
     fn all_together(
         &mut self,
-        at: &Server<'_>,
+        at: &TrialServer<'_>,
         session: &Session,
         flow: &mut FlowFound,
     ) -> Result<(), Error> {
@@ -142,7 +142,7 @@ impl ServerFound {
             1 => None,
             // Half as long: it says what a stream does that is left alone.
             _ => {
-                let at = Server {
+                let at = TrialServer {
                     patience: at.patience / 2,
                     ..*at
                 };

@@ -11,7 +11,7 @@ use inrush_files::{FED_RANGE_BYTES, Feed, FeedSettings, Split};
 use inrush_source::Chunks;
 use inrush_verdict::Phase;
 
-use super::at_once::Server;
+use super::at_once::TrialServer;
 use super::trial::Trial;
 use crate::copy::BlockPool;
 use crate::engine::error::Error;
@@ -53,7 +53,7 @@ struct Ran {
 /// Tries pieces of work by so many streams at once; where there are fewer pieces than streams, several streams take
 /// from one.
 pub fn measure(
-    server: &Server<'_>,
+    server: &TrialServer<'_>,
     flow: usize,
     works: &[TrialWork],
     streams: usize,
@@ -149,7 +149,7 @@ enum Source {
 
 /// The rows of a stream, to the server's answer.
 async fn stream(
-    server: &Server<'_>,
+    server: &TrialServer<'_>,
     session: &Session,
     trial: &Trial,
     making: &Making<'_>,
@@ -203,7 +203,7 @@ async fn stream(
 
 /// A COPY under way, held against the keys that are expected, as a run does.
 struct Sending<'a> {
-    server: &'a Server<'a>,
+    server: &'a TrialServer<'a>,
     trial: &'a Trial,
     session: &'a Session,
     copying: Copying<'a>,
@@ -215,7 +215,7 @@ struct Sending<'a> {
 
 impl<'a> Sending<'a> {
     async fn begin(
-        server: &'a Server<'a>,
+        server: &'a TrialServer<'a>,
         session: &'a Session,
         trial: &'a Trial,
     ) -> Result<Sending<'a>, Error> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use super::at_once::Server;
+use super::at_once::TrialServer;
 use crate::Session;
 use crate::engine::error::Error;
 
@@ -44,7 +44,7 @@ pub struct Wal {
 }
 
 /// Writes to the log by so many connections at once.
-pub fn measure(server: &Server<'_>, streams: usize, patience: Duration) -> Result<Wal, Error> {
+pub fn measure(server: &TrialServer<'_>, streams: usize, patience: Duration) -> Result<Wal, Error> {
     server.runtime.block_on(async {
         let begun = Instant::now();
         let mut sessions = Vec::with_capacity(streams);

@@ -2,7 +2,7 @@
 
 use inrush_rows::column::{ColumnType, SpecialType};
 
-use crate::engine::verify::NumberForm;
+use crate::engine::verify::SumForm;
 
 /// How a column is summed up and hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum ColumnForm {
     /// `bool`.
     Bool,
     /// `int2`, `int4`, `int8`, `numeric`.
-    Number(NumberForm),
+    Number(SumForm),
     /// `float4`.
     Float4,
     /// `float8`.
@@ -56,7 +56,7 @@ impl ColumnForm {
             | ColumnType::Int64
             | ColumnType::Decimal { .. }
             | ColumnType::DecimalText { .. } => {
-                ColumnForm::Number(NumberForm::new(column_type).expect("these are numbers"))
+                ColumnForm::Number(SumForm::new(column_type).expect("these are numbers"))
             }
             ColumnType::Bool => ColumnForm::Bool,
             ColumnType::Float32 => ColumnForm::Float4,

@@ -5,7 +5,7 @@ use inrush_package::Verify;
 use super::form::ColumnForm;
 use super::hash::hash_of_test;
 use super::plan::{ComparedColumn, Comparison};
-use crate::engine::verify::NumberForm;
+use crate::engine::verify::SumForm;
 use crate::quote::identifier;
 
 /// The query that gives the server's side of a table, for [`Comparison::differences`]; none where rows are only
@@ -87,7 +87,7 @@ fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
     };
     match column.form {
         ColumnForm::Bool => vec![format!("count(*) FILTER (WHERE {name})")],
-        ColumnForm::Number(NumberForm::DecimalText { scale: None }) => {
+        ColumnForm::Number(SumForm::DecimalText { scale: None }) => {
             // A sum of two of the largest is no numeric any more. NaN is above all.
             let is_small = format!("{name} > -1e1000 AND {name} < 1e1000");
             vec![
@@ -178,13 +178,13 @@ fn hashed(column: &ComparedColumn, is_utf8: bool) -> String {
     let name = identifier(&column.name);
     match column.form {
         ColumnForm::Bool => format!("{name}::bool"),
-        ColumnForm::Number(NumberForm::Int16) => format!("{name}::int2"),
-        ColumnForm::Number(NumberForm::Int32) => format!("{name}::int4"),
-        ColumnForm::Number(NumberForm::Int64) => format!("int8send({name})"),
+        ColumnForm::Number(SumForm::Int16) => format!("{name}::int2"),
+        ColumnForm::Number(SumForm::Int32) => format!("{name}::int4"),
+        ColumnForm::Number(SumForm::Int64) => format!("int8send({name})"),
         ColumnForm::Float4 => format!("float4send({name})"),
         ColumnForm::Float8 => format!("float8send({name})"),
-        ColumnForm::Number(NumberForm::Decimal { .. })
-        | ColumnForm::Number(NumberForm::DecimalText { .. }) => format!("numeric_send({name})"),
+        ColumnForm::Number(SumForm::Decimal { .. })
+        | ColumnForm::Number(SumForm::DecimalText { .. }) => format!("numeric_send({name})"),
         // Collations that take different texts for equal hash them alike.
         ColumnForm::Text | ColumnForm::PaddedText | ColumnForm::Enum | ColumnForm::Json => {
             match is_utf8 {

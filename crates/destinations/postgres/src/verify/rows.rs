@@ -13,7 +13,7 @@ use super::form::ColumnForm;
 use super::hash::{of_bytes, of_row, of_u32};
 use super::jsonb;
 use super::numeric;
-use crate::engine::verify::NumberForm;
+use crate::engine::verify::SumForm;
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
 const DAYS_1970_TO_2000: i32 = 10_957;
@@ -30,15 +30,15 @@ pub(super) fn add(
             let values = array.as_boolean().values();
             each(array, rows, |row| of_u32(u32::from(values.value(row))))
         }
-        ColumnForm::Number(NumberForm::Int16) => {
+        ColumnForm::Number(SumForm::Int16) => {
             let values = array.as_primitive::<Int16Type>().values();
             each(array, rows, |row| of_u32(i32::from(values[row]) as u32))
         }
-        ColumnForm::Number(NumberForm::Int32) => {
+        ColumnForm::Number(SumForm::Int32) => {
             let values = array.as_primitive::<Int32Type>().values();
             each(array, rows, |row| of_u32(values[row] as u32))
         }
-        ColumnForm::Number(NumberForm::Int64) => {
+        ColumnForm::Number(SumForm::Int64) => {
             let values = array.as_primitive::<Int64Type>().values();
             each(array, rows, |row| of_bytes(&values[row].to_be_bytes()))
         }
@@ -50,7 +50,7 @@ pub(super) fn add(
             let values = array.as_primitive::<Float64Type>().values();
             each(array, rows, |row| of_bytes(&values[row].to_be_bytes()))
         }
-        ColumnForm::Number(NumberForm::Decimal { scale }) => {
+        ColumnForm::Number(SumForm::Decimal { scale }) => {
             let values = array.as_primitive::<Decimal128Type>().values();
             each(array, rows, |row| {
                 scratch.clear();
@@ -58,7 +58,7 @@ pub(super) fn add(
                 of_bytes(scratch)
             })
         }
-        ColumnForm::Number(NumberForm::DecimalText { scale }) => {
+        ColumnForm::Number(SumForm::DecimalText { scale }) => {
             let values = array.as_string_view();
             each(array, rows, |row| {
                 scratch.clear();

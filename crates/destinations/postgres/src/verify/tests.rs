@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringViewArray};
 use inrush_package::Verify;
 
 use super::*;
-use crate::engine::verify::{NumberForm, Tally};
+use crate::engine::verify::{SumForm, Tally};
 
 fn plan(level: Verify) -> Arc<Comparison> {
     let column = |name: &str, form| ComparedColumn {
@@ -19,7 +19,7 @@ fn plan(level: Verify) -> Arc<Comparison> {
         level,
         is_utf8: true,
         columns: vec![
-            column("number", ColumnForm::Number(NumberForm::Int32)),
+            column("number", ColumnForm::Number(SumForm::Int32)),
             column("text", ColumnForm::Text),
         ],
     })

@@ -5,7 +5,7 @@ use inrush_files::Split;
 use super::measure::ContractPreflight;
 use crate::contract::plan::ContractEarlier;
 use crate::preflight::flow_found::FlowFound;
-use crate::preflight::model::{self, Beside, Piece};
+use crate::preflight::model::{self, Beside, WorkPiece};
 use crate::preflight::prediction::{self, PredictedPhases};
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::PreflightReport;
@@ -57,7 +57,7 @@ pub fn predict(
 }
 
 /// The pieces of work that are left, the largest first, each with its COMMIT; and the seconds of publishing them.
-fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<Piece>, f64) {
+fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<WorkPiece>, f64) {
     let plan = preflight.plan;
     let mut pieces = Vec::new();
     let mut switch_s = 0.0;
@@ -75,7 +75,7 @@ fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<
             whole += text_bytes;
             // A COMMIT flushes what it is for.
             let times = text_bytes / (tried_text / plan.streams as f64);
-            pieces.push(Piece {
+            pieces.push(WorkPiece {
                 flow: place,
                 text_bytes,
                 beside: Beside {

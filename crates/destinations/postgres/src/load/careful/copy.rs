@@ -14,7 +14,7 @@ use inrush_verdict::Phase;
 use super::additions::Additions;
 use super::cause::{RefusedTable, cause};
 use super::definitions::Definitions;
-use super::isolate::{Isolator, Refusal, RowSink};
+use super::isolate::{Isolator, RowRefusal, RowSink};
 use super::savepoint::Savepoint;
 use crate::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
 use crate::engine::error::Error;
@@ -211,7 +211,7 @@ struct BatchRows<'c, 'a, 'b> {
 }
 
 impl RowSink for BatchRows<'_, '_, '_> {
-    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, Error> {
         let sent = rows.len() as u64;
         let (session, doing) = (self.copy.session, self.copy.doing.as_str());
         self.copy.savepoint.set(session, doing).await?;
@@ -238,6 +238,6 @@ impl RowSink for BatchRows<'_, '_, '_> {
         let after = &self.copy.additions.after_undo;
         let doing = &self.copy.doing;
         self.copy.savepoint.undo(session, after, doing).await?;
-        Ok(Err(Refusal { row, facts }))
+        Ok(Err(RowRefusal { row, facts }))
     }
 }

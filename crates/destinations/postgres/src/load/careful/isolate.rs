@@ -16,7 +16,7 @@ const WINDOW_ROWS_MIN: usize = 16;
 
 /// Why a range of rows did not go in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RowRefusal {
     /// The row that the server was at, counted from 0 within the range.
     pub row: Option<usize>,
     /// What it said.
@@ -35,7 +35,7 @@ pub struct RefusedRow {
 /// Takes rows to a server.
 pub trait RowSink {
     /// Loads these rows, all of them or none.
-    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error>;
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, Error>;
 }
 
 /// Sends rows in ranges that are as long as faults let them be.
@@ -86,7 +86,7 @@ impl Isolator {
                         self.window_rows = (self.window_rows * 2).min(self.window_rows_max);
                     }
                 }
-                Err(Refusal { row, facts }) => {
+                Err(RowRefusal { row, facts }) => {
                     // What stood before it is not in: whether it is at fault is open again.
                     suspect = None;
                     let length = end - at;
@@ -152,15 +152,15 @@ mod tests {
         }
     }
 
-    fn refusal(row: Option<usize>) -> Result<Result<(), Refusal>, Error> {
-        Ok(Err(Refusal {
+    fn refusal(row: Option<usize>) -> Result<Result<(), RowRefusal>, Error> {
+        Ok(Err(RowRefusal {
             row,
             facts: Box::default(),
         }))
     }
 
     impl RowSink for Table {
-        async fn load(&mut self, range: Range<usize>) -> Result<Result<(), Refusal>, Error> {
+        async fn load(&mut self, range: Range<usize>) -> Result<Result<(), RowRefusal>, Error> {
             self.statements += 1;
             self.rows_sent += range.len();
             let rows = &self.rows[range.clone()];

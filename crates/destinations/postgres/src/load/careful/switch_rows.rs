@@ -10,7 +10,7 @@ use inrush_rows::reject::Reject;
 
 use super::cause::{RefusedTable, cause};
 use super::definitions::Definitions;
-use super::isolate::{Isolator, Refusal, RefusedRow, RowSink};
+use super::isolate::{Isolator, RefusedRow, RowRefusal, RowSink};
 use super::order::Order;
 use super::package_keys::RefusedStaged;
 use super::savepoint::Savepoint;
@@ -361,7 +361,7 @@ struct Window<'a> {
 }
 
 impl RowSink for Window<'_> {
-    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, Error> {
         self.savepoint.set(self.session, self.doing).await?;
         let count = rows.len() as u64;
         let (first, last) = (&self.places[rows.start], &self.places[rows.end - 1]);
@@ -383,7 +383,7 @@ impl RowSink for Window<'_> {
         };
         let facts = Box::new(facts.clone());
         self.savepoint.undo(self.session, &[], self.doing).await?;
-        Ok(Err(Refusal { row: None, facts }))
+        Ok(Err(RowRefusal { row: None, facts }))
     }
 }
 

@@ -15,7 +15,7 @@ use inrush_convert::{Converter, KeyType, KeyValue};
 use inrush_files::{
     BufferPool, RowReader, SourceFile, Split, first_records, needs_place, on_threads, pieces,
 };
-use inrush_package::Step;
+use inrush_package::BoundsStep;
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::timestamp;
@@ -41,7 +41,7 @@ pub struct KeyScans {
 }
 
 /// A pass over the keys of files.
-pub struct Scan<'a> {
+pub struct KeyScan<'a> {
     /// The flow's name.
     pub flow: &'a str,
     /// The files.
@@ -55,14 +55,14 @@ pub struct Scan<'a> {
     /// The key.
     pub key: &'a KeyPlan,
     /// The width of a partition.
-    pub step: Step,
+    pub step: BoundsStep,
     /// Asks to stop.
     pub stop: &'a Stop,
 }
 
 impl KeyScans {
     /// The partitions that the rows of all files need, in ascending order.
-    pub fn intervals(&self, scan: &Scan<'_>) -> Result<Vec<Interval>, PlanError> {
+    pub fn intervals(&self, scan: &KeyScan<'_>) -> Result<Vec<Interval>, PlanError> {
         let name = scan.name();
         let known = |scans: &Self| {
             let found = scans.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ impl KeyScans {
 /// last key, and how SQL says it.
 type KeyedPartitions = BTreeMap<i64, (i64, Interval)>;
 
-impl Scan<'_> {
+impl KeyScan<'_> {
     /// Names the files as they are and all that decides what is found in them.
     fn name(&self) -> String {
         let mut texts = vec![format!(
@@ -117,8 +117,8 @@ impl Scan<'_> {
 
     fn check(&self) -> Result<(), PlanError> {
         let fits = match (self.step, self.key.kind) {
-            (Step::Integer(_), kind) => kind == KeyKind::Integer,
-            (Step::Hours(_), kind) => kind == KeyKind::Timestamp,
+            (BoundsStep::Integer(_), kind) => kind == KeyKind::Integer,
+            (BoundsStep::Hours(_), kind) => kind == KeyKind::Timestamp,
             (_, kind) => matches!(kind, KeyKind::Date | KeyKind::Timestamp),
         };
         let mismatch = |what: String, hint: &str| {

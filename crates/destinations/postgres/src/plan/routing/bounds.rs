@@ -151,7 +151,7 @@ impl Asking<'_> {
                         "bounds = { every = \"1 month\" } or { every = 1000 }",
                     )
                 })?;
-                let scan = all_keys::Scan {
+                let scan = all_keys::KeyScan {
                     flow: self.flow,
                     files: self.files,
                     dialect: self.dialect,
