@@ -47,8 +47,8 @@ mod sample_tests;
 #[cfg(test)]
 mod write_tests;
 
-pub use braces::{Environment, escape_braces};
 pub use bounds::BoundsStep;
+pub use braces::{Environment, escape_braces};
 pub use check::URLS;
 pub use column_check::ALL_OTHERS;
 pub use columns::split_columns;

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import duckdb
 
-from faults.first_edition.left import FOLDER, MODIFIED_NS, Left
+from faults.first_edition.left import FOLDER, Left
 from harness.servers import Database
 
 # A shard as a dump of PostgreSQL has it, and as JSON inside JSON or inside a database.
@@ -53,12 +53,6 @@ class Move:
         """Return a text with the new folder, URL and digests."""
         for pattern in (COPIED_SHARD, JSON_SHARD):
             text = pattern.sub(self._shard, text)
-        for name, content in self.left.files().items():
-            old, new = (
-                digest(digest(str(folder / name)), str(len(content)), str(MODIFIED_NS))[:16]
-                for folder in (self.old_folder, self.folder)
-            )
-            text = text.replace(old, new)
         if self.old_url:
             text = text.replace(self.old_url, self.url)
         return text.replace(str(self.old_folder), str(self.folder))
@@ -98,10 +92,6 @@ _OIDS = f"""
        FROM unnest(targets) WITH ORDINALITY o (t, n))
      WHERE target_oids IS NOT NULL;
 """
-# A mark of appended files is the comment of an empty large object; its fourth word is an OID.
-_MARKS = """
-    SELECT oid, obj_description(oid, 'pg_largeobject') FROM pg_largeobject_metadata
-"""
 
 
 def restore(left: Left, folder: Path, url: str, database: Database | None = None) -> None:
@@ -126,12 +116,6 @@ def _restore_database(left: Left, folder: Path, move: Move, database: Database) 
     database.psql(rf"\i {dump}")
     dump.unlink()
     database.execute(_OIDS)
-    for oid, comment in database.rows(_MARKS):
-        words = str(comment).split(" ")
-        target = re.findall(r"appended files to (\S+);", comment)[0]
-        words[3] = str(database.value(f"SELECT '{target}'::regclass::oid"))
-        text = " ".join(words)
-        database.execute(f"COMMENT ON LARGE OBJECT {oid} IS '{text}'")
 
 
 def _move_duckdb(path: Path, move: Move) -> None:
