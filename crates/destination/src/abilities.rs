@@ -1,4 +1,5 @@
-//! What a destination can do. The plan refuses what it cannot, and says what it does not promise.
+//! The abilities of a destination. The plan refuses a package that needs one which the destination lacks, and lists the
+//! promises that it does not make.
 
 use crate::target::WriteMode;
 

@@ -1,4 +1,4 @@
-//! Where data goes: the URL of a connection and its options.
+//! The URL of a connection and its options, and the kind of destination that a URL means.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What a destination says when it cannot do what it was asked.
+//! Errors of a destination.
 
 /// A destination did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! What can end a run, with the exit status that tells it.
+//! Errors that end a run, each with its exit status.
 
 use inrush_package::PackageError;
 use inrush_rows::exit_status::ExitStatus;

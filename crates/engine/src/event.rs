@@ -1,4 +1,4 @@
-//! What a run tells while it goes on.
+//! The events that a run tells its caller while it works.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
-//! What a stream's thread is doing right now, and what it has done so far: written by that thread, read by
-//! whoever samples it.
+//! The present phase of a stream's thread, and its work so far: written by that thread, read by the thread that samples
+//! it.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

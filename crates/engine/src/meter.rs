@@ -1,4 +1,4 @@
-//! Where the time of a stream went.
+//! The time of a stream, by phase.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What stopped runs left in a destination: shown by `status`, removed by `cleanup`.
+//! The remains of stopped runs in a destination: shown by `status`, removed by `cleanup`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What can be checked without a database: settings that must go together, names, numbers.
+//! Checks of a package that need no database: settings that must go together, names, numbers.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What can be checked of trailers, control files and expected totals without reading files.
+//! Checks of trailers, control files and expected totals that read no files.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What can be checked of one flow without a database.
+//! Checks of one flow that need no database.
 
 use std::collections::HashMap;
 

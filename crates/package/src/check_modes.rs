@@ -1,4 +1,4 @@
-//! What goes together with a mode, and what does not.
+//! Checks of the settings that go together with a mode.
 
 use super::check::Faults;
 use super::error::PackageFaultKind;

@@ -1,5 +1,5 @@
-//! What goes together with `staging = false`, and what does not: all rows of all flows go straight
-//! into targets that exist, in one transaction.
+//! Checks of the settings that go together with `staging = false`: rows of all flows are written directly to existing
+//! targets, in one transaction.
 
 use super::check::Faults;
 use super::error::PackageFaultKind;

@@ -1,5 +1,4 @@
-//! What does not go together in one column of a package. What its type has to say is the plan's
-//! to find out: it may come from the catalog.
+//! Checks of one column of a package. The plan checks its type, which may come from the catalog.
 
 use inrush_rows::column_policy::Trim;
 use inrush_rows::column_policy::is_separator;

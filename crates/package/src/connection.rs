@@ -1,4 +1,4 @@
-//! Where data goes: a URL, and what it does not say.
+//! The connection of a package: a URL, and settings that the URL lacks.
 
 use std::collections::BTreeMap;
 use std::fmt;

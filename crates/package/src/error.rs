@@ -1,4 +1,4 @@
-//! What can be wrong with a package.
+//! Faults of a package.
 
 use std::fmt;
 

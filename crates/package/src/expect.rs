@@ -1,4 +1,4 @@
-//! What whoever wrote the files says of them: how many rows, and what columns add up to.
+//! Promises of the files' authors: the number of rows, and the sums of columns.
 
 use std::collections::BTreeMap;
 

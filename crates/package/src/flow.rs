@@ -1,4 +1,4 @@
-//! What a flow's texts mean: its files, its table, its columns and its key.
+//! The meaning of a flow's texts: its files, its table, its columns and its key.
 
 use super::error::{PackageError, PackageFaultKind};
 use super::name::{TableName, single};

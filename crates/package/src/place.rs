@@ -1,4 +1,4 @@
-//! Where a setting stands, so that a message can name its line and show it.
+//! The place of a setting, so that a message can name its line and show it.
 
 use std::collections::BTreeMap;
 use std::fmt;

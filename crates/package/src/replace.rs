@@ -1,4 +1,4 @@
-//! What becomes of the rows that a target has when it is replaced.
+//! The fate of the target's present rows when it is replaced.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Where something stands in the input.
+//! A place in the input.
 
 use std::fmt;
 use std::path::PathBuf;

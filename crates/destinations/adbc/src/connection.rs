@@ -1,4 +1,4 @@
-//! What a session asks of a database and of its connections, whichever way they are reached.
+//! The requests of a session to a database and its connections, the same for both ways to reach them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What differs between databases: one row each.
+//! The differences between databases: one row each.
 
 use inrush_destination::Streams;
 

@@ -1,4 +1,4 @@
-//! Which columns get a dictionary: decided for each file by its first rows.
+//! The choice of columns that get a dictionary: made for each file by its first rows.
 //!
 //! A dictionary makes small what repeats. Where values hardly repeat it costs time and bytes: each
 //! is hashed, kept, and written with a number of its own, until the dictionary is full and given up.

@@ -1,4 +1,4 @@
-//! What is written down about runs, and where.
+//! The ledger of a folder of tables: its files and their contents.
 //!
 //! ```text
 //! FOLDER/

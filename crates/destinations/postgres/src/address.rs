@@ -1,4 +1,4 @@
-//! Where a connection goes: hosts in the order in which they are tried, and how they are reached.
+//! The address of a database: hosts in the order in which they are tried, and how they are reached.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

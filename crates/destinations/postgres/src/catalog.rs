@@ -1,4 +1,4 @@
-//! What the catalog knows of a target table.
+//! Facts of a target table, read from the catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
 

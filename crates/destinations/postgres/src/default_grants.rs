@@ -1,4 +1,4 @@
-//! What `ALTER DEFAULT PRIVILEGES IN SCHEMA` grants on tables that a role makes in a schema.
+//! The grants that `ALTER DEFAULT PRIVILEGES IN SCHEMA` gives on tables that a role makes in a schema.
 //!
 //! Staging tables are made in a schema of their own and moved, so that the server does not grant it
 //! by itself.

@@ -1,4 +1,4 @@
-//! What can go wrong at the other end of a connection.
+//! Errors of a connection: refusals by the server, losses, and wrong addresses.
 
 use tokio_postgres::error::SqlState;
 

@@ -1,4 +1,4 @@
-//! Whether a server's processes can be looked at from here.
+//! Tells whether a server runs on this machine, so that its processes can be looked at.
 
 use std::fs;
 

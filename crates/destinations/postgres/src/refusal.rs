@@ -1,4 +1,4 @@
-//! What a server says of a row that it refuses, and which refusals are a row's own fault.
+//! A server's refusal of a row, and the refusals that are a row's own fault.
 
 use tokio_postgres::error::{DbError, SqlState};
 

@@ -1,4 +1,4 @@
-//! What stopped runs left in a server of PostgreSQL, and the end of it; what finished ones brought in, taken out again.
+//! The remains of stopped runs in a PostgreSQL server, shown and removed; and the undoing of finished runs.
 
 use super::ledger::{self, Ledger, UnitRow};
 use super::quote::qualified;

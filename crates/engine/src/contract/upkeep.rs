@@ -1,4 +1,4 @@
-//! What stopped runs left in a destination that is reached by the contract, and the end of it.
+//! The remains of stopped runs in a destination of the contract, shown and removed.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What is noted of a file range that is loaded, and of the file that it is one of.
+//! The record of a loaded split, and of the file that it belongs to.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Whether the ranges that the ledger has cover each file exactly, and the account of each holds.
+//! Checks that the ledger's ranges cover each file exactly, and that the account of each range holds.
 //!
 //! The ledger is asked, not the memory of this process: what earlier attempts have loaded counts
 //! as what this one has.

@@ -1,4 +1,4 @@
-//! What is gathered of a run while it goes on, wherever its rows go, and the report of it.
+//! Gathers the facts of a run while it works, wherever its rows go, and makes the report of it.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

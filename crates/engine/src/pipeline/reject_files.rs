@@ -1,5 +1,5 @@
-//! Which files of the run's folder hold whose rejects: named after a flow and the key of a unit, which stays what it is
-//! when other files join the package between two attempts.
+//! The names of reject files in the run's folder: after a flow and the key of a unit, which stays the same when other
+//! files join the package between two attempts.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! What streams hand back.
+//! The results that streams hand back.
 
 use std::collections::BTreeMap;
 

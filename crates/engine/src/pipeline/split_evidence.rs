@@ -1,5 +1,5 @@
-//! What is gathered of the rows of a file range while they pass, to be held against the database
-//! and against what others promise of the file.
+//! Facts gathered of the rows of a split while they pass, to be compared with the database and with promises about the
+//! file.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Which field of the files fills which column of the target, and of what type it is.
+//! The field of the files that fills each column of the target, and the column's type.
 
 use std::collections::BTreeSet;
 use std::path::Path;

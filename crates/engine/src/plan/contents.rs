@@ -1,4 +1,4 @@
-//! Whether a file still has the text that an earlier attempt has loaded of it.
+//! Checks that a file still has the text that an earlier attempt has loaded of it.
 //!
 //! A file whose size, time of change, inode and time of its inode's change are what they were has not
 //! been written to: nobody can set the last one. It is not read. Where only its size is the same, as

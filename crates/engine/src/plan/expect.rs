@@ -1,4 +1,4 @@
-//! What is promised of a flow's files: by its package, by control files, by trailers to come.
+//! Promises about a flow's files: by its package, by control files, by trailers to come.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which field of a record fills which column: by the names of a header, else by place.
+//! The field of a record that fills each column: by the names of a header, else by position.
 //!
 //! Every field is spoken for. One that no column takes must be skipped by name, or all others
 //! together by `"* skip"`: a column that was forgotten, or a file that got one more, is told

@@ -1,4 +1,4 @@
-//! Whether the files of a plan are loaded already.
+//! Tells whether the files of a plan are loaded already.
 
 use std::sync::Arc;
 

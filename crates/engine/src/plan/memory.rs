@@ -1,4 +1,4 @@
-//! What a load takes of memory, whatever the size of its files.
+//! The memory of a load, which does not depend on the size of its files.
 
 use inrush_files::Split;
 use inrush_rows::compression::Compression;

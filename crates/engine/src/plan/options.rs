@@ -1,4 +1,4 @@
-//! What a plan needs to know beside its package, and what stands in the way of one.
+//! Facts that a plan needs beside its package, and obstacles of a plan.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,4 @@
-//! What is read of a flow's files, and how: all of a planned flow that does not depend on where its
-//! rows go.
+//! The reading of a flow's files: all of a planned flow that does not depend on where its rows go.
 
 use inrush_package::{Format, RejectLimit};
 use inrush_rows::column::Column;

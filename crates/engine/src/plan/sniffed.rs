@@ -1,5 +1,5 @@
-//! What a flow takes from a sniff: all of it, where neither package nor target says what the
-//! files hold; and the form of its files, where the target's columns cannot be found in them.
+//! The parts of a flow that come from a sniff: all of it if neither package nor target describes the files; the form of
+//! its files if the target's columns cannot be found in them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

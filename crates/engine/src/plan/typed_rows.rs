@@ -1,4 +1,4 @@
-//! Whether the columns of files of typed rows (Parquet, Arrow IPC) can go into those of the target.
+//! Checks that the columns of files of typed rows (Parquet, Arrow IPC) can go into those of the target.
 //!
 //! Values go there as they are or as the text that says each of them exactly, and the converters refuse what
 //! does not fit. What is left for the plan are the pairs of types where a text would fit and be another

@@ -1,4 +1,4 @@
-//! What is measured of the loader alone, alike for all destinations: its sample is read, and rows are made of it.
+//! Measures the loader alone, alike for all destinations: its sample is read, and rows are made of it.
 
 use std::time::Duration;
 

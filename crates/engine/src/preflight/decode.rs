@@ -1,4 +1,4 @@
-//! What the loader does to a row, on its cores: decompressing, scanning, converting, encoding.
+//! Measures the loader's work on a row: decompressing, scanning, converting, encoding.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What stops a run, what will hurt it, and what should be known: all of it at once, and not only the first.
+//! Findings of a preflight: obstacles, hazards and notes, all of them at once and not only the first.
 
 use super::result::{Finding, Weight};
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! What was measured of a flow, and what its sample says of all of it.
+//! Measurements of a flow, and what its sample says of all of it.
 
 use super::decode::Decoded;
 use super::sample::Portion;

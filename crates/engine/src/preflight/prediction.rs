@@ -1,5 +1,5 @@
-//! What predictions have in common, wherever the rows go: what of the measurements the model is given, and how its
-//! answer is told.
+//! The part of a prediction that is the same wherever the rows go: the measurements given to the model, and the words
+//! of its answer.
 
 use inrush_verdict::Cause;
 

@@ -1,4 +1,4 @@
-//! What of a file the page cache holds, and how it is asked to let go of it.
+//! The part of a file that is in the page cache, and how the cache is asked to drop it.
 //!
 //! `mincore` looks without touching: reading with `RWF_NOWAIT` would start to read ahead what it asks about. Of a file
 //! that is neither ours nor may be written by us the system does not tell, and says that all of it is there.

@@ -1,4 +1,4 @@
-//! What a preflight found: the form of `inrush preflight --json`. Its schema is generated from these types.
+//! The result of a preflight: the form of `inrush preflight --json`. Its schema is generated from these types.
 
 use inrush_rows::exit_status::ExitStatus;
 use schemars::JsonSchema;

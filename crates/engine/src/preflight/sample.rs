@@ -1,5 +1,5 @@
-//! Which pieces of the files are measured with: few enough for seconds, spread over the files, and each of them a
-//! split that the engine reads as it reads any other.
+//! The sample: pieces of the files, few enough for seconds, spread over the files, each of them a split that the engine
+//! reads like any other.
 
 use std::ops::Range;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What was measured of all flows, as one line for each step.
+//! Measurements of all flows, as one line for each step.
 
 use super::decode::Decoded;
 use super::flow_found::FlowFound;

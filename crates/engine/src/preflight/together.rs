@@ -1,5 +1,5 @@
-//! What came of all steps together, as a run does them: what streams take from each other, cores above all, is in these
-//! figures and in no others.
+//! Measurements of all steps together, as a run does them. Only these show what streams take from each other, cores
+//! above all.
 
 use super::sample_batches::SampleWork;
 use crate::meter::Meter;

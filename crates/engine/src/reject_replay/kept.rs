@@ -1,4 +1,4 @@
-//! What a run's folder holds of rejected rows.
+//! The rejected rows in a run's folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};

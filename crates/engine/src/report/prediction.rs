@@ -1,4 +1,4 @@
-//! What a preflight predicts, and where that waits for the run that it is about.
+//! The prediction of a preflight, and the place where it waits for its run.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What is summed up of a flow's rows: chosen by the plan, once.
+//! The sums that are made of a flow's rows: chosen by the plan, once.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is summed up of the rows that are sent.
+//! Sums of the rows that are sent.
 
 use arrow_array::RecordBatch;
 

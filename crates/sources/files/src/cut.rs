@@ -1,4 +1,4 @@
-//! Where records end, for those who cut text and do not look into it.
+//! Finds the ends of records, for code that cuts text without reading its fields.
 //!
 //! In a dialect without quotes and escapes every line end ends a record, so one look from the
 //! back is enough. In all others the scanner says. What finds boundaries in pieces of text in

@@ -1,4 +1,4 @@
-//! What to say of a name that is not there: the folder that was looked in, and what is like it.
+//! The message for a name that does not exist: the folder that was searched, and similar names in it.
 
 use std::ffi::OsStr;
 use std::fs;

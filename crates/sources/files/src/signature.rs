@@ -1,5 +1,4 @@
-//! What the first bytes of a file say: a byte order mark, another encoding, another kind of
-//! file.
+//! The meaning of a file's first bytes: a byte order mark, another encoding, another kind of file.
 
 use encoding_rs::{GB18030, UTF_16BE, UTF_16LE};
 use inrush_rows::encoding::TextEncoding;

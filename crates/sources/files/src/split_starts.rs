@@ -1,5 +1,5 @@
-//! Where the records of a file's ranges begin: found by a pass over all of them at the same time,
-//! where the dialect can hide line ends.
+//! Finds the first record of each range of a file, by a pass over all ranges at the same time if the dialect can hide
+//! line ends.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What was read of a pipe, kept on a disk so that it can be read once more.
+//! The text read from a pipe, kept on a disk so that it can be read once more.
 //!
 //! The file has no name from the beginning: it goes with the process, however that ends. A disk that
 //! fills up ends the keeping and not the load: what else could be set aside then fails it.

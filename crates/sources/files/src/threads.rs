@@ -1,4 +1,4 @@
-//! The same work on several threads, each of which takes what is next.
+//! Runs the same work on several threads, each of which takes the next item.
 
 /// Runs `work` on so many threads, the caller's own among them, and returns what all of them found, in no particular
 /// order. Fails with one of their errors, once all of them have ended. If a thread cannot be started, the others do

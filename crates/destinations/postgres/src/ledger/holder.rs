@@ -1,4 +1,4 @@
-//! Who holds the lock of a package: the session that has it, and the run where it is that one's.
+//! The holder of a package's lock: its session, and its run if the ledger knows it.
 
 use super::Ledger;
 use super::error::LedgerError;

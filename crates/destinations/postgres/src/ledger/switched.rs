@@ -1,5 +1,5 @@
-//! What the switch of a run did to each table: brought in, made, filled, taken out and kept, or
-//! dropped. `inrush undo` reads it, and so does whoever asks whether rows are still there.
+//! The record of a switch for each table: brought in, made, filled, taken out and kept, or dropped. `inrush undo` reads
+//! it, and so does the check whether rows are still loaded.
 
 use super::error::LedgerError;
 use super::{Ledger, stored};

@@ -1,4 +1,4 @@
-//! What the streams' backends are doing, as their server tells it of us.
+//! The states of the streams' backends, as their server shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the parts of a run share.
+//! The context that all parts of a run share.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

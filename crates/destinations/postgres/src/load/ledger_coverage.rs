@@ -1,4 +1,4 @@
-//! Whether the ranges that the ledger has of a plan's units cover each file exactly.
+//! Checks that the ledger's ranges of a plan's units cover each file exactly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

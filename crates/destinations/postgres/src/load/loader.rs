@@ -1,5 +1,4 @@
-//! What a stream does with a piece of work: a private unit, or a split of a shared one, from
-//! file to COMMIT.
+//! A stream's work with a piece: a private unit, or a split of a shared one, from file to COMMIT.
 //!
 //! [`work`](super::work) is what goes into one transaction, [`piece`](super::piece) the
 //! transaction, [`rows`](super::rows) the rows in it. After the server has refused a row, the unit

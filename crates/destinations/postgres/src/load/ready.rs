@@ -1,4 +1,4 @@
-//! What a filled unit needs before its COMMIT, whether one stream filled it or several.
+//! Makes a filled unit ready for its COMMIT, whether one stream filled it or several.
 
 use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, Plan, UnitPlan, statistics};

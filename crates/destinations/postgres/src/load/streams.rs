@@ -1,4 +1,4 @@
-//! What the streams do: they take pieces of work, the largest first, until none is left.
+//! The streams: they take pieces of work, the largest first, until none is left.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

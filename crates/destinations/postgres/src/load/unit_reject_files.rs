@@ -1,4 +1,4 @@
-//! Which files of the run's folder hold whose rejects.
+//! The names of the reject files of each unit in the run's folder.
 //!
 //! A unit's are named after its flow and its key, which stays what it is when other files join the
 //! package between two attempts; those of a shared unit's splits after their number, and after

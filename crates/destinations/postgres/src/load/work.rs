@@ -1,5 +1,4 @@
-//! What is loaded in one transaction: file ranges, each by a COPY of its own, or what comes of a
-//! file that is fed.
+//! The work of one transaction: file ranges, each by a COPY of its own, or the records of a file that is fed.
 
 use std::sync::Arc;
 

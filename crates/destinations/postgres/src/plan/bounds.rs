@@ -1,4 +1,4 @@
-//! Where partitions begin and end, and which file goes to which.
+//! The bounds of partitions, and the partition of each file.
 //!
 //! `"data"` makes each file a partition of its own, whose ends are known once it is loaded.
 //! Declared bounds (a list, or `every`) place each file by the key of its first row; rows of it

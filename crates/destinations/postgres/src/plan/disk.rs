@@ -1,5 +1,5 @@
-//! Whether a load fits on the server's disk, where that disk can be seen: the server tells no
-//! client of its free space, so only one on this machine, reached by its socket, is looked at.
+//! Checks that a load fits on the server's disk. The server tells no client of its free space, so only the disk of a
+//! server on this machine, reached by its socket, is checked.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What shapes the rows and the staging tables of a flow's units, described for their keys.
+//! The description of all settings that shape the rows and the staging tables of a flow's units, for their keys.
 
 use inrush_package::{Trailer, Verify};
 use inrush_rows::column::Column;

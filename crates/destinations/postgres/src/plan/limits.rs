@@ -1,4 +1,4 @@
-//! What a plan takes of memory, of connections and of locks.
+//! Memory, connections and locks that a plan needs.
 
 use inrush_files::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Split};
 use inrush_rows::plural::counted_do;

@@ -1,4 +1,4 @@
-//! Which units several streams fill: those that would keep one of them busy when the others have ended.
+//! Chooses the units that several streams fill: those that would keep one stream busy after the others have ended.
 
 use inrush_source::SourceError;
 

@@ -1,4 +1,4 @@
-//! What a flow takes out of its target before its own rows take the place.
+//! The rows and partitions that a flow takes out of its target before its own rows take their place.
 
 use inrush_package::{Keep, NAME_BYTES_MAX, Replace, ReplaceBy, ReplaceScope};
 

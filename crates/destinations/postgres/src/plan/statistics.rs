@@ -1,4 +1,4 @@
-//! Which statements bring the planner's statistics up to date, and when.
+//! The statements that bring the planner's statistics up to date, and when they run.
 //!
 //! A unit that becomes a table or a partition is analyzed by the stream that filled it, so that
 //! all streams share the work and the statistics are there when the rows are. A partitioned

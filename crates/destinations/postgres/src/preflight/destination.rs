@@ -1,4 +1,4 @@
-//! What the destination takes alone: rows that were converted before, sent by one connection and by all at once.
+//! Measures the destination alone: rows that were converted before are sent by one connection and by all at once.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What plan and server say of a run before anything is measured: what stops it, what will hurt it.
+//! Findings of plan and server before anything is measured: obstacles of the run, and hazards for its speed.
 
 use std::collections::BTreeMap;
 

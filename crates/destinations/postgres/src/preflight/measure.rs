@@ -1,5 +1,4 @@
-//! What is measured of a plan, in the order of the way of the data: the files, the loader, the server, and what the
-//! run should take by all of it.
+//! Measures a plan in the order of the way of the data: the files, the loader, the server, and from all of it the run.
 
 use std::time::Duration;
 

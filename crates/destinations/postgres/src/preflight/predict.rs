@@ -1,4 +1,4 @@
-//! What the run should take, by what was measured.
+//! Predicts the duration of the run from the measurements.
 
 use super::measure::Preflight;
 use super::server::ServerFound;

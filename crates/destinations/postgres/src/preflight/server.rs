@@ -1,4 +1,4 @@
-//! What is measured at the server: the way to it, rows that it takes alone, all steps together, and its log.
+//! Measures the server: the network to it, rows that it takes alone, all steps together, and its WAL.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What was measured at the server, as one line for each step.
+//! Measurements of the server, as one line for each step.
 
 use super::server::ServerFound;
 use crate::engine::preflight::flow_found::{self, FlowFound};

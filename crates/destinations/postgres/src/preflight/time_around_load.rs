@@ -1,4 +1,4 @@
-//! What a run takes before its streams begin, and after the last of them has ended.
+//! The time of a run before its streams begin, and after the last of them has ended.
 
 use inrush_files::Split;
 

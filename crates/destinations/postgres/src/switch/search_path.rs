@@ -1,5 +1,5 @@
-//! Where names are looked up that somebody else has written: triggers and defaults of a target,
-//! statements of a package.
+//! The search path for names that others have written: in triggers and defaults of a target, and in statements of a
+//! package.
 
 use crate::{PostgresError, Session};
 

@@ -1,4 +1,4 @@
-//! What is to be switched: the bounds of each unit, and no overlap among them.
+//! The tasks of the switch: the bounds of each unit, checked for overlaps.
 
 use inrush_package::ReplaceScope;
 

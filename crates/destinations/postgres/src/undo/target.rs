@@ -1,4 +1,4 @@
-//! What is undone at one target: which tables go out, which come back, and why not.
+//! The undoing of one target: the tables that go out, the tables that come back, and the reasons against it.
 
 use std::collections::BTreeSet;
 

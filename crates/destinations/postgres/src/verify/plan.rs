@@ -1,4 +1,4 @@
-//! What PostgreSQL's engine compares of each unit: chosen by the plan, once.
+//! The comparisons that PostgreSQL's driver makes for each unit: chosen by the plan, once.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the streams do: they take units, the largest first, until none is left.
+//! The streams: they take units, the largest first, until none is left.
 
 use std::collections::VecDeque;
 

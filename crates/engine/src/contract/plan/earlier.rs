@@ -1,4 +1,4 @@
-//! What earlier runs of the same package did and left, and how much of it the plan can keep.
+//! The work of earlier runs of the same package, and how much of it the plan can keep.
 
 use std::collections::{BTreeMap, BTreeSet};
 

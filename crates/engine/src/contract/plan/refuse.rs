@@ -1,4 +1,4 @@
-//! What a package asks of a destination that it cannot do.
+//! Refuses packages that ask for more than the destination can do.
 
 use inrush_destination::{Abilities, WriteMode};
 use inrush_package::{

@@ -1,4 +1,4 @@
-//! What the destination takes alone: rows that were converted before, by one stream and by all at once.
+//! Measures the destination alone: rows that were converted before are written by one stream and by all at once.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What is measured of a plan, in the order of the way of the data: the files, the loader, the destination, and what
-//! the run should take by all of it.
+//! Measures a plan in the order of the way of the data: the files, the loader, the destination, and from all of it the
+//! run.
 
 use inrush_destination::Destination;
 use inrush_files::Split;

@@ -1,4 +1,4 @@
-//! What the system knows of this machine and of this process.
+//! The system's figures of this machine and of this process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Which figures are looked at, and the series that they become.
+//! The figures that are sampled, and the series that they become.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What stands for the rows of a table in a hash of what was read of it: digests of the bytes that they are
-//! stored as, group by group, and of what the footer says of their types.
+//! The bytes that stand for the rows of a table in a content hash: digests of the stored bytes, group by group, and of
+//! the types in the footer.
 //!
 //! The same bytes are the same rows. A file that was written anew with the same rows, and with other bytes of
 //! the same number, is taken for another one: that is refused, never loaded half and half.

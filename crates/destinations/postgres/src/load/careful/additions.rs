@@ -1,4 +1,4 @@
-//! What the staging table of a unit is given when it is loaded anew, beside what it has anyway.
+//! Constraints and indexes that a staging table gets only when its unit is loaded again.
 
 /// Statements of a careful load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! What a server's refusal of a row means: a stable code, the column at fault, and words for
-//! whoever mends the row.
+//! The cause of a server's refusal of a row: a stable code, the column at fault, and words for the person who fixes the
+//! row.
 
 use inrush_rows::reject::RejectCode;
 

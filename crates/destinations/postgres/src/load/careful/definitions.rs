@@ -1,4 +1,4 @@
-//! What constraints say, for whoever reads why a row was refused.
+//! Definitions of constraints, for the reason of a reject.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! What the staging tables of a flow lack, so that a target which has refused one row can refuse it alone.
+//! Finds the constraints and indexes that the staging tables of a flow lack. With them, the server refuses a bad row
+//! alone, before the target would refuse all rows.
 
 use super::additions::Additions;
 use super::foreign_keys::ForeignKey;

@@ -1,4 +1,4 @@
-//! What tells the order in which rows came into a staging table.
+//! The order in which rows came into a staging table.
 
 use crate::plan::{FlowPlan, Publish};
 use crate::row_numbers;

@@ -1,4 +1,4 @@
-//! What a unit that is loaded carefully needs before its rows come.
+//! Prepares the staging table of a unit for a careful load.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Which partitions rows are routed to: those that the target has, and those that the flow's
-//! bounds ask for.
+//! The partitions to which rows are routed: those of the target, and those that the flow's bounds ask for.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Which keys have a partition, where that can be told without the server: for one column whose
-//! values the loader compares as the server does.
+//! Finds keys without a partition, if the loader can tell: for one column whose values it compares as the server does.
 
 use std::ops::RangeInclusive;
 
