@@ -121,7 +121,7 @@ fn standard_input_is_a_pipe() {
         return;
     }
     let mut child = std::process::Command::new(std::env::current_exe().expect("it runs"))
-        .args(["--exact", "source::tests::pipes::standard_input_is_a_pipe"])
+        .args(["--exact", "tests::pipes::standard_input_is_a_pipe"])
         .env(CHILD, "1")
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::null())
