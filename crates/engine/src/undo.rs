@@ -1,9 +1,7 @@
 //! `inrush undo`: takes out of the targets what a run brought in, and puts back what it took out.
 
-use crate::error::Error;
 use crate::fault::Fault;
 use crate::ledger::LedgerRun;
-use crate::upkeep::LedgerAccess;
 
 /// What is to be undone.
 #[derive(Debug)]
@@ -43,9 +41,4 @@ pub struct UndoneTarget {
     pub taken_out: Vec<(String, Option<String>)>,
     /// Tables that were put back, as SQL names them.
     pub put_back: Vec<String>,
-}
-
-/// Undoes a run; nothing where the destination keeps nothing of what a run took the place of.
-pub fn undo(ledger: &LedgerAccess, options: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {
-    ledger.runs().undo(options)
 }

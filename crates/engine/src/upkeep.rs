@@ -2,11 +2,7 @@
 
 use std::path::Path;
 
-use inrush_package::Connection;
-
 use crate::connection_defaults::ConnectionDefaults;
-use crate::driver::{Driver, PastRuns};
-use crate::error::Error;
 use crate::ledger::{Account, LedgerRun};
 
 /// A run that stopped before its switch, or that is at work now.
@@ -41,9 +37,6 @@ pub struct Which {
     pub run: Option<String>,
 }
 
-/// Access to the ledger of one destination.
-pub struct LedgerAccess(Box<dyn PastRuns>);
-
 /// What is needed to reach a ledger, beside the connection.
 pub struct LedgerOptions<'a> {
     /// Relative paths start here.
@@ -54,33 +47,6 @@ pub struct LedgerOptions<'a> {
     pub ledger_schema: &'a str,
     /// What fills the gaps of a URL.
     pub defaults: &'a ConnectionDefaults,
-}
-
-impl LedgerAccess {
-    /// Access to the ledger that a connection leads to, by the driver that loads into it. A destination that is no server is opened.
-    pub fn of(
-        driver: &dyn Driver,
-        connection: &Connection,
-        options: &LedgerOptions<'_>,
-    ) -> Result<LedgerAccess, Error> {
-        Ok(LedgerAccess(driver.past_runs(connection, options)?))
-    }
-
-    /// What is known there of runs that are over.
-    pub fn runs(&self) -> &dyn PastRuns {
-        self.0.as_ref()
-    }
-}
-
-/// Runs that stopped before their switch, the newest first.
-pub fn status(ledger: &LedgerAccess, which: &Which) -> Result<Vec<StoppedRun>, Error> {
-    ledger.runs().stopped(which)
-}
-
-/// Removes what stopped runs have staged and marks them as discarded. Runs that are at
-/// work are left alone. Returns what was removed.
-pub fn cleanup(ledger: &LedgerAccess, which: &Which) -> Result<Vec<StoppedRun>, Error> {
-    ledger.runs().discard(which)
 }
 
 impl Which {

@@ -9,7 +9,7 @@ mod registry;
 
 pub use inrush_convert as convert;
 pub use inrush_engine::connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
-pub use inrush_engine::driver::{Checked, DriverPlan};
+pub use inrush_engine::driver::{Checked, DriverPlan, PastRuns};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
 pub use inrush_engine::{

@@ -1,12 +1,13 @@
 //! The operations that need a destination: check, run, preflight, and access to the ledger.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
-use inrush_engine::driver::Checked;
+use inrush_engine::driver::{Checked, PastRuns};
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
-use inrush_engine::preflight::{self, PreflightOptions, PreflightReport};
-use inrush_engine::upkeep::{LedgerAccess, LedgerOptions};
+use inrush_engine::preflight::{PreflightOptions, PreflightReport};
+use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, Package};
 
 use crate::registry::{driver_of, driver_of_package};
@@ -31,12 +32,11 @@ pub fn preflight_of(
     preflight_options: &PreflightOptions,
 ) -> Result<PreflightReport, Error> {
     package.check()?;
-    preflight::preflight(
-        driver_of_package(package)?,
-        package,
-        options,
-        preflight_options,
-    )
+    let begun = Instant::now();
+    let mut report = PreflightReport::begin(package, options);
+    driver_of_package(package)?.preflight(package, options, preflight_options, &mut report)?;
+    report.finish(begun.elapsed());
+    Ok(report)
 }
 
 /// The folder that a preflight makes beside the destination, and removes at its end: for a caller that ends the process
@@ -50,6 +50,6 @@ pub fn scratch_folder(package: &Package, options: &RunOptions<'_>) -> Option<Pat
 pub fn ledger_of(
     connection: &Connection,
     options: &LedgerOptions<'_>,
-) -> Result<LedgerAccess, Error> {
-    LedgerAccess::of(driver_of(connection)?, connection, options)
+) -> Result<Box<dyn PastRuns>, Error> {
+    driver_of(connection)?.past_runs(connection, options)
 }

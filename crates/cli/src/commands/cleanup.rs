@@ -2,7 +2,6 @@
 
 use inrush::ExitStatus;
 use inrush::printable::line;
-use inrush::upkeep;
 
 use super::destination::find;
 use super::status::{json, table};
@@ -20,8 +19,8 @@ pub fn cleanup(
     let _guard = signals::end_at_once(None);
     let mut destination = find(&arguments.ledger, surroundings)?;
     destination.which.run = arguments.run.clone();
-    let removed = upkeep::cleanup(&destination.ledger, &destination.which)?;
-    let left = upkeep::status(&destination.ledger, &destination.which)?;
+    let removed = destination.ledger.discard(&destination.which)?;
+    let left = destination.ledger.stopped(&destination.which)?;
     if arguments.ledger.json {
         let _ = output::json(&json(&removed));
     } else {

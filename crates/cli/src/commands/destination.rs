@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use inrush::PastRuns;
 use inrush::package::{
     Connection, Flow, OneOrMany, Overrides, Package, PackageOrigin, RunSettings,
 };
-use inrush::upkeep::{LedgerAccess, LedgerOptions, Which};
+use inrush::upkeep::{LedgerOptions, Which};
 
 use crate::arguments::LedgerArguments;
 use crate::embedded::{self, Reached};
@@ -17,7 +18,7 @@ use crate::{Surroundings, credentials};
 /// A database with a ledger.
 pub struct LedgerDestination {
     /// Where the ledger is.
-    pub ledger: LedgerAccess,
+    pub ledger: Box<dyn PastRuns>,
     /// Which runs are meant.
     pub which: Which,
     /// What must be stopped afterwards.

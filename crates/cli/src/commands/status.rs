@@ -2,7 +2,7 @@
 
 use inrush::ExitStatus;
 use inrush::printable::line;
-use inrush::upkeep::{self, StoppedRun};
+use inrush::upkeep::StoppedRun;
 use serde_json::{Value, json};
 
 use super::destination::find;
@@ -21,7 +21,7 @@ pub fn status(
 ) -> Result<ExitStatus, CommandError> {
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
-    let runs = upkeep::status(&destination.ledger, &destination.which)?;
+    let runs = destination.ledger.stopped(&destination.which)?;
     if arguments.ledger.json {
         let _ = output::json(&json(&runs));
     } else if runs.is_empty() {

@@ -2,7 +2,7 @@
 
 use inrush::ExitStatus;
 use inrush::printable::line;
-use inrush::undo::{self, UndoOptions, Undone};
+use inrush::undo::{UndoOptions, Undone};
 use serde_json::{Value, json};
 
 use super::destination::find;
@@ -19,16 +19,13 @@ pub fn undo(
     let fault = running::fault()?;
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
-    let undone = undo::undo(
-        &destination.ledger,
-        &UndoOptions {
-            ledger_schema: &destination.which.ledger_schema,
-            run: &arguments.run,
-            drop: arguments.drop,
-            lock_timeout_ms: arguments.lock_timeout_ms,
-            fault,
-        },
-    )?;
+    let undone = destination.ledger.undo(&UndoOptions {
+        ledger_schema: &destination.which.ledger_schema,
+        run: &arguments.run,
+        drop: arguments.drop,
+        lock_timeout_ms: arguments.lock_timeout_ms,
+        fault,
+    })?;
     let Some(undone) = undone else {
         return Err(CommandError::Usage {
             what: "runs into this destination cannot be undone: nothing keeps what they took the place \

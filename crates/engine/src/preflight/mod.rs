@@ -27,11 +27,10 @@ pub mod steps;
 pub mod throughput;
 pub mod together;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use inrush_package::Package;
 
-use crate::driver::Driver;
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 
@@ -74,50 +73,36 @@ pub struct PreflightOptions {
     pub cold: bool,
 }
 
-/// Measures a package that was checked, and predicts its run by the driver that loads it. What stops the run is a finding; an error is a package that is
-/// wrong in itself, or a preflight that could not be carried out.
-pub fn preflight(
-    driver: &dyn Driver,
-    package: &Package,
-    options: &RunOptions<'_>,
-    preflight_options: &PreflightOptions,
-) -> Result<PreflightReport, Error> {
-    let begun = Instant::now();
-    let mut report = frame(package, options);
-    driver.preflight(package, options, preflight_options, &mut report)?;
-    order(&mut report);
-    report.took_s = begun.elapsed().as_secs_f64();
-    Ok(report)
-}
-
-/// A result without findings.
-fn frame(package: &Package, options: &RunOptions<'_>) -> PreflightReport {
-    PreflightReport {
-        preflight_version: PREFLIGHT_VERSION,
-        inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
-        package: package.name.clone(),
-        package_hash: package.hash(),
-        made_at: jiff::Timestamp::now().to_string(),
-        destination: String::new(),
-        streams: package
-            .run
-            .streams
-            .map_or(options.streams_default, usize::from),
-        files: FilesFound::default(),
-        steps: Vec::new(),
-        prediction: None,
-        findings: Vec::new(),
-        took_s: 0.0,
+impl PreflightReport {
+    /// The report of a preflight that begins: without findings.
+    pub fn begin(package: &Package, options: &RunOptions<'_>) -> PreflightReport {
+        PreflightReport {
+            preflight_version: PREFLIGHT_VERSION,
+            inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
+            package: package.name.clone(),
+            package_hash: package.hash(),
+            made_at: jiff::Timestamp::now().to_string(),
+            destination: String::new(),
+            streams: package
+                .run
+                .streams
+                .map_or(options.streams_default, usize::from),
+            files: FilesFound::default(),
+            steps: Vec::new(),
+            prediction: None,
+            findings: Vec::new(),
+            took_s: 0.0,
+        }
     }
-}
 
-/// What stops the run comes first, then what hurts it.
-fn order(report: &mut PreflightReport) {
-    report.findings.sort_by_key(|finding| finding.weight);
-    let mut seen = std::collections::BTreeSet::new();
-    report
-        .findings
-        .retain(|finding| seen.insert(finding.what.clone()));
+    /// Ends it: findings that stop the run come first, then those that slow it down; each stands there once.
+    pub fn finish(&mut self, took: Duration) {
+        self.findings.sort_by_key(|finding| finding.weight);
+        let mut seen = std::collections::BTreeSet::new();
+        self.findings
+            .retain(|finding| seen.insert(finding.what.clone()));
+        self.took_s = took.as_secs_f64();
+    }
 }
 
 /// Records an error of the input files as a finding, so that the preflight can go on; other errors come back.

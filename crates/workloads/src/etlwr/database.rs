@@ -143,7 +143,7 @@ impl Database {
             defaults: &self.defaults,
         };
         let ledger = inrush::ledger_of(&self.connection, &options)?;
-        let removed = upkeep::cleanup(&ledger, &which)?;
+        let removed = ledger.discard(&which)?;
         let note = |removed: upkeep::StoppedRun| {
             format!(
                 "what the stopped run {} had staged was removed before",
