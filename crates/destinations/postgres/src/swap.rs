@@ -5,6 +5,32 @@ use super::error::PostgresError;
 use super::old_tables;
 use super::session::Session;
 
+/// What makes a new table like the one whose place it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwapPlan {
+    /// Statements that give it the owner, grants, comments and settings of the old one, once it has its name.
+    pub dress: Vec<String>,
+    /// What follows `ALTER TABLE name` to give it the tablespace and storage options of the old one, while it is empty.
+    storage: Vec<String>,
+}
+
+impl SwapPlan {
+    /// Asks the catalog for what the table `oid` has. `target` is its name, which the new one gets.
+    pub async fn of(session: &Session, oid: u32, target: &str) -> Result<SwapPlan, PostgresError> {
+        Ok(SwapPlan {
+            dress: dress(session, oid, target).await?,
+            storage: storage(session, oid).await?,
+        })
+    }
+
+    /// Statements that give a staging table, while it is empty, the tablespace and storage options of
+    /// the table that it will take the place of.
+    pub fn fit_out(&self, staging: &str) -> impl Iterator<Item = String> {
+        let actions = self.storage.iter();
+        actions.map(move |action| format!("ALTER TABLE {staging} {action}"))
+    }
+}
+
 /// What would be lost with the table, or left behind with it.
 pub async fn obstacles(session: &Session, oid: u32) -> Result<Vec<String>, PostgresError> {
     let rows = session
@@ -50,25 +76,20 @@ pub async fn obstacles(session: &Session, oid: u32) -> Result<Vec<String>, Postg
     Ok(found)
 }
 
-/// Statements that give a staging table, while it is empty, the tablespace and storage options of
-/// the table that it will take the place of.
-pub async fn fit_out(
-    session: &Session,
-    oid: u32,
-    staging: &str,
-) -> Result<Vec<String>, PostgresError> {
+/// What follows `ALTER TABLE name` for the tablespace and the storage options of a table.
+async fn storage(session: &Session, oid: u32) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(
-            "SELECT format('ALTER TABLE %s SET TABLESPACE %I', $2::text, t.spcname) \
+            "SELECT format('SET TABLESPACE %I', t.spcname) \
              FROM pg_class c JOIN pg_tablespace t ON t.oid = c.reltablespace WHERE c.oid = $1 \
-             UNION ALL SELECT format('ALTER TABLE %s SET (%s)', $2::text, o.list) FROM ( \
+             UNION ALL SELECT format('SET (%s)', o.list) FROM ( \
                SELECT string_agg(prefix || quote_ident(split_part(o, '=', 1)) || ' = ' \
                                  || quote_literal(substr(o, strpos(o, '=') + 1)), ', ') AS list \
                FROM (SELECT '' AS prefix, unnest(reloptions) AS o FROM pg_class WHERE oid = $1 \
                      UNION ALL SELECT 'toast.', unnest(t.reloptions) FROM pg_class c \
                      JOIN pg_class t ON t.oid = c.reltoastrelid WHERE c.oid = $1) o) o \
              WHERE o.list IS NOT NULL",
-            &[&oid, &staging],
+            &[&oid],
             "reading the storage options of a table",
         )
         .await?;
@@ -78,11 +99,7 @@ pub async fn fit_out(
 /// Statements that give a table that has taken the place and the name of `oid` the owner, grants,
 /// comments and settings of that; its indexes have their names again by then.
 /// Options of columns that begin with `pg_` the server sets itself, and for each table anew (`pg_attver`, since 15.20).
-pub async fn dress(
-    session: &Session,
-    oid: u32,
-    target: &str,
-) -> Result<Vec<String>, PostgresError> {
+async fn dress(session: &Session, oid: u32, target: &str) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(
             "WITH c AS (SELECT * FROM pg_class WHERE oid = $1), \

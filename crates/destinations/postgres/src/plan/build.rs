@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use inrush_package::{LoadOrder, Package};
 
-use super::flow::FlowPlanner;
+use super::flow_request::FlowRequest;
 use super::privileges::{self, SchemaNeed};
 use super::routing::KeyScans;
 use super::{
-    Earlier, FlowPlan, Plan, disk, earlier, index_rebuild, limits, long_units, replace, target,
-    work_items,
+    Earlier, FlowPlan, Plan, disk, earlier, flow, index_rebuild, limits, long_units, replace,
+    target, work_items,
 };
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
@@ -69,7 +69,7 @@ pub async fn build(
     let mut flows = Vec::new();
     let mut notes = Vec::new();
     for (flow, (schema, table)) in package.flows.iter().zip(&names) {
-        let planner = FlowPlanner {
+        let request = FlowRequest {
             session,
             server: &server,
             package,
@@ -80,7 +80,7 @@ pub async fn build(
             schema,
             table,
         };
-        let Some(mut planned) = options.or_note(planner.plan(&mut notes).await)? else {
+        let Some(mut planned) = options.or_note(flow::plan(&request, &mut notes).await)? else {
             continue;
         };
         if package.run.order == LoadOrder::Package {

@@ -9,14 +9,23 @@ mod columns;
 mod disk;
 mod earlier;
 mod flow;
+mod flow_checks;
+mod flow_columns;
+mod flow_request;
+mod flow_target;
 mod identity;
 pub mod index_rebuild;
+mod intervals;
 mod limits;
 mod long_units;
+pub mod partition_names;
 mod parts;
 pub mod print;
 mod privileges;
+mod publishing;
 pub mod replace;
+mod replacement;
+mod routed_units;
 pub mod routing;
 pub mod statistics;
 pub mod switch_statements;
@@ -228,10 +237,7 @@ pub enum Publish {
     /// The one unit becomes the target.
     Rename,
     /// The one unit takes the place of the plain target that exists.
-    Swap {
-        /// Statements that give it what the old table had.
-        dress: Vec<String>,
-    },
+    Swap,
     /// The one unit's rows are merged into the target that exists.
     Upsert {
         /// The columns that tell which row is which.

@@ -264,7 +264,7 @@ impl Plan {
             }
             Publish::CreatePartitioned { .. } => "the target is made, partitioned by range",
             Publish::Attach => "the target exists; its partitions are attached",
-            Publish::Swap { .. } => "the target exists; a new table takes its place",
+            Publish::Swap => "the target exists; a new table takes its place",
             Publish::Upsert { .. } => "the target exists; rows are merged into it by the key",
             Publish::Insert if flow.replace.is_some() => {
                 "the target exists; new rows take the place of all that it has"

@@ -2,7 +2,7 @@
 
 use inrush_package::{Keep, NAME_BYTES_MAX, Replace, ReplaceBy, ReplaceScope};
 
-use super::{FlowPlan, KeyPlan};
+use super::{FlowPlan, KeyPlan, Publish};
 use crate::catalog::{self, TableFacts};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
@@ -10,7 +10,8 @@ use crate::ledger::{self, Ledger, SwitchedTable};
 use crate::old_tables::{self, OldTable};
 use crate::quote::{cut, qualified};
 use crate::ranges::{self, Coverage, PartitionRange};
-use crate::{PostgresError, Session, swap};
+use crate::swap::{self, SwapPlan};
+use crate::{PostgresError, Session};
 
 /// What is taken out of a target that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct ReplacePlan {
     /// What is taken out as far as it is known before the load: partitions that only the data
     /// can tell are not among it.
     pub old: Vec<OldTable>,
+    /// What makes a new table like the old one, where it takes its place.
+    pub swap: Option<SwapPlan>,
 }
 
 /// What becomes of what is taken out.
@@ -113,6 +116,7 @@ pub async fn of_partitions(
         by_rows: false,
         keep: KeepPlan::of(&replace.keep),
         old,
+        swap: None,
     };
     if plan.keep == KeepPlan::Drop {
         let oids: Vec<u32> = plan.old.iter().map(|old| old.oid).collect();
@@ -132,12 +136,13 @@ pub async fn of_partitions(
     Ok(plan)
 }
 
-/// Plans how a plain target is replaced.
+/// Plans how a plain target is replaced by units that become part of it so.
 pub async fn of_plain(
     session: &Session,
     replace: &Replace,
     target: &str,
     facts: &TableFacts,
+    publish: &Publish,
 ) -> Result<ReplacePlan, PlanError> {
     let refuse = |what: String, hint: &str| PlanError::Target {
         target: target.to_owned(),
@@ -172,6 +177,7 @@ pub async fn of_plain(
             by_rows: true,
             keep: KeepPlan::Drop,
             old: Vec::new(),
+            swap: None,
         });
     }
     let obstacles = swap::obstacles(session, facts.oid).await?;
@@ -193,6 +199,10 @@ pub async fn of_plain(
             .await?
             .into_iter()
             .collect(),
+        swap: match publish {
+            Publish::Swap => Some(SwapPlan::of(session, facts.oid, target).await?),
+            _ => None,
+        },
     })
 }
 

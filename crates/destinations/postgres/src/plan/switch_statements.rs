@@ -108,9 +108,11 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             routing::statements::switch(flow, route, staging_schema, &unit.staging_table, false)
         }
         Publish::Straight(_) => Vec::new(),
-        Publish::Swap { dress } => {
+        Publish::Swap => {
             let mut statements = moved(&staging, schema, &unit.staging_table, table);
-            statements.extend(dress.iter().cloned().map(Metadata));
+            let swap = flow.replace.iter().flat_map(|replace| &replace.swap);
+            let dress = swap.flat_map(|swap| &swap.dress);
+            statements.extend(dress.cloned().map(Metadata));
             statements
         }
         Publish::Upsert { key } => {

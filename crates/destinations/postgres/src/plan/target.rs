@@ -1,157 +1,149 @@
-//! The target as it is: whether it can be loaded, and how units become part of it.
+//! Whether a target as it is can be loaded, and what should be known of that.
 
-use inrush_package::{Flow, IndexPolicy, Mode, ReplaceBy, TriggerPolicy};
+use inrush_package::{Flow, IndexPolicy, Mode, TriggerPolicy};
 
-use super::{Commit, Publish};
+use super::Commit;
+use super::flow_target::{FlowTarget, Way};
 use crate::catalog::TableFacts;
 use crate::engine::plan::error::PlanError;
-use crate::quote::{identifier, qualified};
-use crate::staging::NewColumn;
-
-/// What a flow asks of its target.
-pub struct Asked<'a> {
-    /// The target's schema.
-    pub schema: &'a str,
-    /// The target's name.
-    pub table: &'a str,
-    /// What becomes of it.
-    pub mode: Mode,
-    /// Rows go straight into it, and are committed so; else they wait in staging tables.
-    pub straight: Option<Commit>,
-    /// The column to partition by.
-    pub partition_by: Option<&'a str>,
-    /// Rows are routed to their partitions, whatever the key is.
-    pub routed: bool,
-    /// It is partitioned, and the rows are copied into it all the same: the server routes them.
-    pub copied_into_partitions: bool,
-    /// Whether its triggers must fire.
-    pub triggers: TriggerPolicy,
-    /// What becomes of its indexes.
-    pub indexes: IndexPolicy,
-}
+use crate::quote::identifier;
 
 /// Refuses a target that cannot be loaded, and tells what should be known of one that can.
-pub fn check(asked: &Asked<'_>, facts: Option<&TableFacts>) -> Result<Vec<String>, PlanError> {
-    let target = qualified(asked.schema, asked.table);
-    let refuse = |what: String, hint: String| {
-        Err(PlanError::Target {
-            target: target.clone(),
-            what,
-            hint,
-        })
-    };
-    let Some(facts) = facts else {
-        if let Some(commit) = asked.straight {
-            let setting = commit.setting();
-            return refuse(
-                format!("does not exist, and {setting} puts rows straight into a table that does"),
-                format!("check the name, or leave {setting} out"),
-            );
-        }
-        if asked.mode == Mode::Upsert {
-            return refuse(
-                "does not exist, and mode = \"upsert\" merges into a table that does".to_owned(),
-                "check the name, or use mode = \"create\" the first time".to_owned(),
-            );
-        }
-        if asked.mode == Mode::Append {
-            return refuse(
-                "does not exist, and mode = \"append\" adds to a table that does".to_owned(),
-                "check the name, or use mode = \"create\"".to_owned(),
-            );
-        }
+pub fn check(flow: &Flow, target: &FlowTarget<'_>) -> Result<Vec<String>, PlanError> {
+    let Some(facts) = &target.facts else {
+        check_new(flow, target)?;
         return Ok(Vec::new());
     };
-    match facts.kind {
-        'r' | 'p' => {}
-        'v' | 'm' => return refuse("is a view".to_owned(), "load into its table".to_owned()),
-        'f' => {
-            return refuse(
-                "is a foreign table".to_owned(),
-                "load into the server that holds it".to_owned(),
-            );
-        }
-        other => {
-            return refuse(
-                format!("is not a table (relkind {other})"),
-                "name a table".to_owned(),
-            );
-        }
+    check_kind(target, facts)?;
+    check_storage(target, facts)?;
+    if let Way::Straight(commit) = target.way {
+        return Ok(straight_notes(commit, facts, &target.sql));
     }
+    check_published(target, facts)?;
+    check_rules(target, facts)?;
+    if !target.is_routed() && flow.mode != Mode::Upsert {
+        check_partitioning(target, facts)?;
+    }
+    if flow.mode == Mode::Replace && facts.partitioning.is_some() {
+        check_replaceable(target, facts)?;
+    }
+    check_indexes(flow, target, facts)?;
+    if target.is_routed() {
+        return Ok(Vec::new());
+    }
+    check_triggers(flow, target, facts)?;
+    Ok(notes(flow, target, facts))
+}
+
+/// Refuses a target that does not exist and would have to.
+fn check_new(flow: &Flow, target: &FlowTarget<'_>) -> Result<(), PlanError> {
+    if let Way::Straight(commit) = target.way {
+        let setting = commit.setting();
+        return Err(target.refusal(
+            format!("does not exist, and {setting} puts rows straight into a table that does"),
+            format!("check the name, or leave {setting} out"),
+        ));
+    }
+    match flow.mode {
+        Mode::Upsert => Err(target.refusal(
+            "does not exist, and mode = \"upsert\" merges into a table that does",
+            "check the name, or use mode = \"create\" the first time",
+        )),
+        Mode::Append => Err(target.refusal(
+            "does not exist, and mode = \"append\" adds to a table that does",
+            "check the name, or use mode = \"create\"",
+        )),
+        Mode::Create | Mode::Replace => Ok(()),
+    }
+}
+
+fn check_kind(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanError> {
+    match facts.kind {
+        'r' | 'p' => Ok(()),
+        'v' | 'm' => Err(target.refusal("is a view", "load into its table")),
+        'f' => Err(target.refusal("is a foreign table", "load into the server that holds it")),
+        other => Err(target.refusal(format!("is not a table (relkind {other})"), "name a table")),
+    }
+}
+
+/// Refuses a target whose rows would be seen otherwise than its policies say, or not outlive a crash.
+fn check_storage(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanError> {
     if facts.row_security {
-        return refuse(
-            match asked.straight {
-                None => "has row security, whose policies a switched load would go around",
-                Some(_) => "has row security, under which the server takes no COPY",
-            }
-            .to_owned(),
-            format!("ALTER TABLE {target} DISABLE ROW LEVEL SECURITY; for the load"),
-        );
+        return Err(target.refusal(
+            match target.way {
+                Way::Straight(_) => "has row security, under which the server takes no COPY",
+                Way::Routed | Way::Staged => {
+                    "has row security, whose policies a switched load would go around"
+                }
+            },
+            format!(
+                "ALTER TABLE {} DISABLE ROW LEVEL SECURITY; for the load",
+                target.sql
+            ),
+        ));
     }
     if facts.unlogged {
-        return refuse(
-            "is UNLOGGED: a crash of the server would empty it after the load".to_owned(),
-            format!("ALTER TABLE {target} SET LOGGED;"),
-        );
+        return Err(target.refusal(
+            "is UNLOGGED: a crash of the server would empty it after the load",
+            format!("ALTER TABLE {} SET LOGGED;", target.sql),
+        ));
     }
-    if let Some(commit) = asked.straight {
-        return Ok(straight_notes(commit, facts, &target));
+    Ok(())
+}
+
+fn check_published(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanError> {
+    let Some(publication) = facts.publications.first() else {
+        return Ok(());
+    };
+    Err(target.refusal(
+        format!(
+            "is published by {}: subscribers never see rows that were loaded before they \
+             were attached",
+            identifier(publication)
+        ),
+        format!(
+            "take it out of the publication for the load, or load into the subscribers as \
+             well (publications: {})",
+            facts.publications.join(", ")
+        ),
+    ))
+}
+
+fn check_rules(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanError> {
+    let Some(rule) = facts.insert_rules.first() else {
+        return Ok(());
+    };
+    Err(target.refusal(
+        format!(
+            "has the rule {} on INSERT, which writes something else than the rows",
+            identifier(rule)
+        ),
+        format!(
+            "ALTER TABLE {} DISABLE RULE {}; for the load, or load into the table that \
+             the rule writes to",
+            target.sql,
+            identifier(rule)
+        ),
+    ))
+}
+
+fn check_indexes(
+    flow: &Flow,
+    target: &FlowTarget<'_>,
+    facts: &TableFacts,
+) -> Result<(), PlanError> {
+    if facts.partitioning.is_some() && flow.indexes == IndexPolicy::Rebuild {
+        return Err(target.refusal(
+            "is partitioned, and the flow says indexes = \"rebuild\"",
+            "leave it out: the indexes of a partition are built after its rows anyway",
+        ));
     }
-    if let Some(publication) = facts.publications.first() {
-        return refuse(
-            format!(
-                "is published by {}: subscribers never see rows that were loaded before they \
-                 were attached",
-                identifier(publication)
-            ),
-            format!(
-                "take it out of the publication for the load, or load into the subscribers as \
-                 well (publications: {})",
-                facts.publications.join(", ")
-            ),
-        );
-    }
-    if let Some(rule) = facts.insert_rules.first() {
-        return refuse(
-            format!(
-                "has the rule {} on INSERT, which writes something else than the rows",
-                identifier(rule)
-            ),
-            format!(
-                "ALTER TABLE {target} DISABLE RULE {}; for the load, or load into the table that \
-                 the rule writes to",
-                identifier(rule)
-            ),
-        );
-    }
-    if !asked.routed && asked.mode != Mode::Upsert {
-        check_partitioning(asked, facts, &target)?;
-    }
-    if asked.mode == Mode::Replace && facts.partitioning.is_some() {
-        check_replaceable(facts, &target)?;
-    }
-    if facts.partitioning.is_some() && asked.indexes == IndexPolicy::Rebuild {
-        return refuse(
-            "is partitioned, and the flow says indexes = \"rebuild\"".to_owned(),
-            "leave it out: the indexes of a partition are built after its rows anyway".to_owned(),
-        );
-    }
-    if asked.routed {
-        return Ok(Vec::new());
-    }
-    check_triggers(asked, facts, &target)?;
-    Ok(notes(asked, facts, &target))
+    Ok(())
 }
 
 /// Refuses a target whose rows cannot be taken out.
-fn check_replaceable(facts: &TableFacts, target: &str) -> Result<(), PlanError> {
-    let refuse = |what: String, hint: String| {
-        Err(PlanError::Target {
-            target: target.to_owned(),
-            what,
-            hint,
-        })
-    };
+fn check_replaceable(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanError> {
+    let refuse = |what: String, hint: String| Err(target.refusal(what, hint));
     if !facts.referring.is_empty() {
         let labels: Vec<&str> = facts
             .referring
@@ -193,17 +185,15 @@ pub fn check_empty(target: &str, mode: Mode, facts: Option<&TableFacts>) -> Resu
 
 /// Rows that are attached fire no trigger: what one would have changed or written down elsewhere
 /// must not be left out without a word.
-fn check_triggers(asked: &Asked<'_>, facts: &TableFacts, target: &str) -> Result<(), PlanError> {
-    let refuse = |what: String, hint: String| {
-        Err(PlanError::Target {
-            target: target.to_owned(),
-            what,
-            hint,
-        })
-    };
+fn check_triggers(
+    flow: &Flow,
+    target: &FlowTarget<'_>,
+    facts: &TableFacts,
+) -> Result<(), PlanError> {
+    let refuse = |what: String, hint: String| Err(target.refusal(what, hint));
     // What is merged is inserted, into whatever partition, and fires them.
-    let is_attached = facts.partitioning.is_some() && asked.mode != Mode::Upsert;
-    match (asked.triggers, is_attached) {
+    let is_attached = facts.partitioning.is_some() && flow.mode != Mode::Upsert;
+    match (flow.triggers, is_attached) {
         (TriggerPolicy::Fire, true) if !facts.insert_triggers.is_empty() => refuse(
             format!(
                 "has INSERT triggers ({}), which rows that are attached do not fire",
@@ -218,7 +208,8 @@ fn check_triggers(asked: &Asked<'_>, facts: &TableFacts, target: &str) -> Result
                 facts.insert_triggers.join(", ")
             ),
             format!(
-                "ALTER TABLE {target} DISABLE TRIGGER {}; for the load, or leave `triggers` out",
+                "ALTER TABLE {} DISABLE TRIGGER {}; for the load, or leave `triggers` out",
+                target.sql,
                 identifier(&facts.insert_triggers[0])
             ),
         ),
@@ -226,20 +217,10 @@ fn check_triggers(asked: &Asked<'_>, facts: &TableFacts, target: &str) -> Result
     }
 }
 
-fn check_partitioning(
-    asked: &Asked<'_>,
-    facts: &TableFacts,
-    target: &str,
-) -> Result<(), PlanError> {
-    let refuse = |what: String, hint: String| {
-        Err(PlanError::Target {
-            target: target.to_owned(),
-            what,
-            hint,
-        })
-    };
+fn check_partitioning(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanError> {
+    let refuse = |what: String, hint: String| Err(target.refusal(what, hint));
     let Some(partitioning) = &facts.partitioning else {
-        if let Some(column) = asked.partition_by {
+        if let Some(column) = &target.partition_by {
             return refuse(
                 format!("is not partitioned, and the flow says partition_by = \"{column}\""),
                 "leave partition_by out, or name a target that is new or partitioned".to_owned(),
@@ -269,7 +250,7 @@ fn check_partitioning(
             );
         }
     };
-    match asked.partition_by {
+    match &target.partition_by {
         Some(column) if column != key => refuse(
             format!("is partitioned by \"{key}\", and the flow says partition_by = \"{column}\""),
             format!("partition_by = \"{key}\", or leave it out"),
@@ -302,8 +283,9 @@ fn straight_notes(commit: Commit, facts: &TableFacts, target: &str) -> Vec<Strin
     notes
 }
 
-fn notes(asked: &Asked<'_>, facts: &TableFacts, target: &str) -> Vec<String> {
-    let mode = asked.mode;
+fn notes(flow: &Flow, flow_target: &FlowTarget<'_>, facts: &TableFacts) -> Vec<String> {
+    let mode = flow.mode;
+    let target = &flow_target.sql;
     let mut notes = Vec::new();
     if mode == Mode::Upsert {
         notes.push(format!(
@@ -348,7 +330,7 @@ fn notes(asked: &Asked<'_>, facts: &TableFacts, target: &str) -> Vec<String> {
         notes.push(format!(
             "{target} is {}: the switch copies the rows from staging in one statement, so it takes \
              time and writes each row twice{}",
-            match asked.copied_into_partitions {
+            match flow_target.copied_into_partitions {
                 true => "partitioned, and the server routes each row into its partition",
                 false => "a plain table that exists",
             },
@@ -361,26 +343,4 @@ fn notes(asked: &Asked<'_>, facts: &TableFacts, target: &str) -> Vec<String> {
         ));
     }
     notes
-}
-
-/// How the units become part of the target.
-pub fn publish(
-    facts: Option<&TableFacts>,
-    flow: &Flow,
-    straight: Option<Commit>,
-    partition_by: Option<&str>,
-    columns: Vec<NewColumn>,
-) -> Publish {
-    if let Some(commit) = straight {
-        return Publish::Straight(commit);
-    }
-    match (facts, partition_by) {
-        (None, Some(_)) => Publish::CreatePartitioned { columns },
-        (None, None) => Publish::Rename,
-        (Some(facts), _) if facts.partitioning.is_some() => Publish::Attach,
-        (Some(_), _) if flow.mode == Mode::Replace && flow.replace.by == ReplaceBy::Swap => {
-            Publish::Swap { dress: Vec::new() }
-        }
-        (Some(_), _) => Publish::Insert,
-    }
 }

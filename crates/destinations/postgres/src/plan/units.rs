@@ -2,227 +2,320 @@
 //! fill and ready it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use inrush_files::Split;
-use inrush_package::NAME_BYTES_MAX;
-use inrush_rows::column::Column;
 use inrush_rows::compression::Compression;
 use inrush_source::SourceError;
 
 use super::bounds::{self, Interval};
-use super::{Commit, KeyPlan, Publish, UnitPlan, WireForm};
-use crate::catalog::TableFacts;
+use super::flow_checks::FlowChecks;
+use super::flow_columns::FlowColumns;
+use super::flow_request::FlowRequest;
+use super::flow_target::FlowTarget;
+use super::identity::Shape;
+use super::partition_names::PartitionNames;
+use super::parts::{self, Part};
+use super::publishing::Publishing;
+use super::replacement::Replacement;
+use super::{Commit, Publish, UnitPlan, WireForm};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
 use crate::quote::{cut, qualified};
-use crate::staging::{self, Model};
+use crate::staging::{self, UnitBounds};
 use crate::verify;
-use crate::verify::Comparison;
 
-/// What the units of a flow have in common.
-pub struct Common<'a> {
-    /// The flow's name.
-    pub flow: &'a str,
-    /// The target's schema.
-    pub schema: &'a str,
-    /// The target's name.
-    pub table: &'a str,
-    /// The run's key.
-    pub run_key: &'a str,
-    /// Everything that shapes rows, in one text.
-    pub shape: &'a str,
-    /// The staging schema.
-    pub staging_schema: &'a str,
-    /// What staging tables are made after.
-    pub model: &'a Model,
-    /// The columns that the files fill.
-    pub columns: &'a [Column],
-    /// How rows are sent.
-    pub wire: &'a WireForm,
-    /// The partition key.
-    pub key: Option<&'a KeyPlan>,
-    /// The target, where it exists.
-    pub facts: Option<&'a TableFacts>,
+/// Makes the units of a flow: it holds all that they have in common.
+pub struct UnitPlanner<'a> {
+    /// The flow, and what is asked for.
+    pub request: &'a FlowRequest<'a>,
+    /// Its target.
+    pub target: &'a FlowTarget<'a>,
+    /// Its columns.
+    pub columns: &'a FlowColumns,
     /// How units become part of the target.
-    pub publish: &'a Publish,
-    /// Relations of the target's schema, whose names are taken.
-    pub taken: &'a BTreeSet<String>,
-    /// COPY with FREEZE.
-    pub freeze: bool,
-    /// What is verified of each unit.
-    pub comparison: &'a Comparison,
+    pub publishing: &'a Publishing,
+    checks: &'a FlowChecks,
+    replacement: &'a Replacement,
+    /// Everything that shapes rows, in one text.
+    shape: String,
 }
 
-/// Groups files into units: one for each part, for each interval, or one in all.
-pub fn group(
-    common: &Common<'_>,
+/// What one unit holds.
+struct UnitFiles<'a> {
     splits: Vec<Split>,
-    intervals: &[Interval],
-) -> Result<Vec<UnitPlan>, PlanError> {
-    let groups: Vec<(Vec<Split>, Option<&Interval>)> = match common.key {
-        // What is in the target stays there, so a file that changed must not touch the others.
-        None if *common.publish == Publish::Straight(Commit::EachSplit) => splits
-            .into_iter()
-            .map(|split| (vec![split], None))
-            .collect(),
-        None => vec![(splits, None)],
-        Some(_) if intervals.is_empty() => splits
-            .into_iter()
-            .map(|split| (vec![split], None))
-            .collect(),
-        Some(_) => {
-            let mut groups: Vec<(Vec<Split>, Option<&Interval>)> = intervals
-                .iter()
-                .map(|interval| {
-                    let own = interval.files.iter().map(|index| splits[*index].clone());
-                    (own.collect(), Some(interval))
-                })
-                .collect();
-            let placed: BTreeSet<usize> = intervals
-                .iter()
-                .flat_map(|interval| interval.files.iter().copied())
-                .collect();
-            // Files without a row lie in no partition, and are accounted for all the same.
-            for (index, split) in splits.iter().enumerate() {
-                if !placed.contains(&index) {
-                    groups.push((vec![split.clone()], None));
-                }
-            }
-            groups
-        }
-    };
-    let mut names = PartitionNames::new(common.table, common.taken);
-    groups
-        .into_iter()
-        .enumerate()
-        .map(|(index, (splits, interval))| unit(common, &mut names, index + 1, splits, interval))
-        .collect()
+    /// The declared partition that they go to.
+    interval: Option<&'a Interval>,
 }
 
-fn unit(
-    common: &Common<'_>,
-    names: &mut PartitionNames<'_>,
-    number: usize,
-    splits: Vec<Split>,
-    interval: Option<&Interval>,
-) -> Result<UnitPlan, PlanError> {
-    let (bounds, key_bounds) = match (interval, common.key) {
-        (Some(interval), Some(key)) => {
-            let column = &common.columns[key.column_index];
-            let (bounds, key_bounds) = bounds::unit_bounds(common.flow, key, column, interval)?;
-            (Some(bounds), key_bounds)
+impl<'a> UnitPlanner<'a> {
+    /// What the units have in common, of all stages before.
+    pub fn new(
+        request: &'a FlowRequest<'a>,
+        target: &'a FlowTarget<'a>,
+        columns: &'a FlowColumns,
+        publishing: &'a Publishing,
+        checks: &'a FlowChecks,
+        replacement: &'a Replacement,
+    ) -> UnitPlanner<'a> {
+        let resolved = &columns.resolved;
+        let shape = Shape {
+            target: &target.sql,
+            dialect: &columns.files.dialect,
+            encoding: request.flow.format.encoding.as_deref(),
+            columns: &resolved.columns,
+            type_sql: &resolved.type_sql,
+            wire: &resolved.wire,
+            key: columns.key_name.as_deref(),
+            existing: target
+                .facts
+                .as_ref()
+                .map(|facts| (facts.structure.as_str(), facts.indexes.as_slice())),
+            model: &publishing.model,
+            publish: &publishing.publish,
+            level: checks.comparison.level,
+            trailer: request.flow.trailer.as_ref(),
+            summed: &checks.verify.summed,
+        };
+        UnitPlanner {
+            request,
+            target,
+            columns,
+            publishing,
+            checks,
+            replacement,
+            shape: shape.describe(),
         }
-        _ => (None, None),
-    };
-    let shape = match &bounds {
-        Some(bounds) => format!("{} {}", common.shape, bounds.condition()),
-        None => common.shape.to_owned(),
-    };
-    let key = identity::unit_key(common.run_key, &shape, &splits);
-    let staging_table = format!("{}_{}", cut(common.table, 40), &key[..identity::KEY_DIGITS]);
-    let schema = common.staging_schema;
-    let column_names: Vec<&str> = common
-        .columns
-        .iter()
-        .map(|column| column.name.as_str())
-        .collect();
-    let ready = match (common.publish, common.facts) {
-        (Publish::Attach | Publish::Swap { .. }, Some(facts)) => {
-            staging::build_indexes(schema, &staging_table, facts)
-        }
-        // Of rows with one key only one can be merged.
-        (Publish::Upsert { key }, _) => {
-            vec![staging::build_key_index(schema, &staging_table, key)]
-        }
-        _ => Vec::new(),
-    };
-    if let Publish::Straight(commit) = common.publish {
-        let mut unit = straight_unit(common, number, splits, key, staging_table, &column_names);
-        if *commit == Commit::EachSplit {
-            unit.share()?;
-        }
-        return Ok(unit);
     }
-    let mut create = staging::create_staging(schema, &staging_table, common.model, bounds.as_ref());
-    for column in common
-        .facts
-        .iter()
-        .flat_map(|facts| facts.numbered(common.columns))
-    {
-        create.push(match (common.publish, &column.identity_sequence) {
-            // The target numbers the rows when they are copied there.
-            (Publish::Insert | Publish::Upsert { .. }, _) | (_, None) => {
-                staging::allow_null(schema, &staging_table, &column.name)
+
+    /// The units: one for each part, for each interval, for each file, or one in all.
+    pub fn plan(&self, intervals: &[Interval], parts: &[Part]) -> Result<Vec<UnitPlan>, PlanError> {
+        let splits: Vec<Split> = match parts {
+            [] => {
+                let files = self.columns.files.files.iter();
+                files.map(|file| Split::whole(Arc::clone(file))).collect()
             }
-            (_, Some(sequence)) => {
-                staging::number_by(schema, &staging_table, &column.name, sequence)
+            parts => parts.iter().map(|part| part.split.clone()).collect(),
+        };
+        let mut taken = self.publishing.taken.clone();
+        for name in self.replacement.names_freed(self.target) {
+            taken.remove(name);
+        }
+        let mut names = PartitionNames::new(self.target.table, &taken);
+        let mut units = self
+            .group(splits, intervals)
+            .into_iter()
+            .enumerate()
+            .map(|(index, files)| self.unit(&mut names, index + 1, files))
+            .collect::<Result<Vec<UnitPlan>, PlanError>>()?;
+        if let Some(key) = self.columns.key_of_units() {
+            for (unit, part) in units.iter_mut().zip(parts) {
+                parts::bound(unit, key, part);
             }
-        });
+        }
+        Ok(units)
     }
-    if matches!(common.publish, Publish::Insert | Publish::Upsert { .. }) {
-        let drawn = common
-            .facts
+
+    fn group<'b>(&self, splits: Vec<Split>, intervals: &'b [Interval]) -> Vec<UnitFiles<'b>> {
+        let one = |splits: Vec<Split>| UnitFiles {
+            splits,
+            interval: None,
+        };
+        let each = |splits: Vec<Split>| splits.into_iter().map(|split| one(vec![split])).collect();
+        match self.columns.key_of_units() {
+            // What is in the target stays there, so a file that changed must not touch the others.
+            None if self.publishing.publish == Publish::Straight(Commit::EachSplit) => each(splits),
+            None => vec![one(splits)],
+            Some(_) if intervals.is_empty() => each(splits),
+            Some(_) => {
+                let placed: BTreeSet<usize> = intervals
+                    .iter()
+                    .flat_map(|interval| interval.files.iter().copied())
+                    .collect();
+                // Files without a row lie in no partition, and are accounted for all the same.
+                let unplaced = splits
+                    .iter()
+                    .enumerate()
+                    .filter(|(index, _)| !placed.contains(index))
+                    .map(|(_, split)| one(vec![split.clone()]));
+                let of_interval = |interval: &'b Interval| UnitFiles {
+                    splits: interval
+                        .files
+                        .iter()
+                        .map(|index| splits[*index].clone())
+                        .collect(),
+                    interval: Some(interval),
+                };
+                intervals.iter().map(of_interval).chain(unplaced).collect()
+            }
+        }
+    }
+
+    fn unit(
+        &self,
+        names: &mut PartitionNames<'_>,
+        number: usize,
+        files: UnitFiles<'_>,
+    ) -> Result<UnitPlan, PlanError> {
+        let key = self.columns.key_of_units();
+        let (bounds, key_bounds) = match (files.interval, key) {
+            (Some(interval), Some(key)) => {
+                let column = &self.columns.resolved.columns[key.column_index];
+                let flow_name = &self.target.flow_name;
+                let (bounds, key_bounds) = bounds::unit_bounds(flow_name, key, column, interval)?;
+                (Some(bounds), key_bounds)
+            }
+            _ => (None, None),
+        };
+        let splits = files.splits;
+        let unit_key = self.unit_key(bounds.as_ref(), &splits);
+        let staging_table = format!(
+            "{}_{}",
+            cut(self.target.table, 40),
+            &unit_key[..identity::KEY_DIGITS]
+        );
+        if let Publish::Straight(commit) = self.publishing.publish {
+            let mut unit = self.straight_unit(number, splits, unit_key, staging_table);
+            if commit == Commit::EachSplit {
+                unit.share()?;
+            }
+            return Ok(unit);
+        }
+        let schema = self.staging_schema();
+        let key_column = key.map(|key| key.column.as_str());
+        let comparison = &self.checks.comparison;
+        Ok(UnitPlan {
+            number,
+            bytes_count: splits.iter().map(work_bytes).sum(),
+            shared: false,
+            partition_name: key.map(|_| names.take()),
+            create: self.create(&staging_table, bounds.as_ref()),
+            copy: self.copy(schema, &staging_table, self.request.package.run.freeze),
+            copy_shared: self.copy(schema, &staging_table, false),
+            measure: staging::measure(schema, &staging_table, key_column),
+            verify: verify::compared(comparison, &qualified(schema, &staging_table)),
+            ready: self.ready(&staging_table),
+            staging_table,
+            key: unit_key,
+            splits,
+            bounds,
+            key_bounds,
+            key_set: None,
+        })
+    }
+
+    /// A unit whose rows go straight into the target: one that a stream loads as a whole.
+    fn straight_unit(
+        &self,
+        number: usize,
+        splits: Vec<Split>,
+        key: String,
+        staging_table: String,
+    ) -> UnitPlan {
+        let copy = self.copy(self.target.schema, self.target.table, false);
+        UnitPlan {
+            number,
+            bytes_count: splits.iter().map(work_bytes).sum(),
+            shared: false,
+            partition_name: None,
+            create: Vec::new(),
+            copy: copy.clone(),
+            copy_shared: copy,
+            measure: String::new(),
+            verify: None,
+            ready: Vec::new(),
+            staging_table,
+            key,
+            splits,
+            bounds: None,
+            key_bounds: None,
+            key_set: None,
+        }
+    }
+
+    fn unit_key(&self, bounds: Option<&UnitBounds>, splits: &[Split]) -> String {
+        let run_key = self.request.run_key;
+        match bounds {
+            Some(bounds) => {
+                let shape = format!("{} {}", self.shape, bounds.condition());
+                identity::unit_key(run_key, &shape, splits)
+            }
+            None => identity::unit_key(run_key, &self.shape, splits),
+        }
+    }
+
+    /// Where staging tables stand.
+    pub fn staging_schema(&self) -> &'a str {
+        &self.request.package.run.staging_schema
+    }
+
+    /// The COPY that fills a table with the flow's columns.
+    pub fn copy(&self, schema: &str, table: &str, freeze: bool) -> String {
+        let columns: Vec<&str> = self
+            .columns
+            .resolved
+            .columns
             .iter()
-            .flat_map(|facts| facts.drawn(common.columns));
-        create
-            .extend(drawn.map(|column| staging::draw_later(schema, &staging_table, &column.name)));
+            .map(|column| column.name.as_str())
+            .collect();
+        let binary = matches!(self.columns.resolved.wire, WireForm::Binary(_));
+        staging::copy_in(schema, table, &columns, binary, freeze)
     }
-    let copy = |freeze| {
-        let binary = matches!(common.wire, WireForm::Binary(_));
-        staging::copy_in(schema, &staging_table, &column_names, binary, freeze)
-    };
-    Ok(UnitPlan {
-        number,
-        bytes_count: splits.iter().map(work_bytes).sum(),
-        shared: false,
-        partition_name: common.key.map(|_| names.take()),
-        create,
-        copy: copy(common.freeze),
-        copy_shared: copy(false),
-        measure: staging::measure(
-            schema,
-            &staging_table,
-            common.key.map(|key| key.column.as_str()),
-        ),
-        verify: verify::compared(common.comparison, &qualified(schema, &staging_table)),
-        ready,
-        staging_table,
-        key,
-        splits,
-        bounds,
-        key_bounds,
-        key_set: None,
-    })
-}
 
-/// A unit whose rows go straight into the target: one that a stream loads as a whole.
-fn straight_unit(
-    common: &Common<'_>,
-    number: usize,
-    splits: Vec<Split>,
-    key: String,
-    staging_table: String,
-    column_names: &[&str],
-) -> UnitPlan {
-    let binary = matches!(common.wire, WireForm::Binary(_));
-    let copy = staging::copy_in(common.schema, common.table, column_names, binary, false);
-    UnitPlan {
-        number,
-        bytes_count: splits.iter().map(work_bytes).sum(),
-        shared: false,
-        partition_name: None,
-        create: Vec::new(),
-        copy: copy.clone(),
-        copy_shared: copy,
-        measure: String::new(),
-        verify: None,
-        ready: Vec::new(),
-        staging_table,
-        key,
-        splits,
-        bounds: None,
-        key_bounds: None,
-        key_set: None,
+    /// Statements that make a staging table, with what columns that the files leave out need.
+    fn create(&self, staging_table: &str, bounds: Option<&UnitBounds>) -> Vec<String> {
+        let schema = self.staging_schema();
+        let publish = &self.publishing.publish;
+        let is_copied = matches!(publish, Publish::Insert | Publish::Upsert { .. });
+        let mut create =
+            staging::create_staging(schema, staging_table, &self.publishing.model, bounds);
+        create.extend(self.unfilled(staging_table, is_copied));
+        let swap = self.replacement.plan.as_ref();
+        if let Some(swap) = swap.and_then(|plan| plan.swap.as_ref()) {
+            create.extend(swap.fit_out(&qualified(schema, staging_table)));
+        }
+        create
+    }
+
+    /// Statements about columns that the files leave out: who numbers them. `is_copied`: the rows are copied into the
+    /// target, which numbers them then.
+    pub fn unfilled(&self, staging_table: &str, is_copied: bool) -> Vec<String> {
+        let schema = self.staging_schema();
+        let Some(facts) = &self.target.facts else {
+            return Vec::new();
+        };
+        let loaded = &self.columns.resolved.columns;
+        let numbered =
+            facts
+                .numbered(loaded)
+                .map(|column| match (is_copied, &column.identity_sequence) {
+                    (true, _) | (_, None) => {
+                        staging::allow_null(schema, staging_table, &column.name)
+                    }
+                    (false, Some(sequence)) => {
+                        staging::number_by(schema, staging_table, &column.name, sequence)
+                    }
+                });
+        let drawn = facts
+            .drawn(loaded)
+            .filter(|_| is_copied)
+            .map(|column| staging::draw_later(schema, staging_table, &column.name));
+        numbered.chain(drawn).collect()
+    }
+
+    /// Statements that ready a staging table after it is filled.
+    fn ready(&self, staging_table: &str) -> Vec<String> {
+        let schema = self.staging_schema();
+        match (&self.publishing.publish, &self.target.facts) {
+            (Publish::Attach | Publish::Swap, Some(facts)) => {
+                staging::build_indexes(schema, staging_table, facts)
+            }
+            // Of rows with one key only one can be merged.
+            (Publish::Upsert { key }, _) => {
+                vec![staging::build_key_index(schema, staging_table, key)]
+            }
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -257,50 +350,5 @@ impl UnitPlan {
             found.extend(inrush_files::pieces(split)?);
         }
         Ok(found)
-    }
-}
-
-/// Names for partitions that nothing else has.
-pub struct PartitionNames<'a> {
-    table: &'a str,
-    taken: &'a BTreeSet<String>,
-    last: usize,
-}
-
-impl<'a> PartitionNames<'a> {
-    /// Names for partitions of `table`; `taken` are all names of its schema.
-    pub fn new(table: &'a str, taken: &'a BTreeSet<String>) -> PartitionNames<'a> {
-        PartitionNames {
-            table,
-            taken,
-            last: 0,
-        }
-    }
-
-    /// The next name that nothing has.
-    pub fn take(&mut self) -> String {
-        loop {
-            self.last += 1;
-            let suffix = format!("_p{}", self.last);
-            let name = format!("{}{suffix}", cut(self.table, NAME_BYTES_MAX - suffix.len()));
-            if !self.taken.contains(&name) {
-                return name;
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_cut_between_characters_and_skip_what_is_taken() {
-        assert_eq!(cut("größe", 4), "grö");
-        assert_eq!(cut("größe", 3), "gr");
-        let taken = BTreeSet::from(["orders_p1".to_owned(), "orders_p3".to_owned()]);
-        let mut names = PartitionNames::new("orders", &taken);
-        assert_eq!(names.take(), "orders_p2");
-        assert_eq!(names.take(), "orders_p4");
     }
 }

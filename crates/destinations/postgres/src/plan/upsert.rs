@@ -2,29 +2,30 @@
 
 use tokio_postgres::error::SqlState;
 
+use super::flow_target::FlowTarget;
 use super::switch_statements::merge;
 use crate::Session;
 use crate::engine::plan::error::PlanError;
-use crate::quote::{identifier, qualified};
+use crate::quote::identifier;
 
 /// Refuses a key that the server cannot merge on. It is asked to plan the very statement, and to
 /// run nothing.
 pub async fn check(
     session: &Session,
-    flow: &str,
-    (schema, table): (&str, &str),
+    target: &FlowTarget<'_>,
     columns: &[String],
     key: &[String],
 ) -> Result<(), PlanError> {
-    let target = qualified(schema, table);
     if let Some(missing) = key.iter().find(|name| !columns.contains(name)) {
-        return Err(PlanError::Mismatch {
-            flow: flow.to_owned(),
-            what: format!("the key column `{missing}` of the upsert is not among those loaded"),
-            hint: "`key` names columns that the files fill".to_owned(),
-        });
+        return Err(target.mismatch(
+            format!("the key column `{missing}` of the upsert is not among those loaded"),
+            "`key` names columns that the files fill",
+        ));
     }
-    let sql = format!("EXPLAIN {}", merge(&target, &target, columns, key).all());
+    let sql = format!(
+        "EXPLAIN {}",
+        merge(&target.sql, &target.sql, columns, key).all()
+    );
     let Err(error) = session
         .query(&sql, &[], "asking the server for the merge on the key")
         .await
@@ -36,11 +37,11 @@ pub async fn check(
     }
     let names: Vec<String> = key.iter().map(|name| identifier(name)).collect();
     let names = names.join(", ");
-    Err(PlanError::Target {
-        hint: format!(
-            "CREATE UNIQUE INDEX ON {target} ({names}); or name the columns of one that it has"
+    Err(target.refusal(
+        format!("has no unique index on the key ({names}) that an upsert could go by"),
+        format!(
+            "CREATE UNIQUE INDEX ON {} ({names}); or name the columns of one that it has",
+            target.sql
         ),
-        what: format!("has no unique index on the key ({names}) that an upsert could go by"),
-        target,
-    })
+    ))
 }

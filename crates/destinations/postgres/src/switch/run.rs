@@ -13,8 +13,8 @@ use crate::engine::fault::{self, Fault, FaultPoint};
 use crate::engine::verify::VerifyError;
 use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRow, What};
+use crate::plan::partition_names::PartitionNames;
 use crate::plan::switch_statements::{self, SwitchStep};
-use crate::plan::units::PartitionNames;
 use crate::plan::{FlowPlan, Plan, Publish, index_rebuild};
 use crate::quote::{literal, qualified};
 use crate::{PostgresError, Session, catalog};
@@ -280,7 +280,7 @@ async fn publish(
         session.execute(&statement, &doing).await?;
     }
     for unit in &target.units {
-        if let Publish::Swap { .. } = &flow.publish {
+        if let Publish::Swap = &flow.publish {
             take_out::name_indexes(session, flow, staging_schema, unit).await?;
         }
         for step in switch_statements::publish_unit(flow, staging_schema, unit) {
@@ -401,7 +401,7 @@ async fn brought_in(
                     tables.push(take_out::attached(session, flow, &flow.schema, name, key).await?);
                 }
             }
-            (Publish::Rename | Publish::Swap { .. }, _) => {
+            (Publish::Rename | Publish::Swap, _) => {
                 tables.push(whole(What::Made, Some(&unit.key), oid))
             }
             (Publish::Route(route), _) if route.is_new => {

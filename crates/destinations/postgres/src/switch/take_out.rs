@@ -135,7 +135,7 @@ async fn replaced(
     let Some(facts) = catalog::target(session, &flow.schema, &flow.table).await? else {
         return Ok(Vec::new());
     };
-    if let (Publish::Swap { .. }, Some(planned)) = (&flow.publish, &flow.facts) {
+    if let (Publish::Swap, Some(planned)) = (&flow.publish, &flow.facts) {
         refuse_changed(session, flow, planned, &facts).await?;
         let old = old_tables::by_oid(session, facts.oid).await?;
         return Ok(old.into_iter().collect());

@@ -1,67 +1,47 @@
 //! The partitions to which rows are routed: those of the target, and those that the flow's bounds ask for.
 
-use std::sync::Arc;
-
-use inrush_files::SourceFile;
 use inrush_package::{Bounds, TriggerPolicy};
-use inrush_rows::column::Column;
-use inrush_scan::Dialect;
 
 use super::all_keys;
 use super::route::RoutePlan;
-use crate::catalog::TableFacts;
-use crate::engine::plan::PlanOptions;
+use crate::PostgresError;
 use crate::engine::plan::error::PlanError;
 use crate::partition_tree::PartitionTree;
 use crate::plan::KeyPlan;
 use crate::plan::bounds::{self, Interval};
+use crate::plan::flow_columns::FlowColumns;
+use crate::plan::flow_request::FlowRequest;
+use crate::plan::flow_target::FlowTarget;
+use crate::plan::partition_names::PartitionNames;
 use crate::plan::switch_statements::expression;
-use crate::plan::units::PartitionNames;
-use crate::quote::{identifier, qualified};
+use crate::quote::identifier;
 use crate::ranges::{self, PartitionRange};
-use crate::{PostgresError, Session};
 
-/// What a route is made of.
-pub struct Asking<'a> {
-    /// Asks the server.
-    pub session: &'a Session,
-    /// What is known beside the package.
-    pub options: &'a PlanOptions<'a>,
-    /// What passes over the files have found.
-    pub key_scans: &'a all_keys::KeyScans,
-    /// The flow's name.
-    pub flow: &'a str,
-    /// The target's schema.
-    pub schema: &'a str,
-    /// The target's name.
-    pub table: &'a str,
-    /// The target, where it exists.
-    pub facts: Option<&'a TableFacts>,
-    /// Its partitions.
-    pub tree: Option<&'a PartitionTree>,
-    /// The flow's bounds.
-    pub bounds: &'a Bounds,
+/// Asks for the route of a flow's rows.
+struct RoutePlanner<'a> {
+    request: &'a FlowRequest<'a>,
+    target: &'a FlowTarget<'a>,
+    columns: &'a FlowColumns,
     /// The key, where partitions by its ranges can be made.
-    pub key: Option<&'a KeyPlan>,
-    /// Whether the target's triggers must fire.
-    pub triggers: TriggerPolicy,
-    /// The columns.
-    pub columns: &'a [Column],
-    /// Fields of a record.
-    pub field_count: usize,
-    /// The files.
-    pub files: &'a [Arc<SourceFile>],
-    /// How they are written.
-    pub dialect: &'a Dialect,
+    key: Option<&'a KeyPlan>,
 }
 
 /// The partitions that rows of a flow are routed to.
 pub async fn route(
-    asking: &Asking<'_>,
+    request: &FlowRequest<'_>,
+    target: &FlowTarget<'_>,
+    columns: &FlowColumns,
     names: &mut PartitionNames<'_>,
     notes: &mut Vec<String>,
 ) -> Result<RoutePlan, PlanError> {
-    let mut route = match (asking.tree, asking.key) {
+    let key = columns.key_of_new_partitions();
+    let planner = RoutePlanner {
+        request,
+        target,
+        columns,
+        key,
+    };
+    let mut route = match (&target.tree, key) {
         (Some(tree), _) => RoutePlan::of_target(tree),
         (None, Some(key)) => RoutePlan {
             partition_by: format!("RANGE ({})", identifier(&key.column)),
@@ -69,50 +49,40 @@ pub async fn route(
             nodes: Vec::new(),
         },
         (None, None) => {
-            return Err(asking.mismatch(
-                "routing = true for a new table, and nothing says how it is partitioned".to_owned(),
+            return Err(target.mismatch(
+                "routing = true for a new table, and nothing says how it is partitioned",
                 "add partition_by = \"COLUMN\" and bounds, or make the table before",
             ));
         }
     };
-    let intervals = asking.intervals(notes).await?;
-    if let (Some(key), false) = (asking.key, intervals.is_empty()) {
-        for index in asking.missing(key, &intervals).await? {
+    let intervals = planner.intervals(notes).await?;
+    if let (Some(key), false) = (key, intervals.is_empty()) {
+        for index in planner.missing(key, &intervals).await? {
             let interval = &intervals[index];
-            let column = &asking.columns[key.column_index];
-            let (bounds, _) = bounds::unit_bounds(asking.flow, key, column, interval)?;
+            let column = &columns.resolved.columns[key.column_index];
+            let (bounds, _) = bounds::unit_bounds(&target.flow_name, key, column, interval)?;
             route.add(names.take(), bounds);
         }
     }
-    asking.refuse_triggers(&route)?;
-    if route.nodes.is_empty() && asking.tree.is_some() {
-        return Err(PlanError::Target {
-            target: qualified(asking.schema, asking.table),
-            what: "has no partition, so no row has a place in it".to_owned(),
-            hint: "add its partitions first; of a table by range of one column, `bounds` can add \
-                   them"
-                .to_owned(),
-        });
+    planner.refuse_triggers(&route)?;
+    if route.nodes.is_empty() && target.tree.is_some() {
+        return Err(target.refusal(
+            "has no partition, so no row has a place in it",
+            "add its partitions first; of a table by range of one column, `bounds` can add them",
+        ));
     }
     Ok(route)
 }
 
-impl Asking<'_> {
-    fn mismatch(&self, what: String, hint: &str) -> PlanError {
-        PlanError::Mismatch {
-            flow: self.flow.to_owned(),
-            what,
-            hint: hint.to_owned(),
-        }
-    }
-
+impl RoutePlanner<'_> {
     /// The partitions that the flow's bounds ask for.
     async fn intervals(&self, notes: &mut Vec<String>) -> Result<Vec<Interval>, PlanError> {
-        let asks = matches!(self.bounds, Bounds::List(_) | Bounds::Every(_));
-        let is_nested = self.tree.is_some_and(PartitionTree::is_nested);
+        let asks = matches!(self.request.flow.bounds, Bounds::List(_) | Bounds::Every(_));
+        let tree = self.target.tree.as_ref();
+        let is_nested = tree.is_some_and(PartitionTree::is_nested);
         match (self.key, asks) {
             (None, true) => {
-                return Err(self.mismatch(
+                return Err(self.target.mismatch(
                     "`bounds` add partitions by range of one column, and the target is partitioned \
                      otherwise"
                         .to_owned(),
@@ -120,15 +90,15 @@ impl Asking<'_> {
                 ));
             }
             (Some(_), true) if is_nested => {
-                return Err(self.mismatch(
+                return Err(self.target.mismatch(
                     "`bounds` would add plain partitions to a target whose partitions are \
                      partitioned themselves"
                         .to_owned(),
                     "take `bounds` out, and add the partitions yourself",
                 ));
             }
-            (_, false) if self.tree.is_none() => {
-                return Err(self.mismatch(
+            (_, false) if tree.is_none() => {
+                return Err(self.target.mismatch(
                     "routing = true into a new table, and `bounds` do not say where its partitions \
                      begin and end"
                         .to_owned(),
@@ -140,27 +110,29 @@ impl Asking<'_> {
         let Some(key) = self.key else {
             return Ok(Vec::new());
         };
-        match self.bounds {
+        match &self.request.flow.bounds {
             Bounds::Word(_) | Bounds::Parts(_) => Ok(Vec::new()),
-            Bounds::List(values) => bounds::listed(self.session, self.flow, key, values).await,
+            Bounds::List(values) => {
+                bounds::listed(self.request.session, &self.target.flow_name, key, values).await
+            }
             Bounds::Every(every) => {
                 let step = every.step().map_err(|fault| {
-                    self.mismatch(
+                    self.target.mismatch(
                         fault.to_string(),
                         "bounds = { every = \"1 month\" } or { every = 1000 }",
                     )
                 })?;
                 let scan = all_keys::KeyScan {
-                    flow: self.flow,
-                    files: self.files,
-                    dialect: self.dialect,
-                    column: &self.columns[key.column_index],
-                    field_count: self.field_count,
+                    flow: &self.target.flow_name,
+                    files: &self.columns.files.files,
+                    dialect: &self.columns.files.dialect,
+                    column: &self.columns.resolved.columns[key.column_index],
+                    field_count: self.columns.resolved.field_count,
                     key,
                     step,
-                    stop: self.options.pipes.stop(),
+                    stop: self.request.options.pipes.stop(),
                 };
-                let found = self.key_scans.intervals(&scan)?;
+                let found = self.request.key_scans.intervals(&scan)?;
                 notes.push(format!(
                     "all files were read once to find which partitions their rows need ({}): a \
                      list of bounds needs no such pass",
@@ -180,7 +152,8 @@ impl Asking<'_> {
         key: &KeyPlan,
         intervals: &[Interval],
     ) -> Result<Vec<usize>, PlanError> {
-        let existing = self.facts.map(ranges::existing).unwrap_or_default();
+        let facts = self.target.facts.as_ref();
+        let existing = facts.map(ranges::existing).unwrap_or_default();
         if existing.is_empty() {
             return Ok((0..intervals.len()).collect());
         }
@@ -198,15 +171,14 @@ impl Asking<'_> {
         }
         let asked: Vec<PartitionRange> = lacking.iter().map(|(_, asked)| asked.clone()).collect();
         let comparable = key.comparable_type();
-        match ranges::overlap(self.session, &comparable, &asked, &existing).await? {
+        match ranges::overlap(self.request.session, &comparable, &asked, &existing).await? {
             None => Ok(lacking.into_iter().map(|(index, _)| index).collect()),
-            Some((asked, existing)) => Err(PlanError::Target {
-                target: qualified(self.schema, self.table),
-                what: format!(
+            Some((asked, existing)) => Err(self.target.refusal(
+                format!(
                     "has the partition {existing}, which takes only some of the asked-for {asked}"
                 ),
-                hint: "choose bounds that meet those of the existing partitions".to_owned(),
-            }),
+                "choose bounds that meet those of the existing partitions",
+            )),
         }
     }
 
@@ -233,6 +205,7 @@ impl Asking<'_> {
             end(&asked.upper)
         );
         let rows = self
+            .request
             .session
             .query(&sql, &[], "comparing partition bounds")
             .await?;
@@ -241,19 +214,14 @@ impl Asking<'_> {
 
     /// Rows of partitions that are attached fire no trigger, and those that are copied do.
     fn refuse_triggers(&self, route: &RoutePlan) -> Result<(), PlanError> {
-        let triggers = self.facts.map_or(&[][..], |facts| &facts.insert_triggers);
+        let facts = self.target.facts.as_ref();
+        let triggers = facts.map_or(&[][..], |facts| &facts.insert_triggers);
         let Some(first) = triggers.first() else {
             return Ok(());
         };
-        let refuse = |what: String, hint: String| {
-            Err(PlanError::Target {
-                target: qualified(self.schema, self.table),
-                what,
-                hint,
-            })
-        };
+        let refuse = |what: String, hint: String| Err(self.target.refusal(what, hint));
         let is_attached = route.new_partitions().next().is_some();
-        match self.triggers {
+        match self.request.flow.triggers {
             TriggerPolicy::Fire if is_attached => refuse(
                 format!(
                     "has INSERT triggers ({}), which rows of partitions that are added do not fire",
@@ -271,7 +239,7 @@ impl Asking<'_> {
                 ),
                 format!(
                     "ALTER TABLE {} DISABLE TRIGGER {}; for the load, or leave `triggers` out",
-                    qualified(self.schema, self.table),
+                    self.target.sql,
                     identifier(first)
                 ),
             ),

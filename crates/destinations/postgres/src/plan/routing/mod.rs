@@ -13,17 +13,15 @@ mod route;
 pub mod statements;
 
 pub use all_keys::KeyScans;
-pub use bounds::{Asking, route};
+pub use bounds::route;
 pub use fits::key_set;
 pub use route::{Becomes, RouteNode, RoutePlan};
 
-use super::target::Asked;
-use super::units::Common;
-use super::{UnitPlan, WireForm};
+use super::flow_target::FlowTarget;
 use crate::catalog::TableFacts;
 use crate::engine::plan::error::PlanError;
 use crate::partition_tree::{self, PartitionTree};
-use crate::{PostgresError, Session, staging};
+use crate::{PostgresError, Session};
 
 /// Reads the partitions of a target, where it has a key.
 pub async fn tree(
@@ -54,21 +52,10 @@ pub fn is_wanted(
 }
 
 /// Refuses targets into whose partitions rows cannot be routed.
-pub fn check(
-    target: &str,
-    asked: &Asked<'_>,
-    facts: Option<&TableFacts>,
-    tree: Option<&PartitionTree>,
-    notes: &mut Vec<String>,
-) -> Result<(), PlanError> {
-    let refuse = |what: String, hint: String| {
-        Err(PlanError::Target {
-            target: target.to_owned(),
-            what,
-            hint,
-        })
-    };
-    let Some(tree) = tree else {
+pub fn check(target: &FlowTarget<'_>, notes: &mut Vec<String>) -> Result<(), PlanError> {
+    let refuse = |what: String, hint: String| Err(target.refusal(what, hint));
+    let facts = target.facts.as_ref();
+    let Some(tree) = &target.tree else {
         return match facts {
             Some(_) => refuse(
                 "is not partitioned, and the flow says routing = true".to_owned(),
@@ -80,7 +67,7 @@ pub fn check(
     let key = facts
         .and_then(|facts| facts.partitioning.as_ref())
         .map_or(&[][..], |partitioning| partitioning.key.as_slice());
-    if let Some(column) = asked.partition_by
+    if let Some(column) = &target.partition_by
         && !matches!(key, [Some(key)] if key == column)
     {
         return refuse(
@@ -117,42 +104,9 @@ pub fn check(
         }
     }
     notes.push(format!(
-        "the switch copies rows into the partitions that {target} has, so it takes time and writes \
-         each of them twice"
+        "the switch copies rows into the partitions that {} has, so it takes time and writes \
+         each of them twice",
+        target.sql
     ));
     Ok(())
-}
-
-/// Makes a unit's staging table a partitioned one.
-pub fn apply(unit: &mut UnitPlan, common: &Common<'_>, route: &RoutePlan) {
-    let schema = common.staging_schema;
-    let columns: Vec<&str> = common
-        .columns
-        .iter()
-        .map(|column| column.name.as_str())
-        .collect();
-    let root = unit.staging_table.as_str();
-    let unfilled = common
-        .facts
-        .iter()
-        .flat_map(|facts| facts.numbered(common.columns));
-    let is_copied = route.new_partitions().next().is_none();
-    let numbering = unfilled.map(|column| match (is_copied, &column.identity_sequence) {
-        // The target numbers the rows when they are copied there.
-        (true, _) | (_, None) => staging::allow_null(schema, root, &column.name),
-        (false, Some(sequence)) => staging::number_by(schema, root, &column.name, sequence),
-    });
-    let drawn = common
-        .facts
-        .iter()
-        .flat_map(|facts| facts.drawn(common.columns))
-        .filter(|_| is_copied)
-        .map(|column| staging::draw_later(schema, root, &column.name));
-    let numbering = numbering.chain(drawn).collect();
-    unit.create = statements::create(schema, root, common.model, route, numbering);
-    unit.ready = statements::ready(schema, root, route, common.facts);
-    // COPY into a partitioned table refuses FREEZE.
-    let is_binary = matches!(common.wire, WireForm::Binary(_));
-    unit.copy = staging::copy_in(schema, root, &columns, is_binary, false);
-    unit.copy_shared = unit.copy.clone();
 }

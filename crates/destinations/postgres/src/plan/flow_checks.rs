@@ -1,0 +1,117 @@
+//! Fourth stage of a flow's plan: what is held against what, before rows count as loaded.
+
+use std::sync::Arc;
+
+use inrush_package::Verify;
+
+use super::Publish;
+use super::columns::ResolvedColumns;
+use super::flow_columns::FlowColumns;
+use super::flow_request::FlowRequest;
+use super::flow_target::FlowTarget;
+use super::publishing::Publishing;
+use crate::engine::plan::error::PlanError;
+use crate::engine::plan::expect::{self, ExpectPlan};
+use crate::engine::verify::VerifyPlan;
+use crate::verify::{self, ComparedColumn, Comparison};
+
+/// What is held against what.
+pub struct FlowChecks {
+    /// What the database holds of each unit, against what was read.
+    pub comparison: Arc<Comparison>,
+    /// What is summed up of the rows that are read.
+    pub verify: VerifyPlan,
+    /// What was promised of the files.
+    pub expected: ExpectPlan,
+}
+
+impl FlowChecks {
+    /// Decides what is compared. The server's hash is tried before it is relied on.
+    pub async fn of(
+        request: &FlowRequest<'_>,
+        target: &FlowTarget<'_>,
+        columns: &FlowColumns,
+        publishing: &Publishing,
+    ) -> Result<FlowChecks, PlanError> {
+        let resolved = &columns.resolved;
+        let comparison = Arc::new(compare(request, resolved).await?);
+        refuse_straight(target, publishing, &comparison)?;
+        let name = &target.flow_name;
+        let types = resolved.type_sql.iter();
+        let mut verify = VerifyPlan::new(&resolved.columns, types, comparison.sums());
+        verify.summed = expect::places(name, &expect::summed(request.flow), &verify)?;
+        let expected = expect::plan(
+            request.flow,
+            name,
+            request.options.folder,
+            &columns.files.files,
+            columns.files.delimiter(),
+        )?;
+        Ok(FlowChecks {
+            comparison,
+            verify,
+            expected,
+        })
+    }
+}
+
+/// Refuses to sum up a table that holds other rows too.
+fn refuse_straight(
+    target: &FlowTarget<'_>,
+    publishing: &Publishing,
+    comparison: &Comparison,
+) -> Result<(), PlanError> {
+    let (Publish::Straight(commit), false) =
+        (&publishing.publish, comparison.level == Verify::Count)
+    else {
+        return Ok(());
+    };
+    let setting = commit.setting();
+    Err(target.mismatch(
+        format!(
+            "the rows go straight into a table that holds others ({setting}), so sums and \
+             hashes of the table say nothing of them"
+        ),
+        format!("use verify = \"count\", or leave {setting} out"),
+    ))
+}
+
+/// What is compared. The server's hash is tried before it is relied on.
+async fn compare(
+    request: &FlowRequest<'_>,
+    resolved: &ResolvedColumns,
+) -> Result<Comparison, PlanError> {
+    let level = request.flow.verify.unwrap_or(request.package.run.verify);
+    let is_utf8 = request.server.is_utf8;
+    if level == Verify::Rows {
+        let (statement, expected) = verify::self_test(is_utf8);
+        let rows = request
+            .session
+            .query(&statement, &[], "trying the hash")
+            .await?;
+        let found: i64 = rows[0].get(0);
+        if found != expected {
+            return Err(PlanError::Mismatch {
+                flow: request.table.to_owned(),
+                what: format!(
+                    "the server hashes rows otherwise than PostgreSQL on this machine does \
+                         ({found}, and not {expected})"
+                ),
+                hint: "use verify = \"sums\"".to_owned(),
+            });
+        }
+    }
+    let columns = resolved.columns.iter().zip(&resolved.forms);
+    Ok(Comparison {
+        level,
+        is_utf8,
+        columns: columns
+            .zip(&resolved.type_sql)
+            .map(|((column, form), type_sql)| ComparedColumn {
+                name: column.name.clone(),
+                form: *form,
+                type_sql: type_sql.clone(),
+            })
+            .collect(),
+    })
+}

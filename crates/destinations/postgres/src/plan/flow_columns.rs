@@ -1,0 +1,197 @@
+//! Second stage of a flow's plan: its files, its columns, and the key by whose ranges they are partitioned.
+
+use inrush_package::{Bounds, Flow, Mode, UncheckedTypes};
+use inrush_rows::column::ColumnType;
+
+use super::columns::{self, ResolvedColumns};
+use super::flow_request::FlowRequest;
+use super::flow_target::{FlowTarget, Way};
+use super::{KeyKind, KeyPlan, bounds};
+use crate::engine::plan::columns::KnownColumns;
+use crate::engine::plan::error::PlanError;
+use crate::engine::plan::flow_files::FlowFiles;
+
+/// What is made of the ranges of a partition key.
+pub enum RangeKey {
+    /// Nothing: there is no such key, or rows are routed into partitions that exist.
+    None,
+    /// Each unit is a partition.
+    OfUnits(KeyPlan),
+    /// Rows are routed, also into partitions that are made for them.
+    OfNewPartitions(KeyPlan),
+}
+
+/// The files and columns of a flow.
+pub struct FlowColumns {
+    /// The files, looked at.
+    pub files: FlowFiles,
+    /// The columns that they fill.
+    pub resolved: ResolvedColumns,
+    /// The column by whose ranges the target is partitioned, or is to be.
+    pub key_name: Option<String>,
+    /// What is made of its ranges.
+    pub range_key: RangeKey,
+}
+
+impl FlowColumns {
+    /// Finds the files and resolves their columns. What a user should know is added to `notes`.
+    pub async fn resolve(
+        request: &FlowRequest<'_>,
+        target: &FlowTarget<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<FlowColumns, PlanError> {
+        let flow = request.flow;
+        let name = &target.flow_name;
+        let facts = target.facts.as_ref();
+        let target_columns = facts.map(columns::names);
+        let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
+        let mut files = FlowFiles::find(flow, name, request.options, filled, notes)?;
+        let key_name = key_name(flow, target);
+        let known = KnownColumns {
+            // A default partition takes rows without a key.
+            key: key_name
+                .as_deref()
+                .filter(|_| !target.is_routed() || facts.is_none()),
+            ..files.known(flow, name, &target.sql, target_columns.as_ref())
+        };
+        let mut resolved = columns::resolve(request.session, &known, facts).await?;
+        files.settle(name, &mut resolved.columns, resolved.field_count)?;
+        notes.extend(unchecked(request, target, &resolved.unchecked)?);
+        let range_key = range_key(flow, target, key_name.as_deref(), &resolved)?;
+        Ok(FlowColumns {
+            files,
+            resolved,
+            key_name,
+            range_key,
+        })
+    }
+
+    /// The key by whose ranges units are partitions.
+    pub fn key_of_units(&self) -> Option<&KeyPlan> {
+        match &self.range_key {
+            RangeKey::OfUnits(key) => Some(key),
+            RangeKey::None | RangeKey::OfNewPartitions(_) => None,
+        }
+    }
+
+    /// The key by whose ranges partitions can be made that rows are routed into.
+    pub fn key_of_new_partitions(&self) -> Option<&KeyPlan> {
+        match &self.range_key {
+            RangeKey::OfNewPartitions(key) => Some(key),
+            RangeKey::None | RangeKey::OfUnits(_) => None,
+        }
+    }
+}
+
+/// The column by whose ranges the target is partitioned, else the one that the flow names.
+fn key_name(flow: &Flow, target: &FlowTarget<'_>) -> Option<String> {
+    let facts = target.facts.as_ref();
+    let has_ranges = !matches!(target.way, Way::Straight(_)) && flow.mode != Mode::Upsert;
+    let of_target = facts
+        .and_then(|facts| facts.partitioning.as_ref())
+        .filter(|_| has_ranges)
+        .and_then(|partitioning| match partitioning.key.as_slice() {
+            [Some(key)] if partitioning.strategy == 'r' => Some(key),
+            _ => None,
+        });
+    let of_flow = target
+        .partition_by
+        .as_ref()
+        .filter(|_| !target.is_routed() || facts.is_none());
+    of_target.or(of_flow).cloned()
+}
+
+fn range_key(
+    flow: &Flow,
+    target: &FlowTarget<'_>,
+    key_name: Option<&str>,
+    resolved: &ResolvedColumns,
+) -> Result<RangeKey, PlanError> {
+    let asks_bounds = matches!(flow.bounds, Bounds::List(_) | Bounds::Every(_));
+    let Some(column) = key_name else {
+        return Ok(RangeKey::None);
+    };
+    // Rows are routed into partitions that exist by any key.
+    if target.is_routed() && target.facts.is_some() && !asks_bounds {
+        return Ok(RangeKey::None);
+    }
+    let key = key_plan(flow, target, column, resolved)?;
+    Ok(match target.is_routed() {
+        true => RangeKey::OfNewPartitions(key),
+        false => RangeKey::OfUnits(key),
+    })
+}
+
+fn key_plan(
+    flow: &Flow,
+    target: &FlowTarget<'_>,
+    column: &str,
+    resolved: &ResolvedColumns,
+) -> Result<KeyPlan, PlanError> {
+    let column_index = resolved
+        .columns
+        .iter()
+        .position(|known| known.name == column)
+        .ok_or_else(|| {
+            target.mismatch(
+                format!("the files have no column `{column}`, which is the partition key"),
+                "partition_by names one of the columns of the files",
+            )
+        })?;
+    let kind = match &resolved.columns[column_index].column_type {
+        ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => KeyKind::Integer,
+        ColumnType::Date => KeyKind::Date,
+        ColumnType::Timestamp { .. } | ColumnType::TimestampTz { .. } => KeyKind::Timestamp,
+        ColumnType::Text { characters_max, .. } => KeyKind::Text {
+            characters_max: *characters_max,
+        },
+        _ => {
+            return Err(target.mismatch(
+                format!(
+                    "the partition key `{column}` has the type {}",
+                    resolved.type_sql[column_index]
+                ),
+                "keys are integers, dates, timestamps or texts",
+            ));
+        }
+    };
+    Ok(KeyPlan {
+        column: column.to_owned(),
+        column_index,
+        collation: target
+            .facts
+            .as_ref()
+            .and_then(|facts| facts.columns.iter().find(|known| known.name == column))
+            .and_then(|known| known.collation.clone()),
+        type_sql: resolved.type_sql[column_index].clone(),
+        kind,
+        rule: bounds::rule(&flow.bounds),
+    })
+}
+
+/// The note, or the refusal, about columns whose values the server may change silently.
+fn unchecked(
+    request: &FlowRequest<'_>,
+    target: &FlowTarget<'_>,
+    columns: &[String],
+) -> Result<Option<String>, PlanError> {
+    if columns.is_empty() {
+        return Ok(None);
+    }
+    let what = format!(
+        "the server may silently round, cut or rewrite values of {}, because only it reads {} text",
+        columns.join(", "),
+        if columns.len() == 1 { "its" } else { "their" }
+    );
+    match request.package.run.unchecked_types {
+        UncheckedTypes::Warn => Ok(Some(format!(
+            "{}: {what}; unchecked_types = \"refuse\" in [run] refuses such columns",
+            target.sql
+        ))),
+        UncheckedTypes::Refuse => Err(target.mismatch(
+            what,
+            "make them text and convert them with post_sql, or load them as they are with \
+                 unchecked_types = \"warn\" in [run]",
+        )),
+    }
+}

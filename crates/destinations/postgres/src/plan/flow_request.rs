@@ -1,0 +1,42 @@
+//! What a flow's plan is made of.
+
+use inrush_package::{Flow, Package};
+
+use super::Commit;
+use super::routing::KeyScans;
+use crate::Session;
+use crate::engine::plan::options::PlanOptions;
+use crate::server_facts::ServerFacts;
+
+/// One flow that is to be planned, and all that is asked for its plan.
+pub struct FlowRequest<'a> {
+    /// Asks the catalog.
+    pub session: &'a Session,
+    /// What the server says of itself.
+    pub server: &'a ServerFacts,
+    /// The package.
+    pub package: &'a Package,
+    /// What is known beside it.
+    pub options: &'a PlanOptions<'a>,
+    /// What passes over the files have found.
+    pub key_scans: &'a KeyScans,
+    /// The flow.
+    pub flow: &'a Flow,
+    /// The run's key.
+    pub run_key: &'a str,
+    /// The target's schema.
+    pub schema: &'a str,
+    /// The target's name.
+    pub table: &'a str,
+}
+
+impl FlowRequest<'_> {
+    /// When rows are committed that go straight into the target; nothing where they wait in staging tables.
+    pub fn straight(&self) -> Option<Commit> {
+        match (self.flow.atomic, self.package.run.staging) {
+            (false, _) => Some(Commit::EachSplit),
+            (true, false) => Some(Commit::AtSwitch),
+            (true, true) => None,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Fifth stage of a flow's plan: the partitions that its bounds declare, and which files go to each.
+
+use inrush_convert::{KeyValue, convert_first};
+use inrush_files::Preview;
+use inrush_package::Bounds;
+use inrush_rows::column::Column;
+
+use super::bounds::{self, Interval};
+use super::flow_columns::FlowColumns;
+use super::flow_request::FlowRequest;
+use super::flow_target::FlowTarget;
+use crate::engine::plan::error::PlanError;
+use crate::engine::plan::flow_files::FlowFiles;
+
+/// The partitions that are declared, with the files that go to each, by the key of their first row; none where units are
+/// no partitions, or files or parts of files are.
+pub async fn declared(
+    request: &FlowRequest<'_>,
+    target: &FlowTarget<'_>,
+    columns: &FlowColumns,
+) -> Result<Vec<Interval>, PlanError> {
+    let bounds = &request.flow.bounds;
+    let (Some(key), Bounds::List(_) | Bounds::Every(_)) = (columns.key_of_units(), bounds) else {
+        return Ok(Vec::new());
+    };
+    let files = &columns.files;
+    let column = &columns.resolved.columns[key.column_index];
+    let first_keys = first_keys(target, files, column)?;
+    let file_names: Vec<String> = files
+        .files
+        .iter()
+        .map(|file| file.path.display().to_string())
+        .collect();
+    bounds::place(
+        request.session,
+        &target.flow_name,
+        key,
+        bounds,
+        &first_keys,
+        &file_names,
+        // A new target gets all that its package lists; one that exists may have the
+        // others already.
+        target.facts.is_none(),
+    )
+    .await
+}
+
+/// The key of each file's first row; none where it has no row.
+fn first_keys(
+    target: &FlowTarget<'_>,
+    files: &FlowFiles,
+    column: &Column,
+) -> Result<Vec<Option<KeyValue>>, PlanError> {
+    let mut keys = Vec::with_capacity(files.files.len());
+    for file in &files.files {
+        let preview = Preview::read(file, &files.dialect, 1)?;
+        let key = match preview.records.first() {
+            None => None,
+            Some(record) => {
+                let text = column
+                    .source
+                    .field_index()
+                    .and_then(|field| record.fields.get(field).cloned().flatten());
+                let value = convert_first(column, text.as_deref());
+                Some(value.map_err(|error| {
+                    target.mismatch(
+                        format!(
+                            "{}: the first row has the key {}: {error}",
+                            record.location,
+                            text.as_deref().unwrap_or("NULL")
+                        ),
+                        "with declared bounds the first row's key tells which partition a file \
+                         goes to",
+                    )
+                })?)
+            }
+        };
+        keys.push(key);
+    }
+    Ok(keys)
+}

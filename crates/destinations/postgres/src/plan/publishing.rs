@@ -1,0 +1,111 @@
+//! Third stage of a flow's plan: what staging tables are made after, and how units become part of the target.
+
+use std::collections::BTreeSet;
+
+use inrush_package::{Mode, ReplaceBy};
+
+use super::flow_columns::FlowColumns;
+use super::flow_request::FlowRequest;
+use super::flow_target::{FlowTarget, Way};
+use super::partition_names::PartitionNames;
+use super::{Publish, routing, upsert};
+use crate::catalog::{self, TableFacts};
+use crate::default_grants::{self, DefaultGrant};
+use crate::engine::plan::error::PlanError;
+use crate::staging::{Model, Storage};
+
+/// How units become part of the target.
+pub struct Publishing {
+    /// How they do.
+    pub publish: Publish,
+    /// What staging tables are made after.
+    pub model: Model,
+    /// What the schema's default privileges grant on tables that are made in it.
+    pub default_grants: Vec<DefaultGrant>,
+    /// Relations of the target's schema, whose names are taken.
+    pub taken: BTreeSet<String>,
+}
+
+impl Publishing {
+    /// Decides it. What a user should know is added to `notes`.
+    pub async fn decide(
+        request: &FlowRequest<'_>,
+        target: &FlowTarget<'_>,
+        columns: &FlowColumns,
+        notes: &mut Vec<String>,
+    ) -> Result<Publishing, PlanError> {
+        let default_grants = default_grants::of_schema(request.session, target.schema).await?;
+        let taken = catalog::relation_names(request.session, target.schema, None).await?;
+        let publish = match (request.flow.mode, target.way) {
+            (Mode::Upsert, _) => merged(request, target, columns).await?,
+            (_, Way::Straight(commit)) => Publish::Straight(commit),
+            (_, Way::Routed) => {
+                let mut names = PartitionNames::new(target.table, &taken);
+                let route = routing::route(request, target, columns, &mut names, notes);
+                Publish::Route(route.await?)
+            }
+            (_, Way::Staged) => staged(request, target, columns),
+        };
+        Ok(Publishing {
+            publish,
+            model: model(target, columns),
+            default_grants,
+            taken,
+        })
+    }
+}
+
+async fn merged(
+    request: &FlowRequest<'_>,
+    target: &FlowTarget<'_>,
+    columns: &FlowColumns,
+) -> Result<Publish, PlanError> {
+    let key = request.flow.key_columns()?;
+    let names: Vec<String> = columns
+        .resolved
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .collect();
+    upsert::check(request.session, target, &names, &key).await?;
+    Ok(Publish::Upsert { key })
+}
+
+/// How units that wait in staging tables become part of the target.
+fn staged(request: &FlowRequest<'_>, target: &FlowTarget<'_>, columns: &FlowColumns) -> Publish {
+    let flow = request.flow;
+    match (&target.facts, &columns.key_name) {
+        (None, Some(_)) => Publish::CreatePartitioned {
+            columns: columns.resolved.new_columns.clone(),
+        },
+        (None, None) => Publish::Rename,
+        (Some(facts), _) if facts.partitioning.is_some() => Publish::Attach,
+        (Some(_), _) if flow.mode == Mode::Replace && flow.replace.by == ReplaceBy::Swap => {
+            Publish::Swap
+        }
+        (Some(_), _) => Publish::Insert,
+    }
+}
+
+fn model(target: &FlowTarget<'_>, columns: &FlowColumns) -> Model {
+    match &target.facts {
+        Some(facts) => Model::Target {
+            schema: target.schema.to_owned(),
+            name: target.table.to_owned(),
+            storage: storage(facts),
+        },
+        None => Model::Columns(columns.resolved.new_columns.clone()),
+    }
+}
+
+/// How staging tables are stored: a partition as its parent says, one whose rows are copied to the
+/// target in the database's own way.
+fn storage(facts: &TableFacts) -> Storage {
+    if facts.partitioning.is_none() {
+        return Storage::default();
+    }
+    Storage {
+        access_method: facts.access_method.clone(),
+        tablespace: facts.tablespace.clone(),
+    }
+}

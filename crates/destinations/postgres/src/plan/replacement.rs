@@ -1,0 +1,100 @@
+//! Sixth stage of a flow's plan: what of the target gives way, and what stands in the way.
+
+use inrush_package::Mode;
+
+use super::bounds::Interval;
+use super::flow_columns::FlowColumns;
+use super::flow_request::FlowRequest;
+use super::flow_target::FlowTarget;
+use super::publishing::Publishing;
+use super::switch_statements::expression;
+use super::{KeyPlan, ReplacePlan, replace};
+use crate::Session;
+use crate::catalog::TableFacts;
+use crate::engine::plan::error::PlanError;
+use crate::ranges::{self, PartitionRange};
+
+/// What of the target gives way to the rows.
+#[derive(Default)]
+pub struct Replacement {
+    /// What is taken out of it.
+    pub plan: Option<ReplacePlan>,
+    /// A partition that stands where the bounds want one, in words.
+    pub overlap: Option<String>,
+}
+
+impl Replacement {
+    /// Asks the catalog. `intervals` are the partitions that are declared.
+    pub async fn find(
+        request: &FlowRequest<'_>,
+        target: &FlowTarget<'_>,
+        columns: &FlowColumns,
+        publishing: &Publishing,
+        intervals: &[Interval],
+    ) -> Result<Replacement, PlanError> {
+        let session = request.session;
+        let Some(facts) = &target.facts else {
+            return Ok(Replacement::default());
+        };
+        let replace = &request.flow.replace;
+        let is_replaced = request.flow.mode == Mode::Replace;
+        Ok(match columns.key_of_units() {
+            None if is_replaced => {
+                let publish = &publishing.publish;
+                let plan = replace::of_plain(session, replace, &target.sql, facts, publish).await?;
+                Replacement {
+                    plan: Some(plan),
+                    overlap: None,
+                }
+            }
+            None => Replacement::default(),
+            Some(key) if is_replaced => {
+                let asked = ranges_of(intervals);
+                let plan =
+                    replace::of_partitions(session, replace, &target.sql, facts, key, &asked);
+                Replacement {
+                    plan: Some(plan.await?),
+                    overlap: None,
+                }
+            }
+            Some(key) => Replacement {
+                plan: None,
+                overlap: overlap(session, key, facts, &ranges_of(intervals)).await?,
+            },
+        })
+    }
+
+    /// Names of the target's schema that are free when the new partitions get theirs, since what has them goes.
+    pub fn names_freed<'a>(&'a self, target: &FlowTarget<'_>) -> impl Iterator<Item = &'a str> {
+        let schema = target.schema.to_owned();
+        let old = self.plan.iter().flat_map(|plan| &plan.old);
+        old.filter(move |old| old.schema == schema && !old.is_default())
+            .map(|old| old.name.as_str())
+    }
+}
+
+/// Declared bounds that partitions of the target have already.
+async fn overlap(
+    session: &Session,
+    key: &KeyPlan,
+    facts: &TableFacts,
+    asked: &[PartitionRange],
+) -> Result<Option<String>, PlanError> {
+    let existing = ranges::existing(facts);
+    let found = ranges::overlap(session, &key.comparable_type(), asked, &existing).await?;
+    Ok(found.map(|(asked, existing)| {
+        format!("has the partition {existing}, which overlaps the asked-for {asked}")
+    }))
+}
+
+/// Declared bounds as ranges.
+fn ranges_of(intervals: &[Interval]) -> Vec<PartitionRange> {
+    intervals
+        .iter()
+        .map(|interval| PartitionRange {
+            label: format!("[{}, {})", interval.lower, interval.upper),
+            lower: Some(expression(&interval.lower)),
+            upper: Some(expression(&interval.upper)),
+        })
+        .collect()
+}

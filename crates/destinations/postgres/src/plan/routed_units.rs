@@ -1,0 +1,45 @@
+//! Units whose rows are routed: their staging tables are partitioned as the target is.
+
+use super::UnitPlan;
+use super::routing::{self, RoutePlan, statements};
+use super::units::UnitPlanner;
+use crate::engine::plan::error::PlanError;
+
+/// Makes the staging tables of units partitioned ones, and tells them the keys that have a partition.
+pub async fn route(
+    planner: &UnitPlanner<'_>,
+    route: &RoutePlan,
+    units: Vec<UnitPlan>,
+) -> Result<Vec<UnitPlan>, PlanError> {
+    let target = planner.target;
+    let set = routing::key_set(
+        planner.request.session,
+        &target.sql,
+        route,
+        target.facts.as_ref(),
+        planner.columns.key_of_new_partitions(),
+        &planner.columns.resolved.columns,
+    )
+    .await?;
+    let routed = units.into_iter().map(|unit| UnitPlan {
+        key_set: set.clone(),
+        ..routed(planner, route, unit)
+    });
+    Ok(routed.collect())
+}
+
+fn routed(planner: &UnitPlanner<'_>, route: &RoutePlan, unit: UnitPlan) -> UnitPlan {
+    let schema = planner.staging_schema();
+    let root = unit.staging_table.as_str();
+    let is_copied = route.new_partitions().next().is_none();
+    let numbering = planner.unfilled(root, is_copied);
+    // COPY into a partitioned table refuses FREEZE.
+    let copy = planner.copy(schema, root, false);
+    UnitPlan {
+        create: statements::create(schema, root, &planner.publishing.model, route, numbering),
+        ready: statements::ready(schema, root, route, planner.target.facts.as_ref()),
+        copy_shared: copy.clone(),
+        copy,
+        ..unit
+    }
+}
