@@ -18,6 +18,7 @@ pub mod index_rebuild;
 mod intervals;
 mod limits;
 mod long_units;
+mod obstacles;
 pub mod partition_names;
 mod parts;
 pub mod print;
@@ -222,6 +223,11 @@ impl FlowPlan {
         let mut splits = self.units.iter().flat_map(|unit| &unit.splits);
         splits.any(|split| split.file.is_pipe())
     }
+}
+
+/// Whether the rows of all flows go straight into their targets.
+fn is_all_straight(flows: &[FlowPlan]) -> bool {
+    flows.iter().all(FlowPlan::is_straight)
 }
 
 /// How units become part of their target.

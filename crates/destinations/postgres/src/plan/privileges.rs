@@ -1,8 +1,12 @@
 //! Privileges that a plan needs, beside those that are held.
 
+use inrush_package::Package;
+
+use super::{FlowPlan, is_all_straight};
 use crate::engine::plan::error::PlanError;
 use crate::quote::{identifier, qualified};
-use crate::{PostgresError, Session};
+use crate::server_facts::ServerFacts;
+use crate::{PostgresError, Session, ledger};
 
 /// What privileges on the ledger are needed for.
 pub const FOR_LEDGER: &str = "the ledger";
@@ -21,7 +25,7 @@ pub struct Privilege {
 }
 
 /// What is asked of a schema.
-pub struct SchemaNeed<'a> {
+struct SchemaNeed<'a> {
     /// The schema.
     pub schema: &'a str,
     /// What for.
@@ -33,7 +37,7 @@ pub struct SchemaNeed<'a> {
 }
 
 /// Looks up privileges on schemas, and CREATE on the database where one has to be made.
-pub async fn on_schemas(
+async fn on_schemas(
     session: &Session,
     role: &str,
     database: &str,
@@ -97,7 +101,7 @@ pub async fn on_schemas(
 }
 
 /// Looks up privileges on the ledger's tables, where they exist: another role may have made them.
-pub async fn on_ledger(
+async fn on_ledger(
     session: &Session,
     role: &str,
     ledger_schema: &str,
@@ -140,7 +144,7 @@ async fn may_create_schemas(session: &Session) -> Result<bool, PostgresError> {
 }
 
 /// INSERT into the columns of a target that are loaded: all that going straight in takes.
-pub async fn insert(
+async fn insert(
     session: &Session,
     schema: &str,
     table: &str,
@@ -165,7 +169,7 @@ pub async fn insert(
 
 /// Ownership of a target: only its owner makes a table like it, attaches partitions to it, or puts
 /// another in its place.
-pub fn ownership(schema: &str, table: &str, owner: &str, owned: bool, role: &str) -> Privilege {
+fn ownership(schema: &str, table: &str, owner: &str, owned: bool, role: &str) -> Privilege {
     Privilege {
         what: format!(
             "membership in {}, the owner of {}",
@@ -199,4 +203,59 @@ pub fn require(role: &str, privileges: &[Privilege]) -> Result<(), PlanError> {
             .join("; "),
         grants: list(|privilege| privilege.grant.clone()).join(" "),
     })
+}
+
+/// The privileges that the flows of a package need, and whether they are held.
+pub async fn find(
+    session: &Session,
+    package: &Package,
+    server: &ServerFacts,
+    flows: &[FlowPlan],
+) -> Result<Vec<Privilege>, PlanError> {
+    let all_straight = is_all_straight(flows);
+    let ledger_stands = ledger::exists(session, &package.run.ledger_schema).await?;
+    let mut needs = vec![SchemaNeed {
+        schema: &package.run.ledger_schema,
+        needed_for: FOR_LEDGER,
+        made: true,
+        create: !(all_straight && ledger_stands),
+    }];
+    if !all_straight {
+        needs.push(SchemaNeed {
+            schema: &package.run.staging_schema,
+            needed_for: "staging tables",
+            made: true,
+            create: true,
+        });
+    }
+    // Those that make tables first: what they need holds for the others too.
+    let (straight, others): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.is_straight());
+    for flow in others.into_iter().chain(straight) {
+        if needs.iter().all(|need| need.schema != flow.schema) {
+            needs.push(SchemaNeed {
+                schema: &flow.schema,
+                needed_for: "the target",
+                made: false,
+                create: !flow.is_straight(),
+            });
+        }
+    }
+    let mut found = on_schemas(session, &server.role, &server.database, &needs).await?;
+    found.extend(on_ledger(session, &server.role, &package.run.ledger_schema).await?);
+    for flow in flows {
+        if flow.is_straight() {
+            let columns: Vec<String> = flow.columns.iter().map(|c| c.name.clone()).collect();
+            let (schema, table) = (&flow.schema, &flow.table);
+            found.push(insert(session, schema, table, &columns, &server.role).await?);
+        } else if let Some(facts) = &flow.facts {
+            found.push(ownership(
+                &flow.schema,
+                &flow.table,
+                &facts.owner,
+                facts.owned,
+                &server.role,
+            ));
+        }
+    }
+    Ok(found)
 }

@@ -1,0 +1,100 @@
+//! What stands in the way of a plan.
+
+use std::collections::BTreeSet;
+
+use inrush_package::Package;
+
+use super::{Earlier, FlowPlan};
+use crate::engine::plan::error::PlanError;
+use crate::quote::qualified;
+use crate::server_facts::ServerFacts;
+use crate::{Session, catalog};
+
+/// Refuses schemas whose tables are published as soon as they are made.
+pub async fn refuse_published_schemas(
+    session: &Session,
+    package: &Package,
+    server: &ServerFacts,
+    flows: &[FlowPlan],
+) -> Result<(), PlanError> {
+    // What goes straight in is published as it comes.
+    let schemas: BTreeSet<&str> = flows
+        .iter()
+        .filter(|flow| !flow.is_straight())
+        .flat_map(|flow| [flow.schema.as_str(), package.run.staging_schema.as_str()])
+        .collect();
+    for schema in schemas {
+        let publications =
+            catalog::publications_of_schema(session, schema, server.version_number).await?;
+        if let Some(publication) = publications.first() {
+            return Err(PlanError::Target {
+                target: format!("schema \"{schema}\""),
+                what: format!(
+                    "is published by \"{publication}\": subscribers never see rows that were \
+                     loaded before they were attached"
+                ),
+                hint: "load into a schema that is not published, or narrow the publication"
+                    .to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses staging tables that stand there and belong to no run of the ledger.
+pub async fn refuse_leftovers(
+    session: &Session,
+    package: &Package,
+    flows: &[FlowPlan],
+    earlier: &Earlier,
+) -> Result<(), PlanError> {
+    // What a plan has no use for any more is dropped before its name is needed.
+    let (kept, known) = match earlier {
+        Earlier::Stopped { kept, tables, .. } => (kept.clone(), tables.clone()),
+        _ => (BTreeSet::new(), BTreeSet::new()),
+    };
+    let names: Vec<String> = flows
+        .iter()
+        .flat_map(|flow| &flow.units)
+        .filter(|unit| !kept.contains(&unit.key) && !known.contains(&unit.staging_table))
+        .map(|unit| unit.staging_table.clone())
+        .collect();
+    let standing =
+        catalog::relation_names(session, &package.run.staging_schema, Some(&names)).await?;
+    if let Some(first) = standing.first() {
+        return Err(PlanError::Target {
+            target: format!(
+                "staging table {}",
+                qualified(&package.run.staging_schema, first)
+            ),
+            what: format!(
+                "stands in the way ({} of them), and no run of the ledger knows it",
+                standing.len()
+            ),
+            hint: standing
+                .iter()
+                .map(|name| {
+                    format!(
+                        "DROP TABLE {};",
+                        qualified(&package.run.staging_schema, name)
+                    )
+                })
+                .collect::<Vec<_>>()
+                .join(" "),
+        });
+    }
+    Ok(())
+}
+
+/// Refuses declared bounds that partitions have already: those that this very load has made are no
+/// obstacle where it is done.
+pub fn refuse_overlap(flow: &FlowPlan) -> Result<(), PlanError> {
+    match &flow.overlap {
+        None => Ok(()),
+        Some(overlap) => Err(PlanError::Target {
+            target: flow.target(),
+            what: overlap.clone(),
+            hint: "choose bounds that leave the existing partitions alone".to_owned(),
+        }),
+    }
+}
