@@ -5,7 +5,7 @@ use inrush_rows::column::ColumnType;
 
 use super::columns::{self, ResolvedColumns};
 use super::flow_request::FlowRequest;
-use super::flow_target::{FlowTarget, Way};
+use super::flow_target::{Arrival, FlowTarget};
 use super::{KeyKind, KeyPlan, bounds};
 use crate::engine::plan::columns::KnownColumns;
 use crate::engine::plan::error::PlanError;
@@ -86,7 +86,7 @@ impl FlowColumns {
 /// The column by whose ranges the target is partitioned, else the one that the flow names.
 fn key_name(flow: &Flow, target: &FlowTarget<'_>) -> Option<String> {
     let facts = target.facts.as_ref();
-    let has_ranges = !matches!(target.way, Way::Straight(_)) && flow.mode != Mode::Upsert;
+    let has_ranges = !matches!(target.arrival, Arrival::Straight(_)) && flow.mode != Mode::Upsert;
     let of_target = facts
         .and_then(|facts| facts.partitioning.as_ref())
         .filter(|_| has_ranges)

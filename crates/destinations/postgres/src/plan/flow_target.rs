@@ -1,4 +1,4 @@
-//! First stage of a flow's plan: the target as it is, and the way of rows to it.
+//! First stage of a flow's plan: the target as it is, and how rows arrive there.
 
 use inrush_package::Mode;
 
@@ -9,9 +9,9 @@ use crate::engine::plan::error::PlanError;
 use crate::partition_tree::PartitionTree;
 use crate::quote::qualified;
 
-/// How rows get to their target.
+/// How rows arrive in their target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Arrival {
     /// Straight into it, committed so.
     Straight(Commit),
     /// By a staging table that is partitioned as the target is: each row goes to its own partition.
@@ -20,7 +20,7 @@ pub enum Way {
     Staged,
 }
 
-/// The target of a flow, and the way of rows to it.
+/// The target of a flow, and how rows arrive there.
 pub struct FlowTarget<'a> {
     /// The flow's name.
     pub flow_name: String,
@@ -37,14 +37,14 @@ pub struct FlowTarget<'a> {
     pub tree: Option<PartitionTree>,
     /// The column that the flow partitions by.
     pub partition_by: Option<String>,
-    /// How rows get there.
-    pub way: Way,
+    /// How rows arrive there.
+    pub arrival: Arrival,
     /// It is partitioned, and the rows are copied into it all the same: the server routes them.
     pub copied_into_partitions: bool,
 }
 
 impl<'a> FlowTarget<'a> {
-    /// Asks the catalog for the target, and decides the way.
+    /// Asks the catalog for the target, and decides how rows arrive there.
     pub async fn find(request: &FlowRequest<'a>) -> Result<FlowTarget<'a>, PlanError> {
         let flow = request.flow;
         let flow_name = flow
@@ -54,7 +54,7 @@ impl<'a> FlowTarget<'a> {
         let facts = catalog::target(request.session, request.schema, request.table).await?;
         let partition_by = flow.partition_column()?;
         let tree = routing::tree(request.session, facts.as_ref()).await?;
-        let way = way(request, &flow_name, || {
+        let arrival = arrival(request, &flow_name, || {
             routing::is_wanted(flow.routing, facts.as_ref(), tree.as_ref())
         })?;
         let is_partitioned = facts
@@ -75,14 +75,14 @@ impl<'a> FlowTarget<'a> {
             facts,
             tree,
             partition_by,
-            way,
+            arrival,
             copied_into_partitions: request.options.is_replay && is_partitioned,
         })
     }
 
     /// Whether each row goes to its own partition.
     pub fn is_routed(&self) -> bool {
-        self.way == Way::Routed
+        self.arrival == Arrival::Routed
     }
 
     /// The error of a target that cannot be loaded.
@@ -104,11 +104,11 @@ impl<'a> FlowTarget<'a> {
     }
 }
 
-fn way(
+fn arrival(
     request: &FlowRequest<'_>,
     flow_name: &str,
     is_wanted: impl FnOnce() -> bool,
-) -> Result<Way, PlanError> {
+) -> Result<Arrival, PlanError> {
     let straight = request.straight();
     let is_replay = request.options.is_replay;
     // The other modes have ways of their own into partitions.
@@ -127,8 +127,8 @@ fn way(
         });
     }
     Ok(match straight {
-        Some(commit) => Way::Straight(commit),
-        None if can_be_routed && is_wanted() => Way::Routed,
-        None => Way::Staged,
+        Some(commit) => Arrival::Straight(commit),
+        None if can_be_routed && is_wanted() => Arrival::Routed,
+        None => Arrival::Staged,
     })
 }

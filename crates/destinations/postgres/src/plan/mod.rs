@@ -1,7 +1,11 @@
 //! The plan: a package resolved against real files and the real catalog, before anything runs.
 //!
 //! [`build`] reads files and catalog and writes the plan; a run executes nothing that the plan does not hold.
-//! `check` prints it (see [`print`]).
+//! `check` prints it (`print.rs`, `print_flow.rs`).
+//!
+//! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`), how
+//! units become part of the target (`publishing.rs`), what is checked (`flow_checks.rs`), the partitions that are declared
+//! (`intervals.rs`), what of the target gives way (`replacement.rs`), and its units (`units.rs`).
 
 mod bounds;
 mod build;
@@ -21,13 +25,15 @@ mod long_units;
 mod obstacles;
 pub mod partition_names;
 mod parts;
-pub mod print;
+mod print;
+mod print_flow;
 mod privileges;
 mod publishing;
 pub mod replace;
 mod replacement;
 mod routed_units;
 pub mod routing;
+mod statements;
 pub mod statistics;
 pub mod switch_statements;
 mod target;

@@ -6,7 +6,7 @@ use inrush_package::{Mode, ReplaceBy};
 
 use super::flow_columns::FlowColumns;
 use super::flow_request::FlowRequest;
-use super::flow_target::{FlowTarget, Way};
+use super::flow_target::{Arrival, FlowTarget};
 use super::partition_names::PartitionNames;
 use super::{Publish, routing, upsert};
 use crate::catalog::{self, TableFacts};
@@ -36,15 +36,15 @@ impl Publishing {
     ) -> Result<Publishing, PlanError> {
         let default_grants = default_grants::of_schema(request.session, target.schema).await?;
         let taken = catalog::relation_names(request.session, target.schema, None).await?;
-        let publish = match (request.flow.mode, target.way) {
+        let publish = match (request.flow.mode, target.arrival) {
             (Mode::Upsert, _) => merged(request, target, columns).await?,
-            (_, Way::Straight(commit)) => Publish::Straight(commit),
-            (_, Way::Routed) => {
+            (_, Arrival::Straight(commit)) => Publish::Straight(commit),
+            (_, Arrival::Routed) => {
                 let mut names = PartitionNames::new(target.table, &taken);
                 let route = routing::route(request, target, columns, &mut names, notes);
                 Publish::Route(route.await?)
             }
-            (_, Way::Staged) => staged(request, target, columns),
+            (_, Arrival::Staged) => staged(request, target, columns),
         };
         Ok(Publishing {
             publish,

@@ -3,7 +3,7 @@
 use inrush_package::{Flow, IndexPolicy, Mode, TriggerPolicy};
 
 use super::Commit;
-use super::flow_target::{FlowTarget, Way};
+use super::flow_target::{Arrival, FlowTarget};
 use crate::catalog::TableFacts;
 use crate::engine::plan::error::PlanError;
 use crate::quote::identifier;
@@ -16,7 +16,7 @@ pub fn check(flow: &Flow, target: &FlowTarget<'_>) -> Result<Vec<String>, PlanEr
     };
     check_kind(target, facts)?;
     check_storage(target, facts)?;
-    if let Way::Straight(commit) = target.way {
+    if let Arrival::Straight(commit) = target.arrival {
         return Ok(straight_notes(commit, facts, &target.sql));
     }
     check_published(target, facts)?;
@@ -37,7 +37,7 @@ pub fn check(flow: &Flow, target: &FlowTarget<'_>) -> Result<Vec<String>, PlanEr
 
 /// Refuses a target that does not exist and would have to.
 fn check_new(flow: &Flow, target: &FlowTarget<'_>) -> Result<(), PlanError> {
-    if let Way::Straight(commit) = target.way {
+    if let Arrival::Straight(commit) = target.arrival {
         let setting = commit.setting();
         return Err(target.refusal(
             format!("does not exist, and {setting} puts rows straight into a table that does"),
@@ -70,9 +70,9 @@ fn check_kind(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanErr
 fn check_storage(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanError> {
     if facts.row_security {
         return Err(target.refusal(
-            match target.way {
-                Way::Straight(_) => "has row security, under which the server takes no COPY",
-                Way::Routed | Way::Staged => {
+            match target.arrival {
+                Arrival::Straight(_) => "has row security, under which the server takes no COPY",
+                Arrival::Routed | Arrival::Staged => {
                     "has row security, whose policies a switched load would go around"
                 }
             },

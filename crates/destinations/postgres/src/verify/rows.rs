@@ -30,18 +30,7 @@ pub(super) fn add(
             let values = array.as_boolean().values();
             each(array, rows, |row| of_u32(u32::from(values.value(row))))
         }
-        ColumnForm::Number(SumForm::Int16) => {
-            let values = array.as_primitive::<Int16Type>().values();
-            each(array, rows, |row| of_u32(i32::from(values[row]) as u32))
-        }
-        ColumnForm::Number(SumForm::Int32) => {
-            let values = array.as_primitive::<Int32Type>().values();
-            each(array, rows, |row| of_u32(values[row] as u32))
-        }
-        ColumnForm::Number(SumForm::Int64) => {
-            let values = array.as_primitive::<Int64Type>().values();
-            each(array, rows, |row| of_bytes(&values[row].to_be_bytes()))
-        }
+        ColumnForm::Number(form) => numbers(form, array, rows, scratch),
         ColumnForm::Float4 => {
             let values = array.as_primitive::<Float32Type>().values();
             each(array, rows, |row| of_bytes(&values[row].to_be_bytes()))
@@ -50,56 +39,35 @@ pub(super) fn add(
             let values = array.as_primitive::<Float64Type>().values();
             each(array, rows, |row| of_bytes(&values[row].to_be_bytes()))
         }
-        ColumnForm::Number(SumForm::Decimal { scale }) => {
+        ColumnForm::Money => {
             let values = array.as_primitive::<Decimal128Type>().values();
+            // The converter lets no more than 64 bits through.
             each(array, rows, |row| {
-                scratch.clear();
-                numeric::of_decimal(values[row], scale, scratch);
-                of_bytes(scratch)
-            })
-        }
-        ColumnForm::Number(SumForm::DecimalText { scale }) => {
-            let values = array.as_string_view();
-            each(array, rows, |row| {
-                scratch.clear();
-                numeric::of_text(values.value(row), scale, scratch);
-                of_bytes(scratch)
+                of_bytes(&(values[row] as i64).to_be_bytes())
             })
         }
         ColumnForm::Text | ColumnForm::Enum | ColumnForm::Json => {
-            let values = array.as_string_view();
-            each(array, rows, |row| of_bytes(values.value(row).as_bytes()))
+            texts(array, rows, |text| of_bytes(text.as_bytes()))
         }
-        ColumnForm::PaddedText => {
-            let values = array.as_string_view();
-            each(array, rows, |row| {
-                of_bytes(values.value(row).trim_end_matches(' ').as_bytes())
-            })
-        }
-        ColumnForm::Jsonb => {
-            let values = array.as_string_view();
-            each(array, rows, |row| {
-                scratch.clear();
-                // "version number = 1", then the text of the value.
-                scratch.push(1);
-                jsonb::append_canonical(values.value(row), scratch);
-                of_bytes(scratch)
-            })
-        }
+        ColumnForm::PaddedText => texts(array, rows, |text| {
+            of_bytes(text.trim_end_matches(' ').as_bytes())
+        }),
+        ColumnForm::Jsonb => texts(array, rows, |text| {
+            scratch.clear();
+            // "version number = 1", then the text of the value.
+            scratch.push(1);
+            jsonb::append_canonical(text, scratch);
+            of_bytes(scratch)
+        }),
         ColumnForm::Bytea => {
             let values = array.as_binary_view();
             each(array, rows, |row| of_bytes(values.value(row)))
         }
-        ColumnForm::Date => {
-            let values = array.as_primitive::<Date32Type>().values();
-            each(array, rows, |row| {
-                let days = match values[row] {
-                    infinite @ (i32::MIN | i32::MAX) => infinite,
-                    days => days.wrapping_sub(DAYS_1970_TO_2000),
-                };
-                of_u32(days as u32)
-            })
+        ColumnForm::Uuid | ColumnForm::TimeTz => {
+            let values = array.as_fixed_size_binary();
+            each(array, rows, |row| of_bytes(values.value(row)))
         }
+        ColumnForm::Date => dates(array, rows),
         ColumnForm::Time => {
             let values = array.as_primitive::<Time64MicrosecondType>().values();
             each(array, rows, |row| of_bytes(&values[row].to_be_bytes()))
@@ -110,41 +78,81 @@ pub(super) fn add(
                 of_bytes(&timestamp::to_postgres(values[row]).to_be_bytes())
             })
         }
-        ColumnForm::Interval => {
-            let fields = array.as_struct().columns();
-            let months = fields[0].as_primitive::<Int32Type>().values();
-            let days = fields[1].as_primitive::<Int32Type>().values();
-            let microseconds = fields[2].as_primitive::<Int64Type>().values();
-            each(array, rows, |row| {
-                let mut bytes = [0; 16];
-                bytes[..8].copy_from_slice(&microseconds[row].to_be_bytes());
-                bytes[8..12].copy_from_slice(&days[row].to_be_bytes());
-                bytes[12..].copy_from_slice(&months[row].to_be_bytes());
-                of_bytes(&bytes)
-            })
-        }
-        ColumnForm::Money => {
-            let values = array.as_primitive::<Decimal128Type>().values();
-            // The converter lets no more than 64 bits through.
-            each(array, rows, |row| {
-                of_bytes(&(values[row] as i64).to_be_bytes())
-            })
-        }
-        ColumnForm::Uuid | ColumnForm::TimeTz => {
-            let values = array.as_fixed_size_binary();
-            each(array, rows, |row| of_bytes(values.value(row)))
-        }
-        ColumnForm::Opaque => {
-            // Not NULL: `num_nonnulls` says 0 or 1.
-            let mut sum = 0;
-            for (row, slot) in rows.iter_mut().enumerate() {
-                let hash = of_u32(u32::from(array.is_valid(row)));
-                *slot = of_row(*slot, hash);
-                sum += i128::from(hash as i64);
-            }
-            sum
-        }
+        ColumnForm::Interval => intervals(array, rows),
+        ColumnForm::Opaque => presence(array, rows),
     }
+}
+
+fn numbers(form: SumForm, array: &ArrayRef, rows: &mut [u64], scratch: &mut Vec<u8>) -> i128 {
+    match form {
+        SumForm::Int16 => {
+            let values = array.as_primitive::<Int16Type>().values();
+            each(array, rows, |row| of_u32(i32::from(values[row]) as u32))
+        }
+        SumForm::Int32 => {
+            let values = array.as_primitive::<Int32Type>().values();
+            each(array, rows, |row| of_u32(values[row] as u32))
+        }
+        SumForm::Int64 => {
+            let values = array.as_primitive::<Int64Type>().values();
+            each(array, rows, |row| of_bytes(&values[row].to_be_bytes()))
+        }
+        SumForm::Decimal { scale } => {
+            let values = array.as_primitive::<Decimal128Type>().values();
+            each(array, rows, |row| {
+                scratch.clear();
+                numeric::of_decimal(values[row], scale, scratch);
+                of_bytes(scratch)
+            })
+        }
+        SumForm::DecimalText { scale } => texts(array, rows, |text| {
+            scratch.clear();
+            numeric::of_text(text, scale, scratch);
+            of_bytes(scratch)
+        }),
+    }
+}
+
+#[inline]
+fn texts(array: &ArrayRef, rows: &mut [u64], mut hash: impl FnMut(&str) -> u64) -> i128 {
+    let values = array.as_string_view();
+    each(array, rows, |row| hash(values.value(row)))
+}
+
+fn dates(array: &ArrayRef, rows: &mut [u64]) -> i128 {
+    let values = array.as_primitive::<Date32Type>().values();
+    each(array, rows, |row| {
+        let days = match values[row] {
+            infinite @ (i32::MIN | i32::MAX) => infinite,
+            days => days.wrapping_sub(DAYS_1970_TO_2000),
+        };
+        of_u32(days as u32)
+    })
+}
+
+fn intervals(array: &ArrayRef, rows: &mut [u64]) -> i128 {
+    let fields = array.as_struct().columns();
+    let months = fields[0].as_primitive::<Int32Type>().values();
+    let days = fields[1].as_primitive::<Int32Type>().values();
+    let microseconds = fields[2].as_primitive::<Int64Type>().values();
+    each(array, rows, |row| {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&microseconds[row].to_be_bytes());
+        bytes[8..12].copy_from_slice(&days[row].to_be_bytes());
+        bytes[12..].copy_from_slice(&months[row].to_be_bytes());
+        of_bytes(&bytes)
+    })
+}
+
+/// Of values that only the server reads: whether there is one. `num_nonnulls` says 0 or 1.
+fn presence(array: &ArrayRef, rows: &mut [u64]) -> i128 {
+    let mut sum = 0;
+    for (row, slot) in rows.iter_mut().enumerate() {
+        let hash = of_u32(u32::from(array.is_valid(row)));
+        *slot = of_row(*slot, hash);
+        sum += i128::from(hash as i64);
+    }
+    sum
 }
 
 /// Adds the hash of each row's value, 0 for NULL.

@@ -1,0 +1,225 @@
+//! One flow of a plan in words.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use inrush_files::SourceFile;
+use inrush_rows::plural::counted;
+use inrush_rows::told;
+
+use super::statements::{shortened, unit_statements};
+use super::{Commit, Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace};
+use crate::engine::plan::plan_text::{
+    TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
+};
+use crate::engine::plan::{column_text, typed_rows};
+use crate::quote::identifier;
+
+/// Units of a flow that are printed whole; of more, the rest is counted.
+const UNITS_SHOWN: usize = 3;
+
+/// Prints a flow of a plan.
+pub(super) fn fmt_flow(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan) -> fmt::Result {
+    let files = files_of(flow);
+    fmt_files(f, flow, &files)?;
+    fmt_target(f, plan, flow)?;
+    fmt_rows(f, flow)?;
+    fmt_columns(f, flow, files.first().map(|file| &***file))?;
+    for unit in flow.units.iter().take(UNITS_SHOWN) {
+        fmt_unit(f, plan, flow, unit)?;
+    }
+    if flow.units.len() > UNITS_SHOWN {
+        told!(
+            f,
+            "  ... and {} more of the same form",
+            counted((flow.units.len() - UNITS_SHOWN) as u64, "unit")
+        )?;
+    }
+    Ok(())
+}
+
+fn files_of(flow: &FlowPlan) -> Vec<&Arc<SourceFile>> {
+    let splits = flow.units.iter().flat_map(|unit| &unit.splits);
+    // The ranges of a file stand one after the other.
+    let mut files: Vec<_> = splits.map(|split| &split.file).collect();
+    files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+    files
+}
+
+fn fmt_files(
+    f: &mut fmt::Formatter<'_>,
+    flow: &FlowPlan,
+    files: &[&Arc<SourceFile>],
+) -> fmt::Result {
+    let total: u64 = flow.units.iter().map(|unit| unit.bytes_count).sum();
+    told!(f, "\nFlow {} -> {}", flow.name, flow.target())?;
+    told!(
+        f,
+        "  {}, {}, {}",
+        counted(files.len() as u64, "file"),
+        size_words(total, files.iter().any(|file| file.is_pipe())),
+        dialect_words(flow)
+    )
+}
+
+/// What becomes of the target, and by which key it is partitioned.
+fn fmt_target(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan) -> fmt::Result {
+    told!(f, "  {}", target_becomes(plan, flow))?;
+    if let Some(replace) = &flow.replace {
+        for line in replace::words(replace, &flow.target(), &plan.settings.staging_schema) {
+            told!(f, "  {line}")?;
+        }
+    }
+    if let Some(key) = &flow.key {
+        told!(
+            f,
+            "  partitioned by {} ({}): {}",
+            identifier(&key.column),
+            key.type_sql,
+            key.rule
+        )?;
+    }
+    if let Publish::Route(route) = &flow.publish {
+        told!(f, "  {}", route.words())?;
+    }
+    Ok(())
+}
+
+fn target_becomes(plan: &Plan, flow: &FlowPlan) -> &'static str {
+    match &flow.publish {
+        _ if matches!(plan.earlier, Earlier::Loaded(_)) => TARGET_LOADED,
+        Publish::Attach if flow.replace.is_some() => {
+            "the target exists; partitions are attached in place of others"
+        }
+        Publish::CreatePartitioned { .. } => "the target is made, partitioned by range",
+        Publish::Attach => "the target exists; its partitions are attached",
+        Publish::Swap => "the target exists; a new table takes its place",
+        Publish::Upsert { .. } => "the target exists; rows are merged into it by the key",
+        Publish::Insert if flow.replace.is_some() => {
+            "the target exists; new rows take the place of all that it has"
+        }
+        Publish::Straight(Commit::EachSplit) => {
+            "the target exists; rows go straight into it as they come, seen at once \
+                 (atomic = false)"
+        }
+        Publish::Straight(Commit::AtSwitch) => {
+            "the target exists; rows go straight into it, in the transaction that makes them \
+                 seen (staging = false)"
+        }
+        Publish::Rename => "the target is made: its staging table becomes it",
+        Publish::Insert => "the target exists and is plain; rows are copied into it",
+        Publish::Route(route) if route.is_new => {
+            "the target is made: its staging table and the partitions of that become it"
+        }
+        Publish::Route(_) => {
+            "the target exists; the switch copies rows into the partitions that it has, and \
+                 attaches those that it has not"
+        }
+    }
+}
+
+/// How rows are sent, and what is held against what.
+fn fmt_rows(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
+    match &flow.wire {
+        WireForm::Binary(_) => told!(f, "  rows go by binary COPY")?,
+        WireForm::Text { reason } => {
+            told!(f, "  rows go by COPY in text form: {reason}")?;
+        }
+    }
+    told!(f, "  rejects: {}", reject_limit(&flow.reject_limit))?;
+    if flow.has_pipes() {
+        told!(f, "  pipes: {}", kept_pipes(flow))?;
+    }
+    for line in flow
+        .comparison
+        .words()
+        .into_iter()
+        .chain(flow.expect.words())
+    {
+        told!(f, "  {line}")?;
+    }
+    Ok(())
+}
+
+fn fmt_columns(
+    f: &mut fmt::Formatter<'_>,
+    flow: &FlowPlan,
+    file: Option<&SourceFile>,
+) -> fmt::Result {
+    let mut columns = String::new();
+    for (column, type_sql) in flow.columns.iter().zip(&flow.column_types) {
+        let not_null = if column.nullable { "" } else { " not null" };
+        write!(columns, "{}{type_sql}{not_null}", separator(&columns))?;
+        let at = columns.len() - type_sql.len() - not_null.len();
+        columns.insert_str(at, &format!("{} ", identifier(&column.name)));
+    }
+    told!(f, "  columns: {columns}")?;
+    for line in column_text::lines(&flow.columns, flow.field_count) {
+        told!(f, "    {line}")?;
+    }
+    if let Some(line) = typed_rows::words(flow, file) {
+        told!(f, "    {line}")?;
+    }
+    Ok(())
+}
+
+fn fmt_unit(
+    f: &mut fmt::Formatter<'_>,
+    plan: &Plan,
+    flow: &FlowPlan,
+    unit: &UnitPlan,
+) -> fmt::Result {
+    told!(
+        f,
+        "  unit {} ({}), {}",
+        unit.number,
+        size_words(
+            unit.bytes_count,
+            unit.splits.iter().any(|split| split.file.is_pipe())
+        ),
+        unit_kind(plan, flow, unit)
+    )?;
+    for split in unit.splits.iter().take(UNITS_SHOWN) {
+        told!(f, "    from {}", split_words(split))?;
+    }
+    if unit.splits.len() > UNITS_SHOWN {
+        told!(f, "    ... and {} more", unit.splits.len() - UNITS_SHOWN)?;
+    }
+    for statement in shortened(&unit_statements(plan, flow, unit)) {
+        told!(f, "    {statement}")?;
+    }
+    Ok(())
+}
+
+fn unit_kind(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> &'static str {
+    if flow.commits_at_switch() {
+        "straight: filled by one stream in the transaction of the switch, without FREEZE"
+    } else if flow.is_straight() {
+        "straight: each split in a transaction of its own with its ledger row, without FREEZE"
+    } else if unit.shared {
+        "shared by streams: its table is committed first, each split in a transaction of its \
+             own, without FREEZE"
+    } else if matches!(flow.publish, Publish::Route(_)) {
+        "private: made, filled and committed by one stream in one transaction; COPY into a \
+             partitioned table knows no FREEZE"
+    } else if plan.settings.freeze {
+        "private: made, filled and committed by one stream in one transaction, with FREEZE"
+    } else {
+        "private: made, filled and committed by one stream in one transaction"
+    }
+}
+
+fn separator(before: &str) -> &'static str {
+    if before.is_empty() { "" } else { ", " }
+}
+
+/// What becomes of what was read of a pipe.
+fn kept_pipes(flow: &FlowPlan) -> &'static str {
+    match flow.keeps_pipes() {
+        true => {
+            "what they bring is kept in the run's folder until the load is done, as long as its disk \
+             has 1 GiB left, so that rows which the server refuses are rejects"
+        }
+        false => "read once: the first row that the server refuses ends the load",
+    }
+}
