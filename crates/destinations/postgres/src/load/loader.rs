@@ -1,34 +1,27 @@
 //! A stream's work with a piece: a private unit, or a split of a shared one, from file to COMMIT.
 //!
 //! [`work`](super::work) is what goes into one transaction, [`piece`](super::piece) the
-//! transaction, [`rows`](super::rows) the rows in it. After the server has refused a row, the unit
+//! transaction, [`piece_transaction`](super::piece_transaction) what is told of its end, [`rows`](super::rows) the rows in it. After the server has refused a row, the unit
 //! is loaded once more as [`careful`](super::careful) says.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use inrush_files::Split;
-use inrush_source::SourceMeter;
 use inrush_verdict::Phase;
 
 use super::careful::Additions;
 use super::context::Context;
-use super::piece::{Piece, SendMethod};
+use super::piece::SendMethod;
 use super::straight::StraightPart;
 use super::work::Work;
 use super::{one_transaction, shared_unit, unit_reject_files};
-use crate::copy::BlockPool;
 use crate::engine::error::Error;
 use crate::engine::event::Event;
-use crate::engine::fault::{self, FaultPoint};
 use crate::engine::pipeline::feeding::TakenRanges;
 use crate::engine::pipeline::file_header::check_header;
-use crate::engine::pipeline::kept_rejects::KeptRejects;
 use crate::engine::pipeline::reject_count::RowTally;
-use crate::engine::pipeline::results::{Loaded, StreamResult};
+use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::sharing::Sharing;
-use crate::engine::pipeline::split_evidence::SplitEvidence;
-use crate::engine::report::RejectFile;
 use crate::failures::{of_server, said_by_server};
 use crate::plan::work_items::WorkItem;
 use crate::{PostgresError, Session};
@@ -91,8 +84,8 @@ pub async fn load_carefully(
 pub(super) struct Loader<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) session: &'a Session,
-    stream: usize,
-    item: &'a WorkItem,
+    pub(super) stream: usize,
+    pub(super) item: &'a WorkItem,
 }
 
 /// What came of a transaction.
@@ -312,118 +305,6 @@ impl<'a> Loader<'a> {
             unit: unit.number,
             reason: error.to_string(),
         });
-    }
-
-    /// Loads and commits.
-    pub(super) async fn transaction(
-        &self,
-        work: Work<'_>,
-        name: &str,
-        sharing: Option<&Sharing>,
-        way: SendMethod<'_>,
-        result: &mut StreamResult,
-    ) -> Result<TransactionEnd, Error> {
-        let Loader {
-            context,
-            session,
-            item,
-            ..
-        } = *self;
-        let (flow, unit) = context.run.unit(item.flow, item.unit);
-        let before = session.gauge.meter();
-        let file = RejectFile::new(
-            &context.run.rejects_folder(),
-            &unit_reject_files::of_unit(flow, unit, name),
-            &flow.dialect,
-            flow.header.as_deref(),
-        )?;
-        let mut piece = Piece {
-            context,
-            session,
-            flow,
-            flow_index: item.flow,
-            unit,
-            way,
-            expected: None,
-            rejects: KeptRejects::new(
-                context.event_sink(),
-                flow,
-                &context.run.rejects[item.flow],
-                sharing,
-                file,
-            ),
-            pool: BlockPool::default(),
-            fed: SourceMeter::default(),
-            changes: BTreeMap::new(),
-            evidence: SplitEvidence::new(flow),
-            refused: Vec::new(),
-        };
-        let outcome = match sharing {
-            None => piece.transaction(work).await.map(Some),
-            Some(sharing) => tokio::select! {
-                biased;
-                () = sharing.refused() => Ok(None),
-                outcome = piece.transaction(work) => outcome.map(Some),
-            },
-        };
-        let is_whole = piece.is_whole();
-        let Piece {
-            mut rejects,
-            fed,
-            changes,
-            ..
-        } = piece;
-        let mut meter = session.gauge.meter().since(&before);
-        meter.add_reading(&fed);
-        result.meter.add_reading(&fed);
-        let told = match outcome {
-            // Those that led here are the ones to show.
-            Err(ref error) if !self.may_be_mended(error) => rejects.told(),
-            Ok(Some(_)) => rejects.told(),
-            _ => {
-                rejects.take_back()?;
-                Vec::new()
-            }
-        };
-        let (account, ranges) = match outcome {
-            Ok(Some(done)) => done,
-            Ok(None) | Err(_) => {
-                result.rejects.extend(told);
-                context.notice(Event::UnitAborted {
-                    flow: flow.name.clone(),
-                    unit: unit.number,
-                    bytes: meter.stored_bytes,
-                });
-                outcome?;
-                session.execute("ROLLBACK", "undoing a split").await?;
-                return Ok(TransactionEnd::GivenUp);
-            }
-        };
-        if !flow.commits_at_switch() {
-            fault::reach(context.fault, FaultPoint::AfterUnitCommit);
-        }
-        if let Some(sharing) = sharing {
-            let bytes = meter.stored_bytes;
-            sharing.committed_bytes.fetch_add(bytes, Ordering::AcqRel);
-        }
-        context.notice(Event::UnitCommitted {
-            flow: flow.name.clone(),
-            unit: unit.number,
-            stream: self.stream,
-            account,
-            stored_bytes: meter.stored_bytes,
-        });
-        result.loaded.push(Loaded {
-            flow: item.flow,
-            unit: item.unit,
-            is_whole,
-            is_careful: way.is_careful(),
-            account,
-            meter,
-            changes,
-            rejects: told,
-        });
-        Ok(TransactionEnd::Committed(ranges))
     }
 }
 

@@ -20,6 +20,7 @@ mod ledger_coverage;
 mod loader;
 mod one_transaction;
 mod piece;
+mod piece_transaction;
 pub mod prepare;
 pub mod ready;
 mod reload;

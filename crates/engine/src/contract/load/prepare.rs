@@ -39,8 +39,8 @@ pub struct ContractRun {
     pub folder: RunFolder,
     /// It goes on where an earlier attempt stopped.
     pub resumed: bool,
-    /// Units that are kept from it, with their rows.
-    pub kept: BTreeMap<String, Account>,
+    /// Units that are kept from it.
+    pub kept: KeptUnits,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
     /// What went into each flow so far.
@@ -95,7 +95,55 @@ pub async fn prepare(
     if let Some(run) = &options.replays {
         refuse_unswitched(destination, run)?;
     }
-    let (takes_over, mut wanted) = match &mut plan.earlier {
+    let BegunRun {
+        mut open,
+        resumed,
+        mut wanted,
+    } = begin(destination, &mut plan, name)?;
+    let folder = RunFolder::open(&options.runs_folder, &open.record().name)?;
+    for (key, note) in lost_rejects(&plan, open.kept(), &folder)? {
+        wanted.remove(&key);
+        options.observer.notice(&Event::Note { text: note.clone() });
+        plan.notes.push(note);
+    }
+    let kept = keep(open.as_mut(), wanted)?;
+    let rejects = kept_rejects(&plan, &folder, &kept)?;
+    let flows = plan.flows.iter().zip(&package.flows);
+    let flows = flows.map(|(flow, package)| (&flow.reading, package.table.clone()));
+    folder.write_package(&reject_replay::to_save(package, flows, &options.folder))?;
+    let mut run = ContractRun {
+        plan,
+        open,
+        folder,
+        resumed,
+        kept,
+        rejects,
+        flow_counts: package.flows.iter().map(|_| FlowCount::default()).collect(),
+    };
+    tell_start(&run, options);
+    place(&mut run, options)?;
+    Ok(ContractPrepared::Run(Box::new(run)))
+}
+
+/// Units that are kept of an earlier attempt, by their keys, with their rows.
+pub type KeptUnits = BTreeMap<String, Account>;
+
+/// A run that the ledger knows and that holds its lock.
+struct BegunRun {
+    open: Box<dyn OpenRun>,
+    /// It goes on where an earlier attempt stopped.
+    resumed: bool,
+    /// Keys of units of that attempt that the plan has a use for.
+    wanted: BTreeSet<String>,
+}
+
+/// Enters the run into the ledger. Units of an earlier attempt go from the plan to the run that is begun.
+fn begin(
+    destination: &dyn Destination,
+    plan: &mut ContractPlan,
+    name: String,
+) -> Result<BegunRun, Error> {
+    let (takes_over, wanted) = match &mut plan.earlier {
         ContractEarlier::Stopped { run, kept } => {
             // The destination has them; they are not to be in memory as long as the run is.
             run.units = Vec::new();
@@ -105,7 +153,7 @@ pub async fn prepare(
     };
     let before = switched(destination, &plan.run_key)?;
     let targets: Vec<TargetPlan> = plan.flows.iter().map(|flow| flow.target.clone()).collect();
-    let mut open = destination.begin(
+    let open = destination.begin(
         &NewRun {
             run_key: plan.run_key.clone(),
             name,
@@ -125,13 +173,15 @@ pub async fn prepare(
             hint: "run the same command again: it looks at what is loaded now".to_owned(),
         }));
     }
-    let folder = RunFolder::open(&options.runs_folder, &open.record().name)?;
-    let lost = lost_rejects(&plan, open.kept(), &folder)?;
-    for (key, note) in lost {
-        wanted.remove(&key);
-        options.observer.notice(&Event::Note { text: note.clone() });
-        plan.notes.push(note);
-    }
+    Ok(BegunRun {
+        open,
+        resumed: takes_over.is_some(),
+        wanted,
+    })
+}
+
+/// Keeps the units that are wanted, and drops the others from the destination.
+fn keep(open: &mut dyn OpenRun, mut wanted: BTreeSet<String>) -> Result<KeptUnits, Error> {
     let unwanted: Vec<String> = open
         .kept()
         .iter()
@@ -142,22 +192,30 @@ pub async fn prepare(
         let gone = open.forget(&unwanted)?;
         wanted.retain(|key| !gone.contains(key));
     }
-    let kept: BTreeMap<String, Account> = open
+    let kept = open
         .kept()
         .iter()
         .filter(|unit| wanted.contains(&unit.key))
-        .filter_map(|unit| Some((unit.key.clone(), split_of(&unit.detail)?.account)))
-        .collect();
+        .filter_map(|unit| Some((unit.key.clone(), split_of(&unit.detail)?.account)));
+    Ok(kept.collect())
+}
+
+/// The rejects of each flow so far: those of units that are kept. The files of others are removed.
+fn kept_rejects(
+    plan: &ContractPlan,
+    folder: &RunFolder,
+    kept: &KeptUnits,
+) -> Result<Vec<RejectCount>, Error> {
     let names: Vec<String> = plan
         .flows
         .iter()
-        .flat_map(|flow| names(flow, &kept))
+        .flat_map(|flow| names(flow, kept))
         .collect();
     reject_files::remove_all_but(&folder.rejects(), &names)?;
     let mut rejects = Vec::new();
     for flow in &plan.flows {
         let mut tally = RowTally {
-            kept_bytes: reject_files::bytes(&folder.rejects(), &self::names(flow, &kept))?,
+            kept_bytes: reject_files::bytes(&folder.rejects(), &self::names(flow, kept))?,
             ..RowTally::default()
         };
         for account in flow.units.iter().filter_map(|unit| kept.get(&unit.key)) {
@@ -165,28 +223,18 @@ pub async fn prepare(
         }
         rejects.push(RejectCount::new(&flow.reading, flow.splits(), tally));
     }
-    let flows = plan.flows.iter().zip(&package.flows);
-    let flows = flows.map(|(flow, package)| (&flow.reading, package.table.clone()));
-    folder.write_package(&reject_replay::to_save(package, flows, &options.folder))?;
+    Ok(rejects)
+}
+
+fn tell_start(run: &ContractRun, options: &RunOptions<'_>) {
     let started = Event::Started {
-        run: open.record().name.clone(),
-        resumed: takes_over.is_some(),
-        units_kept: kept.len(),
-        folder: folder.path().display().to_string(),
+        run: run.open.record().name.clone(),
+        resumed: run.resumed,
+        units_kept: run.kept.len(),
+        folder: run.folder.path().display().to_string(),
     };
-    folder.notice(&started);
+    run.folder.notice(&started);
     options.observer.notice(&started);
-    let mut run = ContractRun {
-        plan,
-        open,
-        folder,
-        resumed: takes_over.is_some(),
-        kept,
-        rejects,
-        flow_counts: package.flows.iter().map(|_| FlowCount::default()).collect(),
-    };
-    place(&mut run, options)?;
-    Ok(ContractPrepared::Run(Box::new(run)))
 }
 
 /// The numbers of the runs of a package that are switched.
@@ -263,7 +311,7 @@ fn lost_rejects(
 }
 
 /// The names of the files of a flow's rejects, of units that are kept.
-fn names(flow: &ContractFlow, kept: &BTreeMap<String, Account>) -> Vec<String> {
+fn names(flow: &ContractFlow, kept: &KeptUnits) -> Vec<String> {
     let units = flow
         .units
         .iter()

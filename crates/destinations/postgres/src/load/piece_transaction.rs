@@ -1,0 +1,186 @@
+//! The transaction of one piece of work, and what is told of its end.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use inrush_rows::column_policy::ColumnChanges;
+use inrush_source::SourceMeter;
+
+use super::loader::{Loader, TransactionEnd};
+use super::piece::{Piece, SendMethod};
+use super::unit_reject_files;
+use super::work::Work;
+use crate::copy::BlockPool;
+use crate::engine::error::Error;
+use crate::engine::event::Event;
+use crate::engine::fault::{self, FaultPoint};
+use crate::engine::ledger::Account;
+use crate::engine::meter::Meter;
+use crate::engine::pipeline::kept_rejects::KeptRejects;
+use crate::engine::pipeline::results::{Loaded, StreamResult};
+use crate::engine::pipeline::sharing::Sharing;
+use crate::engine::pipeline::split_evidence::SplitEvidence;
+use crate::engine::report::RejectFile;
+
+/// A piece whose transaction has ended in whatever way.
+struct EndedPiece<'a> {
+    /// It was all of its unit.
+    is_whole: bool,
+    /// The server could refuse rows of it.
+    is_careful: bool,
+    rejects: KeptRejects<'a>,
+    changes: BTreeMap<String, ColumnChanges>,
+    /// What another thread has read for it; a part of `meter`.
+    fed: SourceMeter,
+    /// Where its time went.
+    meter: Meter,
+}
+
+impl<'a> EndedPiece<'a> {
+    /// `meter` is that of its session.
+    fn of(piece: Piece<'a>, mut meter: Meter) -> EndedPiece<'a> {
+        meter.add_reading(&piece.fed);
+        EndedPiece {
+            is_whole: piece.is_whole(),
+            is_careful: piece.way.is_careful(),
+            rejects: piece.rejects,
+            changes: piece.changes,
+            fed: piece.fed,
+            meter,
+        }
+    }
+}
+
+impl Loader<'_> {
+    /// Loads and commits.
+    pub(super) async fn transaction(
+        &self,
+        work: Work<'_>,
+        name: &str,
+        sharing: Option<&Sharing>,
+        way: SendMethod<'_>,
+        result: &mut StreamResult,
+    ) -> Result<TransactionEnd, Error> {
+        let before = self.session.gauge.meter();
+        let mut piece = self.piece(name, sharing, way)?;
+        let outcome = match sharing {
+            None => piece.transaction(work).await.map(Some),
+            Some(sharing) => tokio::select! {
+                biased;
+                () = sharing.refused() => Ok(None),
+                outcome = piece.transaction(work) => outcome.map(Some),
+            },
+        };
+        let mut ended = EndedPiece::of(piece, self.session.gauge.meter().since(&before));
+        result.meter.add_reading(&ended.fed);
+        match outcome {
+            Ok(Some((account, ranges))) => {
+                self.committed(ended, account, sharing, result);
+                Ok(TransactionEnd::Committed(ranges))
+            }
+            Ok(None) => {
+                ended.rejects.take_back()?;
+                self.aborted(ended.meter.stored_bytes);
+                self.session.execute("ROLLBACK", "undoing a split").await?;
+                Ok(TransactionEnd::GivenUp)
+            }
+            Err(error) => {
+                match self.may_be_mended(&error) {
+                    true => ended.rejects.take_back()?,
+                    // Those that led here are the ones to show.
+                    false => result.rejects.extend(ended.rejects.told()),
+                }
+                self.aborted(ended.meter.stored_bytes);
+                Err(error)
+            }
+        }
+    }
+
+    /// A piece of the unit whose transaction has not begun.
+    fn piece<'b>(
+        &'b self,
+        name: &str,
+        sharing: Option<&'b Sharing>,
+        way: SendMethod<'b>,
+    ) -> Result<Piece<'b>, Error> {
+        let Loader {
+            context,
+            session,
+            item,
+            ..
+        } = *self;
+        let (flow, unit) = context.run.unit(item.flow, item.unit);
+        let file = RejectFile::new(
+            &context.run.rejects_folder(),
+            &unit_reject_files::of_unit(flow, unit, name),
+            &flow.dialect,
+            flow.header.as_deref(),
+        )?;
+        let count = &context.run.rejects[item.flow];
+        let rejects = KeptRejects::new(context.event_sink(), flow, count, sharing, file);
+        Ok(Piece {
+            context,
+            session,
+            flow,
+            flow_index: item.flow,
+            unit,
+            way,
+            expected: None,
+            rejects,
+            pool: BlockPool::default(),
+            fed: SourceMeter::default(),
+            changes: BTreeMap::new(),
+            evidence: SplitEvidence::new(flow),
+            refused: Vec::new(),
+        })
+    }
+
+    /// The piece is committed, which others and the observer are told.
+    fn committed(
+        &self,
+        ended: EndedPiece<'_>,
+        account: Account,
+        sharing: Option<&Sharing>,
+        result: &mut StreamResult,
+    ) {
+        let Loader { context, item, .. } = *self;
+        let (flow, unit) = context.run.unit(item.flow, item.unit);
+        let rejects = ended.rejects.told();
+        if !flow.commits_at_switch() {
+            fault::reach(context.fault, FaultPoint::AfterUnitCommit);
+        }
+        let stored_bytes = ended.meter.stored_bytes;
+        if let Some(sharing) = sharing {
+            sharing
+                .committed_bytes
+                .fetch_add(stored_bytes, Ordering::AcqRel);
+        }
+        context.notice(Event::UnitCommitted {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            stream: self.stream,
+            account,
+            stored_bytes,
+        });
+        result.loaded.push(Loaded {
+            flow: item.flow,
+            unit: item.unit,
+            is_whole: ended.is_whole,
+            is_careful: ended.is_careful,
+            account,
+            meter: ended.meter,
+            changes: ended.changes,
+            rejects,
+        });
+    }
+
+    /// The piece is not committed, which the observer is told.
+    fn aborted(&self, stored_bytes: u64) {
+        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        self.context.notice(Event::UnitAborted {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            bytes: stored_bytes,
+        });
+    }
+}
