@@ -12,7 +12,7 @@ use jiff::fmt::strtime::{self, BrokenDownTime};
 
 use super::date::time_lost;
 use super::error::{ConvertError, ValueError};
-use super::fixed_width::FixedWidth;
+use super::fixed_width_dates::FixedWidth;
 use super::format_pieces::{Pieces, Walk};
 use super::second_digits::SecondDigits;
 use super::time::LEAP_SECOND;

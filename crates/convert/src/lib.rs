@@ -17,7 +17,7 @@
 //! the other; a column that takes no field ([`provenance`]) is made of what is known of its rows.
 //!
 //! Rows of a file of typed values have no text: a column of such a chunk is taken as it is where its type
-//! is the target's ([`direct`]), else made of the text of its values ([`typed`]).
+//! is the target's ([`direct`]), else made of the text of its values ([`typed_rows`]).
 //!
 //! Rows are found bad while the arrays are made. That is rare, so the good rows are then simply
 //! converted once more without the bad ones.
@@ -39,7 +39,7 @@ mod enumeration;
 mod error;
 mod exact_float;
 mod fields;
-mod fixed_width;
+mod fixed_width_dates;
 mod float;
 mod format_cut;
 mod format_hints;
@@ -71,7 +71,7 @@ mod text_facts;
 mod time;
 mod time_tz;
 mod timestamp;
-mod typed;
+mod typed_rows;
 mod uuid;
 mod view_array;
 mod views;

@@ -4,7 +4,7 @@
 //! the same, or the one holds all of the other, and each value fits. It never takes what the text of a
 //! value would be refused for, and never makes another value of it. Where any value of the batch is another
 //! matter, it makes nothing, and the column is made of the values' text
-//! ([`typed`](super::typed)): that also words the rejects. The two are tested against each other.
+//! ([`typed_rows`](super::typed_rows)): that also words the rejects. The two are tested against each other.
 
 mod bytes;
 mod numbers;

@@ -13,7 +13,7 @@ use inrush_destination::{
 use crate::by_driver;
 use crate::catalog;
 use crate::connection::AdbcDatabase;
-use crate::driver;
+use crate::driver_library;
 use crate::duckdb;
 use crate::interrupt::Interrupt;
 use crate::ledger::{AdbcLedger, StoredRun};
@@ -158,7 +158,7 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
         .remove("driver")
         .map(|driver| address.folder.join(driver));
     let driver = driver.as_deref().map(Path::to_string_lossy);
-    let library = driver::duckdb_library(driver.as_deref(), address.site_packages)?;
+    let library = driver_library::duckdb_library(driver.as_deref(), address.site_packages)?;
     duckdb::file::is_possible(file)?;
     let path = file.to_str().ok_or_else(|| Error::Address {
         what: format!("the path {} is not UTF-8", file.display()),
@@ -205,8 +205,8 @@ enum DuckDbWay {
 fn duckdb_way(library: &Path) -> Result<DuckDbWay> {
     match duckdb::load(library) {
         Ok(functions) => Ok(DuckDbWay::Functions(functions)),
-        Err(_) if duckdb::is_driver(library, driver::DUCKDB_ENTRYPOINT) => {
-            driver::load_duckdb(library).map(DuckDbWay::Driver)
+        Err(_) if duckdb::is_driver(library, driver_library::DUCKDB_ENTRYPOINT) => {
+            driver_library::load_duckdb(library).map(DuckDbWay::Driver)
         }
         Err(unloaded) => Err(unloaded),
     }
@@ -216,7 +216,7 @@ fn duckdb_way(library: &Path) -> Result<DuckDbWay> {
 pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destination>> {
     let mut options = address.options.clone();
     let entrypoint = options.remove("entrypoint");
-    let mut driver = driver::load(
+    let mut driver = driver_library::load(
         name,
         entrypoint.as_deref(),
         address.folder,

@@ -18,7 +18,7 @@ mod carry;
 mod catalog;
 mod connection;
 mod destination;
-mod driver;
+mod driver_library;
 mod duckdb;
 mod ingest;
 mod interrupt;

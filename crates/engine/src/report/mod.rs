@@ -4,7 +4,7 @@ mod folder;
 mod kept;
 mod machine;
 mod prediction;
-mod rejects;
+mod reject_writer;
 #[cfg(test)]
 mod schema_test;
 mod shown;
@@ -15,5 +15,5 @@ pub use kept::age;
 pub use kept::{KeptReport, KeptReportError};
 pub use machine::{MachineReport, loader_cpu_s, machine, memory_peak_bytes};
 pub use prediction::{Prediction, find_prediction, leave_prediction};
-pub use rejects::{REASONS_SUFFIX, ROWS_SUFFIX, ReasonReader, RejectFile, reject_file_name};
+pub use reject_writer::{REASONS_SUFFIX, ROWS_SUFFIX, ReasonReader, RejectFile, reject_file_name};
 pub use types::*;

@@ -15,7 +15,7 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use inrush_destination::{Error, Result};
 use libloading::Library;
 
-use crate::driver;
+use crate::driver_library;
 
 /// What DuckDB hands out, and only DuckDB looks into.
 pub type Opaque = *mut c_void;
@@ -159,7 +159,7 @@ pub fn load(path: &Path) -> Result<&'static Functions> {
     if LOADED.get().is_none() {
         let functions = Functions::find(&path).map_err(|error| {
             let hint = "is it the library of DuckDB 1.5 or newer, made for this machine? pip install -U duckdb";
-            driver::unloaded(&path, &error.to_string(), hint)
+            driver_library::unloaded(&path, &error.to_string(), hint)
         })?;
         // Whoever was first stays.
         let _ = LOADED.set((path.clone(), functions));

@@ -18,10 +18,10 @@ mod definitions;
 mod foreign_keys;
 mod isolate;
 mod need;
-mod order;
 mod package_keys;
 mod savepoint;
 mod source_rows;
+mod staged_row_order;
 mod switch_rows;
 mod unit;
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::additions::Additions;
-use super::order::Order;
+use super::staged_row_order::Order;
 use crate::engine::plan::identity;
 use crate::plan::routing::{Becomes, statements};
 use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
