@@ -1,8 +1,8 @@
 //! A stream's work with a piece: a private unit, or a split of a shared one, from file to COMMIT.
 //!
-//! [`work`](super::work) is what goes into one transaction, [`piece`](super::piece) the
-//! transaction, [`piece_transaction`](super::piece_transaction) what is told of its end, [`rows`](super::rows) the rows in it. After the server has refused a row, the unit
-//! is loaded once more as [`careful`](super::careful) says.
+//! [`work`](super::work) is what goes into one transaction, [`piece`](super::piece) the transaction,
+//! [`piece_transaction`](super::piece_transaction) its end as the loader tells it, [`rows`](super::rows) the rows in it.
+//! After the server has refused a row, the unit is loaded once more as [`careful`](super::careful) says.
 
 use std::sync::atomic::Ordering;
 
