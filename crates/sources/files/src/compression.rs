@@ -36,29 +36,6 @@ pub(super) fn words(compression: Compression) -> (&'static str, &'static str) {
     }
 }
 
-/// What a file of a compression begins with.
-pub(super) fn signature(compression: Compression) -> &'static [u8] {
-    match compression {
-        Compression::None | Compression::Zip => b"",
-        Compression::Gzip => &[0x1f, 0x8b],
-        Compression::Zstd => &[0x28, 0xb5, 0x2f, 0xfd],
-        Compression::Bzip2 => b"BZh",
-        Compression::Xz => &[0xfd, b'7', b'z', b'X', b'Z', 0],
-    }
-}
-
-/// The compression that the first bytes of a file tell.
-pub(super) fn compression_by_signature(first: &[u8]) -> Compression {
-    use super::signature::binary_kind;
-    match binary_kind(first) {
-        Some("gzip") => Compression::Gzip,
-        Some("zstd") => Compression::Zstd,
-        Some("bzip2") => Compression::Bzip2,
-        Some("xz") => Compression::Xz,
-        _ => Compression::None,
-    }
-}
-
 /// The text of a stored file. Members of a gzip file, frames of a zstd file, and streams of a
 /// bzip2 or xz file follow each other as if they were one.
 pub(super) enum Decompressor {

@@ -26,9 +26,9 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use super::buffers::BufferPool;
 use super::cut::Cutter;
-use super::files::{FileOrigin, SourceFile};
 use super::signature::SIGNATURE_BYTES;
 use super::skip_lines;
+use super::source_file::{FileOrigin, SourceFile};
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, check_utf8};

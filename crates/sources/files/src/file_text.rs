@@ -11,9 +11,9 @@ use inrush_rows::encoding_guess::utf16_order;
 use inrush_source::SourceError;
 use inrush_source::{SourceMeter, nanoseconds_since};
 
-use super::files::SourceFile;
 use super::input::Input;
 use super::signature::{Beginning, KIND_BYTES, SIGNATURE_BYTES, beginning, binary_kind, unpacking};
+use super::source_file::SourceFile;
 use super::stored::Purpose;
 use super::transcode::Transcoder;
 

@@ -10,7 +10,7 @@ use std::io::{self, BufRead, Read};
 use flate2::bufread::GzDecoder;
 use inrush_rows::compression::Compression;
 
-use super::compression::signature;
+use super::signature::signature;
 
 /// Reads all members as one text.
 pub(super) struct GzipMembers<R> {

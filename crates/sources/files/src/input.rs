@@ -11,11 +11,11 @@ use inrush_source::SourceError;
 use inrush_source::nanoseconds_since;
 
 use super::archive::ZipMember;
-use super::compression::{Decompressor, compression_by_signature, signature, words};
+use super::compression::{Decompressor, words};
 use super::decoder_memory::{FIRST_BYTES, ZSTD_WINDOW_LOG_MAX, ZstdFrame};
-use super::files::{FileOrigin, SourceFile};
 use super::gzip::TrailingBytes;
-use super::signature::{SIGNATURE_BYTES, binary_kind};
+use super::signature::{SIGNATURE_BYTES, binary_kind, compression_by_signature, signature};
+use super::source_file::{FileOrigin, SourceFile};
 use super::stored::{Purpose, StoredFile, changed};
 
 /// Text that is read at a time until a decompressor takes more of its file.

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use inrush_rows::compression::Compression;
 use inrush_scan::{Dialect, Records, Scanner, decode_field};
 
-use super::files::SourceFile;
+use super::source_file::SourceFile;
 
 /// Bytes of the end that are looked at.
 const END_BYTES: u64 = 16 << 10;

@@ -8,8 +8,8 @@ use inrush_scan::{Dialect, FaultKind, Records, decode_field};
 use inrush_source::SourceError;
 
 use super::buffers::BufferPool;
-use super::files::SourceFile;
 use super::reader::SplitReader;
+use super::source_file::SourceFile;
 use super::split::Split;
 use super::stored::Purpose;
 

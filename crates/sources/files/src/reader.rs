@@ -20,12 +20,13 @@ use inrush_source::{SourceMeter, nanoseconds_since};
 
 use super::buffers::BufferPool;
 use super::cut::{first_line_bytes, is_line_based};
-use super::files::FileOrigin;
+use super::first_record::{bytes_before, find_first_record};
 use super::lines::RangePlaces;
 use super::signature::SIGNATURE_BYTES;
 use super::skip_lines;
+use super::source_file::{FileOrigin, SourceFile};
 use super::split::{RecordStart, Split};
-use super::split_starts::{bytes_before, find_first_record};
+
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, check_utf8};
@@ -35,6 +36,9 @@ const FINISH_BYTES: usize = 4 << 10;
 
 /// Bytes of the longest byte order mark of a file that is read from its middle.
 const MARK_BYTES_MAX: u64 = 3;
+
+/// Bytes that are read at a time to find where the rows of a file begin.
+const ROWS_LOOK_BYTES: usize = 4 << 10;
 
 /// Reads a split in chunks of whole records.
 pub struct SplitReader {
@@ -166,7 +170,7 @@ impl SplitReader {
                 let may_be_before_rows =
                     dialect.header || dialect.skip_lines > 0 || nominal <= MARK_BYTES_MAX;
                 let rows_begin = match may_be_before_rows {
-                    true => skip_lines::rows_begin(&file, dialect)?.byte_offset,
+                    true => rows_begin(&file, dialect)?.byte_offset,
                     false => 0,
                 };
                 match nominal <= rows_begin {
@@ -443,4 +447,15 @@ fn pass_over_line(window: &mut Window, end: u64) -> Result<(), SourceError> {
         }
     }
     Ok(())
+}
+
+/// Where the rows of a plain file begin: behind its byte order mark, the lines that are passed
+/// over, and its header.
+pub(super) fn rows_begin(
+    file: &Arc<SourceFile>,
+    dialect: &Dialect,
+) -> Result<RecordStart, SourceError> {
+    let beginning = Split::range(Arc::clone(file), 0..file.size_bytes.min(1), None);
+    let reader = SplitReader::open(beginning, dialect, ROWS_LOOK_BYTES, BufferPool::default())?;
+    Ok(reader.position())
 }

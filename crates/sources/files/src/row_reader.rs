@@ -7,8 +7,8 @@ use inrush_source::SourceError;
 use inrush_source::SourceMeter;
 
 use super::buffers::BufferPool;
-use super::files::FileOrigin;
 use super::reader::SplitReader;
+use super::source_file::FileOrigin;
 use super::split::Split;
 use super::table::TypedReader;
 

@@ -1,6 +1,7 @@
 //! The meaning of a file's first bytes: a byte order mark, another encoding, another kind of file.
 
 use encoding_rs::{GB18030, UTF_16BE, UTF_16LE};
+use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 
 /// First bytes that are looked at.
@@ -158,4 +159,26 @@ pub(super) fn unpacking(kind: &str) -> Option<&'static str> {
         "encrypted Parquet" => "there is no key for it: write it again without encryption",
         _ => return None,
     })
+}
+
+/// What a file of a compression begins with.
+pub(super) fn signature(compression: Compression) -> &'static [u8] {
+    match compression {
+        Compression::None | Compression::Zip => b"",
+        Compression::Gzip => &[0x1f, 0x8b],
+        Compression::Zstd => &[0x28, 0xb5, 0x2f, 0xfd],
+        Compression::Bzip2 => b"BZh",
+        Compression::Xz => &[0xfd, b'7', b'z', b'X', b'Z', 0],
+    }
+}
+
+/// The compression that the first bytes of a file tell.
+pub(super) fn compression_by_signature(first: &[u8]) -> Compression {
+    match binary_kind(first) {
+        Some("gzip") => Compression::Gzip,
+        Some("zstd") => Compression::Zstd,
+        Some("bzip2") => Compression::Bzip2,
+        Some("xz") => Compression::Xz,
+        _ => Compression::None,
+    }
 }

@@ -4,15 +4,9 @@
 //! A line ends where the dialect's terminator stands. Nothing of it is held, so it may be longer
 //! than a record.
 
-use std::sync::Arc;
-
 use inrush_scan::Dialect;
 use inrush_source::SourceError;
 
-use super::buffers::BufferPool;
-use super::files::SourceFile;
-use super::reader::SplitReader;
-use super::split::{RecordStart, Split};
 use super::window::Window;
 
 /// Bytes that are read at a time.
@@ -76,15 +70,4 @@ fn before_terminator(text: &[u8]) -> usize {
         .rev()
         .find(|at| text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80))
         .unwrap_or(0)
-}
-
-/// Where the rows of a plain file begin: behind its byte order mark, the lines that are passed
-/// over, and its header.
-pub(super) fn rows_begin(
-    file: &Arc<SourceFile>,
-    dialect: &Dialect,
-) -> Result<RecordStart, SourceError> {
-    let beginning = Split::range(Arc::clone(file), 0..file.size_bytes.min(1), None);
-    let reader = SplitReader::open(beginning, dialect, LOOK_BYTES, BufferPool::default())?;
-    Ok(reader.position())
 }

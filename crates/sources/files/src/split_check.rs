@@ -13,8 +13,8 @@ use inrush_source::SourceError;
 
 use super::buffers::BufferPool;
 use super::feed::{Feed, FeedSettings};
-use super::files::SourceFile;
 use super::reader::SplitReader;
+use super::source_file::SourceFile;
 use super::split::{RecordStart, Split};
 use super::split_starts::{first_records, needs_pass};
 use super::table::TableFile;

@@ -10,8 +10,9 @@ use inrush_source::SourceError;
 use inrush_source::nanoseconds_since;
 
 use super::advise::advise_sequential;
-use super::files::{FileOrigin, ReadStop, SourceFile, modified_ns};
+use super::file_state::modified_ns;
 use super::pipe::PipeReader;
+use super::source_file::{FileOrigin, ReadStop, SourceFile};
 
 /// What a file is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use inrush_source::SourceError;
 use inrush_source::SourceMeter;
 
 use super::file_text::FileText;
-use super::files::{FileOrigin, SourceFile};
+use super::source_file::{FileOrigin, SourceFile};
 use super::stored::Purpose;
 use super::table::TableText;
 

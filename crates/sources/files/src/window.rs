@@ -12,9 +12,9 @@ use inrush_scan::{Dialect, Records, ScanError, Scanner, TextEnd};
 use inrush_source::SourceError;
 
 use super::buffers::{BufferPool, grow};
-use super::files::SourceFile;
 use super::header;
 use super::lines::RangePlaces;
+use super::source_file::SourceFile;
 use super::text::Text;
 
 /// The text of a file that no chunk has yet.

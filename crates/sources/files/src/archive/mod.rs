@@ -17,7 +17,7 @@ use inrush_source::SourceError;
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::files::modified_ns;
+use super::file_state::modified_ns;
 
 /// How a member is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use inrush_source::SourceError;
 use twox_hash::XxHash3_64;
 
 use super::TableFile;
-use crate::files::SourceFile;
+use crate::source_file::SourceFile;
 use crate::stored::check_unchanged;
 
 /// Bytes that are read and hashed at a time.

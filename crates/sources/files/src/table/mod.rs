@@ -9,6 +9,9 @@
 //!
 //! Such a file is cut at its row groups, or record batches, each of which is found through the file's
 //! footer. A place in it is the number of a row: it has neither lines nor bytes of text.
+//!
+//! This module and [`source_file`](super::source_file) need each other: the readers here take the [`SourceFile`], to name
+//! it in errors and to check that nobody wrote to it, and the file holds its [`TableFile`].
 
 mod content;
 mod guard;
@@ -37,7 +40,7 @@ use inrush_rows::typed_rows;
 use inrush_scan::Dialect;
 use inrush_source::SourceError;
 
-use super::files::SourceFile;
+use super::source_file::SourceFile;
 
 pub(super) use content::TableContent;
 pub(super) use text::TableText;

@@ -11,7 +11,7 @@ use inrush_source::SourceError;
 use inrush_source::{SourceMeter, nanoseconds_since};
 
 use super::{Batches, TableFile, guarded};
-use crate::files::SourceFile;
+use crate::source_file::SourceFile;
 use crate::stored::check_unchanged;
 
 /// Rows of a batch: as many as the converters take at a time.

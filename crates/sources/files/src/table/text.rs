@@ -13,7 +13,7 @@ use inrush_source::{SourceMeter, nanoseconds_since};
 use super::places::RowPlaces;
 use super::rows::TableRows;
 use super::{TableField, TableFile};
-use crate::files::SourceFile;
+use crate::source_file::SourceFile;
 
 /// Text that is made at a time.
 const TEXT_BYTES: usize = 64 << 10;

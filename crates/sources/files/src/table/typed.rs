@@ -18,7 +18,7 @@ use super::TableFile;
 use super::content::TableContent;
 use super::places::RowNumbers;
 use super::rows::TableRows;
-use crate::files::SourceFile;
+use crate::source_file::SourceFile;
 
 /// Values of the rows of a chunk, where there is more than one: what is converted through a text after
 /// all has one at a time.

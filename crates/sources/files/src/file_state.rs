@@ -1,0 +1,40 @@
+//! What tells that a file was not written to since it was found: its state and its time.
+
+use std::fmt;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
+/// What the system says of a file beside its size and its time of change: whoever writes to it, or
+/// puts another in its place, changes one of these, and nobody can put them back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileState {
+    /// The file's number on its disk.
+    pub inode: u64,
+    /// When its inode was changed last, in nanoseconds since 1970.
+    pub changed_ns: i64,
+}
+
+impl FileState {
+    /// The state that the system tells.
+    pub(super) fn of(metadata: &Metadata) -> FileState {
+        FileState {
+            inode: metadata.ino(),
+            changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+impl fmt::Display for FileState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.inode, self.changed_ns)
+    }
+}
+
+/// When a file was last written, in nanoseconds since 1970.
+pub(super) fn modified_ns(metadata: &Metadata) -> i64 {
+    nanoseconds(metadata.mtime(), metadata.mtime_nsec())
+}
+
+fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}

@@ -1,0 +1,70 @@
+//! How the reader of a range that begins in the middle of a file finds its first record by a few bytes before it.
+
+use inrush_scan::Dialect;
+use inrush_scan::split::{Method, RecordFinder};
+use inrush_source::SourceError;
+
+use super::cut::is_line_based;
+use super::window::Window;
+
+/// Bytes that are read at a time to find a range's first record where few are needed.
+const LOOK_BYTES: usize = 4 << 10;
+
+/// Of UTF-8, which alone is read from the middle of a file. It is a part of the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Whether the reader of a range is told where its first record begins. Else a few bytes before it
+/// say it, and the reader finds it, and its line when that is asked.
+pub fn needs_place(dialect: &Dialect) -> bool {
+    bytes_before(dialect).is_none()
+}
+
+/// How many bytes before a range its reader must see to find the first record by itself; nothing
+/// where that is not enough.
+///
+/// A terminator that no line end is a part of counts lines as no other reader of the file does, so
+/// only the pass knows them.
+pub(super) fn bytes_before(dialect: &Dialect) -> Option<usize> {
+    if is_line_based(dialect) {
+        return Some(1);
+    }
+    match Method::of(dialect) {
+        Method::Nearby { bytes_before } if dialect.line_byte().is_some() => Some(bytes_before),
+        _ => None,
+    }
+}
+
+/// Moves a window, which begins at most `bytes_before` bytes before `nominal`, to the first record
+/// that begins at `nominal` or behind it; to byte `end` of the file at least where none does before.
+pub(super) fn find_first_record(
+    window: &mut Window,
+    dialect: &Dialect,
+    nominal: u64,
+    end: u64,
+) -> Result<(), SourceError> {
+    let before_bytes = (nominal - window.byte_offset) as usize;
+    window.fill(before_bytes)?;
+    if window.bytes().len() < before_bytes {
+        // Shorter than it was planned: `check_unchanged` says so.
+        return Ok(());
+    }
+    let mut before = &window.bytes()[..before_bytes];
+    if window.byte_offset == 0 && before.len() > BYTE_ORDER_MARK.len() {
+        before = before.strip_prefix(BYTE_ORDER_MARK).unwrap_or(before);
+    }
+    let mut finder = RecordFinder::new(dialect, before);
+    window.drop_front(before_bytes, 0);
+    while window.byte_offset < end {
+        window.fill(LOOK_BYTES)?;
+        if window.bytes().is_empty() {
+            return Ok(());
+        }
+        if let Some(distance) = finder.push(window.bytes()) {
+            let bytes = nominal + distance - window.byte_offset;
+            window.drop_front(bytes as usize, 0);
+            return Ok(());
+        }
+        window.drop_front(window.bytes().len(), 0);
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! A file to load, as it was when it was found: its path, size, compression and origin.
+//!
+//! The file and [`table`](super::table) need each other: a file of typed rows holds the footer that was read of it
+//! ([`TableFile`]), and the readers of its rows take the file, to name it in errors and to check that nobody wrote to it.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use inrush_rows::cancel::Stop;
+use inrush_rows::compression::Compression;
+use inrush_rows::encoding::TextEncoding;
+
+use super::archive::ZipMember;
+use super::decoder_memory::{FIRST_BYTES, decoder_bytes};
+use super::file_state::{FileState, modified_ns};
+use super::lines::LineCounts;
+use super::pipe::Pipe;
+use super::table::TableFile;
+
+/// A file to load, as it was when it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The path: the base folder and what the user wrote; of a member of an archive with its
+    /// name there.
+    pub path: Arc<PathBuf>,
+    /// Bytes as it is stored; 0 for a pipe, which has no size.
+    pub size_bytes: u64,
+    /// When it, or its archive, was last written, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// What tells that it, or its archive, was not written to since, even where its time was put
+    /// back.
+    pub state: FileState,
+    /// How it is compressed.
+    pub compression: Compression,
+    /// Whether the first bytes may tell another compression: of a pipe for which none is
+    /// declared.
+    pub(super) compression_by_signature: bool,
+    /// The encoding that is declared for its text.
+    pub encoding: Option<TextEncoding>,
+    /// Where its bytes come from.
+    pub origin: FileOrigin,
+    /// The line ends that were counted in it.
+    pub(super) lines: Arc<LineCounts>,
+    /// Ends every read of it.
+    pub(super) stop: ReadStop,
+}
+
+/// The stop of the run that reads a file. It is no part of what the file is: files do not differ by it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReadStop(pub(super) Stop);
+
+impl ReadStop {
+    /// Whether the run was asked to stop, so that reading on is in vain.
+    pub(super) fn is_asked(&self) -> bool {
+        self.0.asked().is_some()
+    }
+}
+
+impl PartialEq for ReadStop {
+    fn eq(&self, _: &ReadStop) -> bool {
+        true
+    }
+}
+
+impl Eq for ReadStop {}
+
+/// Where the bytes of a file come from.
+#[derive(Clone, Debug)]
+pub enum FileOrigin {
+    /// A file by itself.
+    File,
+    /// A zip archive.
+    ZipMember(Arc<ZipMember>),
+    /// Standard input, a named pipe or a process substitution.
+    Pipe(Arc<Pipe>),
+    /// The rows of a file by itself, which are no text there.
+    Table(Arc<TableFile>),
+}
+
+impl PartialEq for FileOrigin {
+    fn eq(&self, other: &FileOrigin) -> bool {
+        match (self, other) {
+            (FileOrigin::File, FileOrigin::File) => true,
+            (FileOrigin::ZipMember(left), FileOrigin::ZipMember(right)) => left == right,
+            (FileOrigin::Pipe(left), FileOrigin::Pipe(right)) => {
+                left.identity() == right.identity()
+            }
+            (FileOrigin::Table(left), FileOrigin::Table(right)) => left == right,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for FileOrigin {}
+
+impl SourceFile {
+    pub(super) fn new(
+        path: PathBuf,
+        metadata: &Metadata,
+        compression: Compression,
+        encoding: Option<TextEncoding>,
+    ) -> SourceFile {
+        SourceFile {
+            path: Arc::new(path),
+            size_bytes: metadata.len(),
+            modified_ns: modified_ns(metadata),
+            state: FileState::of(metadata),
+            compression,
+            compression_by_signature: false,
+            encoding,
+            origin: FileOrigin::File,
+            lines: Arc::default(),
+            stop: ReadStop::default(),
+        }
+    }
+
+    pub(super) fn of_member(
+        member: Arc<ZipMember>,
+        metadata: &Metadata,
+        encoding: Option<TextEncoding>,
+    ) -> SourceFile {
+        SourceFile {
+            path: Arc::new(member.path()),
+            size_bytes: member.stored_bytes,
+            modified_ns: member.modified_ns,
+            state: FileState::of(metadata),
+            compression: Compression::Zip,
+            compression_by_signature: false,
+            encoding,
+            origin: FileOrigin::ZipMember(member),
+            lines: Arc::default(),
+            stop: ReadStop::default(),
+        }
+    }
+
+    /// What the system says of it now, where that can be asked, with its size and its time.
+    pub fn state_now(&self) -> Option<(FileState, i64)> {
+        let path = match &self.origin {
+            FileOrigin::File | FileOrigin::Table(_) => self.path.as_path(),
+            FileOrigin::ZipMember(member) => member.archive.as_path(),
+            FileOrigin::Pipe(_) => return None,
+        };
+        let metadata = fs::metadata(path).ok()?;
+        Some((FileState::of(&metadata), modified_ns(&metadata)))
+    }
+
+    /// The file on the disk that holds its bytes, and where they begin there; a pipe has none.
+    pub fn stored_at(&self) -> Option<(&Path, u64)> {
+        match &self.origin {
+            FileOrigin::File | FileOrigin::Table(_) => Some((&self.path, 0)),
+            FileOrigin::ZipMember(member) => Some((&member.archive, member.data_start)),
+            FileOrigin::Pipe(_) => None,
+        }
+    }
+
+    /// Whether it can be read only once, and has neither size nor time.
+    pub fn is_pipe(&self) -> bool {
+        matches!(self.origin, FileOrigin::Pipe(_))
+    }
+
+    /// The file's typed rows, where it has such.
+    pub fn table(&self) -> Option<&Arc<TableFile>> {
+        match &self.origin {
+            FileOrigin::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Keeps what is loaded of a pipe in a folder, so that it can be read again. A file can be anyway.
+    pub fn keep_in(&self, folder: &Path) -> io::Result<()> {
+        match &self.origin {
+            FileOrigin::Pipe(pipe) => pipe.keep_in(folder),
+            FileOrigin::File | FileOrigin::Table(_) | FileOrigin::ZipMember(_) => Ok(()),
+        }
+    }
+
+    /// Whether it can be read once more after it was loaded.
+    pub fn is_read_again(&self) -> bool {
+        match &self.origin {
+            FileOrigin::Pipe(pipe) => pipe.is_kept(),
+            FileOrigin::File | FileOrigin::Table(_) | FileOrigin::ZipMember(_) => true,
+        }
+    }
+
+    /// What its decompressor takes of memory, as its first bytes tell.
+    pub fn decoder_bytes(&self) -> u64 {
+        let mut first = Vec::new();
+        if matches!(self.compression, Compression::Zstd | Compression::Xz)
+            && let Some((path, _)) = self.stored_at()
+            && let Ok(file) = File::open(path)
+        {
+            // What cannot be read is told by whoever loads it.
+            let _ = file.take(FIRST_BYTES as u64).read_to_end(&mut first);
+        }
+        decoder_bytes(self.compression, &first)
+    }
+
+    /// Bytes of the file that holds it: of the archive, where it is a member of one.
+    pub(super) fn container_bytes(&self) -> u64 {
+        match &self.origin {
+            FileOrigin::ZipMember(member) => member.archive_bytes,
+            FileOrigin::File | FileOrigin::Table(_) | FileOrigin::Pipe(_) => self.size_bytes,
+        }
+    }
+
+    /// Texts that name it beside its size and time: the same file is the same wherever the
+    /// command is given, and however its path is written. A pipe is never the same again.
+    pub fn identity(&self) -> Vec<String> {
+        let canonical = |path: &Path| {
+            let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+            path.to_string_lossy().into_owned()
+        };
+        match &self.origin {
+            FileOrigin::File | FileOrigin::Table(_) => vec![canonical(&self.path)],
+            FileOrigin::ZipMember(member) => vec![
+                canonical(&member.archive),
+                member.archive_bytes.to_string(),
+                member.name.clone(),
+                format!("{:08x}", member.crc32),
+            ],
+            FileOrigin::Pipe(pipe) => vec![pipe.identity().to_owned()],
+        }
+    }
+}
