@@ -17,6 +17,10 @@ use tokio::net::{TcpStream, UnixStream};
 use super::socket::SocketWatch;
 use crate::engine::gauge::Gauge;
 
+/// Bytes of encoded rows that are sent at a time: large enough that a system call, or a hand-over to
+/// the driver, costs nothing, small enough to stay in the L2 cache.
+pub const BLOCK_BYTES: usize = 256 << 10;
+
 /// Bytes in a `CopyData` message: a block is one, unless a long record has made it longer. The server holds a
 /// message whole, and takes none of a gigabyte.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;

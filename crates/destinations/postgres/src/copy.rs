@@ -9,13 +9,9 @@ use inrush_rows::cancel::Stop;
 use inrush_verdict::Phase;
 use tokio_postgres::CopyInSink;
 
-use super::block_socket::Outgoing;
+use super::block_socket::{BLOCK_BYTES, Outgoing};
 use super::error::PostgresError;
 use super::session::Session;
-
-/// Bytes of encoded rows that are sent at a time: large enough that a system call, or a hand-over to
-/// the driver, costs nothing, small enough to stay in the L2 cache.
-pub const BLOCK_BYTES: usize = 256 << 10;
 
 /// Buffers that go round between a stream and its connection, so that none is allocated per
 /// block.

@@ -9,6 +9,7 @@
 //! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
 
 mod address;
+mod backend;
 mod block_socket;
 pub mod catalog;
 mod copy;

@@ -6,6 +6,9 @@
 //! and a statement is waited for without an end. Silence alone proves nothing, since an index may take
 //! hours. But the server knows: once a connection was silent for as long as it takes to find out a peer
 //! that is gone, the server is asked over another one whether the backend is still there.
+//!
+//! This module and [`session`](super::session) need each other: a session keeps a watch of this kind over its connection,
+//! and the question to the server goes over a second connection, which `session` makes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +16,7 @@ use std::time::Duration;
 use tokio_postgres::SimpleQueryMessage;
 
 use super::address::{DatabaseAddress, ServerAddress};
+use super::backend::Backend;
 use super::error::PostgresError;
 use super::session::{Connected, connect};
 use super::socket::SocketWatch;
@@ -20,18 +24,6 @@ use super::socket::SocketWatch;
 /// Looks in a row that came to nothing after which a connection is given up: with the usual
 /// settings a quarter of an hour in which it brought not a byte, and the server was not reached.
 const UNANSWERED_MAX: u32 = 10;
-
-/// The process that serves a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backend {
-    /// Its number.
-    pub process_id: i32,
-    /// When the session was made, in microseconds since 1970 by the server's clock: a process of this
-    /// number that began later is another one.
-    pub opened_at: i64,
-    /// When the server was started, which tells it from another one at the same address.
-    pub server_started_at: i64,
-}
 
 /// What came of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

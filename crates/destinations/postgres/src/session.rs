@@ -1,4 +1,7 @@
 //! A connection that is ours: tagged, watched, with its settings made.
+//!
+//! This module and [`liveness`](super::liveness) need each other: a session keeps the watch of `liveness` over its
+//! connection, and that watch asks the server over a second connection, which is made here.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,10 +18,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use super::address::{DatabaseAddress, Keepalive, RequiredPeer, ServerAddress};
-use super::block_socket::BlockSocket;
-use super::copy::BLOCK_BYTES;
+use super::backend::Backend;
+use super::block_socket::{BLOCK_BYTES, BlockSocket};
 use super::error::{PostgresError, chain};
-use super::liveness::{self, Backend};
+use super::liveness;
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
 use super::tls_settings::SslMode;

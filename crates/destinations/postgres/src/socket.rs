@@ -20,7 +20,7 @@ use inrush_system::tcp::TcpConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 
-use super::liveness::Backend;
+use super::backend::Backend;
 use super::message_limits::{
     self, ANSWER_BYTES_MAX, LOGIN_BYTES_MAX, MESSAGE_OVERHEAD_BYTES, REPORTED_SETTINGS_MAX,
 };

@@ -6,7 +6,8 @@ use inrush_verdict::Phase;
 
 use super::encoder::Encoder;
 use crate::Session;
-use crate::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
+use crate::block_socket::BLOCK_BYTES;
+use crate::copy::{BlockPool, CopyStop, CopyWriter};
 use crate::engine::error::Error;
 use crate::plan::FlowPlan;
 

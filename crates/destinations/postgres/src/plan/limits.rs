@@ -4,7 +4,7 @@ use inrush_files::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Split};
 use inrush_rows::plural::counted_do;
 
 use super::{FlowPlan, Publish, RoutePlan};
-use crate::copy::BLOCK_BYTES;
+use crate::block_socket::BLOCK_BYTES;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::memory::{FileCost, MemoryBound, row_group_bytes, text_and_batch};
 use crate::server_facts::ServerFacts;

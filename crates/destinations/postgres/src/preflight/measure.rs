@@ -9,7 +9,7 @@ use super::predict::{self, MeasuredPlan};
 use super::server::ServerFound;
 use super::steps as server_steps;
 use super::work_left::WorkLeft;
-use crate::copy::BLOCK_BYTES;
+use crate::block_socket::BLOCK_BYTES;
 use crate::engine::error::Error;
 use crate::engine::pipeline::RunOptions;
 use crate::engine::preflight::client::Client;

@@ -8,7 +8,8 @@ use std::time::Instant;
 use super::at_once::TrialServer;
 use super::destination::stopped;
 use crate::Session;
-use crate::copy::{BLOCK_BYTES, BlockPool, CopyWriter};
+use crate::block_socket::BLOCK_BYTES;
+use crate::copy::{BlockPool, CopyWriter};
 use crate::engine::error::Error;
 use crate::engine::preflight::at_once::on_a_thread_each;
 

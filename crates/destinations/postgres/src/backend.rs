@@ -1,0 +1,13 @@
+//! The process of the server that serves a session.
+
+/// The process that serves a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backend {
+    /// Its number.
+    pub process_id: i32,
+    /// When the session was made, in microseconds since 1970 by the server's clock: a process of this
+    /// number that began later is another one.
+    pub opened_at: i64,
+    /// When the server was started, which tells it from another one at the same address.
+    pub server_started_at: i64,
+}
