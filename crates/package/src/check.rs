@@ -8,46 +8,18 @@ use inrush_rows::suggest::suggestion;
 
 use super::check_flow::check_flow;
 use super::check_staging::check_staging;
-use super::error::{PackageError, PackageFault, PackageFaultKind};
+use super::error::{PackageError, PackageFaultKind};
+use super::faults::Faults;
 use super::local_path::not_local;
 use super::name::{NameFault, TableName, valid};
 use super::place::Place;
 use super::schema::range;
-use super::schema_check::setting;
 use super::{Connection, Flow, Package};
-
-/// What is wrong, gathered.
-pub(super) struct Faults<'a> {
-    package: &'a Package,
-    faults: Vec<PackageFault>,
-}
-
-impl Faults<'_> {
-    /// Something is wrong with the setting at a path.
-    pub(super) fn add(&mut self, path: &str, kind: PackageFaultKind) {
-        let place = self.package.origin.place(path);
-        self.faults.push(PackageFault { place, kind });
-    }
-
-    /// A setting has a value that it cannot have.
-    pub(super) fn value(&mut self, path: &str, value: &str, cause: &str, mend: &str) {
-        let kind = PackageFaultKind::value(setting(path), value, cause, mend);
-        self.add(path, kind);
-    }
-
-    /// The line of a setting.
-    pub(super) fn line(&self, path: &str) -> Option<usize> {
-        self.package.origin.place(path).line.map(|line| line.number)
-    }
-}
 
 impl Package {
     /// Checks a resolved package for all that can be seen without a database.
     pub fn check(&self) -> Result<(), PackageError> {
-        let mut faults = Faults {
-            package: self,
-            faults: Vec::new(),
-        };
+        let mut faults = Faults::of(self);
         if self.name.trim().is_empty() {
             faults.value(
                 "name",
@@ -69,7 +41,7 @@ impl Package {
         check_flow_connections(self, &mut faults);
         check_flow_names(self, &mut faults);
         check_flow_tables(self, &mut faults);
-        PackageError::of(faults.faults)
+        faults.into_result()
     }
 
     /// The connection that all flows go to, as one transaction switches them in.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::check::Faults;
 use super::error::PackageFaultKind;
+use super::faults::Faults;
 use super::local_path::not_local;
 use super::{Flow, RecordField};
 

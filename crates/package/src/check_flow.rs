@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use inrush_rows::suggest::suggestion;
 use inrush_rows::time_zone::time_zone;
 
-use super::check::Faults;
 use super::check_expect::check_expect;
 use super::check_modes::check_mode;
 use super::column_check::{check_column, check_separators};
 use super::error::PackageFaultKind;
+use super::faults::Faults;
 use super::local_path::not_local;
 use super::name::{TableName, quoted_where_needed};
 use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany, SourceWord};

@@ -1,7 +1,7 @@
 //! Checks of the settings that go together with a mode.
 
-use super::check::Faults;
 use super::error::PackageFaultKind;
+use super::faults::Faults;
 use super::flow::key_column;
 use super::name::{NameFault, valid};
 use super::replace::{Keep, Replace, ReplaceBy};

@@ -1,8 +1,8 @@
 //! Checks of the settings that go together with `staging = false`: rows of all flows are written directly to existing
 //! targets, in one transaction.
 
-use super::check::Faults;
 use super::error::PackageFaultKind;
+use super::faults::Faults;
 use super::{Bounds, Flow, IndexPolicy, Mode, Package};
 
 /// Checks every flow of a package whose rows wait in no staging tables.

@@ -3,8 +3,8 @@
 use inrush_rows::column_policy::Trim;
 use inrush_rows::column_policy::is_separator;
 
-use super::check::Faults;
 use super::error::PackageFaultKind;
+use super::faults::Faults;
 use super::{ColumnDetail, ColumnNull, Format, SourceWord, TrimBlanks};
 
 /// The name that stands for all fields that no other column takes.

@@ -8,7 +8,7 @@ use inrush_destination::address::DestinationKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::url::{note_secrets, redacted_url};
+use super::url::{names_secret, note_secrets, redacted_url};
 use crate::secrets::{masked, note_secret};
 
 /// A database. What is shown or serialized of it has no password in it.
@@ -139,28 +139,4 @@ impl fmt::Debug for Connection {
             .field("options", &self.options_shown())
             .finish()
     }
-}
-
-/// Whether the name of an option says that its value is a secret.
-pub fn names_secret(key: &str) -> bool {
-    const PARTS: [&str; 14] = [
-        "password",
-        "passwd",
-        "passphrase",
-        "secret",
-        "token",
-        "credential",
-        "private_key",
-        "api_key",
-        "apikey",
-        "access_key",
-        "account_key",
-        "authorization",
-        "bearer",
-        "call_header",
-    ];
-    const WORDS: [&str; 4] = ["pwd", "pat", "sas", "pass"];
-    let key = key.to_lowercase();
-    let mut words = key.split(|c: char| !c.is_ascii_alphanumeric());
-    PARTS.iter().any(|part| key.contains(part)) || words.any(|word| WORDS.contains(&word))
 }

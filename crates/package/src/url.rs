@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use inrush_rows::suggest::suggestion;
 
-use super::connection::names_secret;
 use crate::secrets::{HIDDEN as REDACTED, note_secret};
 
 /// The words of a connection string, and the keys of a package, that hold a secret.
@@ -244,6 +243,30 @@ fn hidden(text: &str) -> Vec<Range<usize>> {
         found.extend(no_port(text));
     }
     apart(text, found)
+}
+
+/// Whether the name of an option says that its value is a secret.
+pub fn names_secret(key: &str) -> bool {
+    const PARTS: [&str; 14] = [
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "token",
+        "credential",
+        "private_key",
+        "api_key",
+        "apikey",
+        "access_key",
+        "account_key",
+        "authorization",
+        "bearer",
+        "call_header",
+    ];
+    const WORDS: [&str; 4] = ["pwd", "pat", "sas", "pass"];
+    let key = key.to_lowercase();
+    let mut words = key.split(|c: char| !c.is_ascii_alphanumeric());
+    PARTS.iter().any(|part| key.contains(part)) || words.any(|word| WORDS.contains(&word))
 }
 
 fn is_secret(name: &str) -> bool {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use inrush_rows::printable::{is_unsafe, one_line};
 use serde::Serialize;
 
-use super::connection::names_secret;
+use super::url::names_secret;
 use super::url::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
