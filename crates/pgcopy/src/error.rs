@@ -2,10 +2,10 @@
 
 use arrow_schema::DataType;
 
-use crate::binary::PgType;
 use crate::limits::{
     COLUMNS_MAX, FIELD_BYTES_MAX, NUMERIC_DIGITS_AFTER_POINT_MAX, NUMERIC_DIGITS_BEFORE_POINT_MAX,
 };
+use crate::pg_type::PgType;
 
 /// Why a batch was not encoded. The output holds nothing of that batch.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

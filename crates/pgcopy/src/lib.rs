@@ -15,10 +15,12 @@ pub mod limits;
 
 mod binary;
 mod error;
+mod pg_type;
 mod text;
 
+pub use binary::BinaryEncoder;
 #[doc(hidden)]
 pub use binary::Kernel;
-pub use binary::{BinaryEncoder, PgType};
 pub use error::EncodeError;
+pub use pg_type::PgType;
 pub use text::TextEncoder;

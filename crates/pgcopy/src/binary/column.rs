@@ -13,7 +13,6 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use inrush_scan::cpu::Avx512Ifma;
 
-use super::PgType;
 use super::avx512;
 use super::kernel::Kernel;
 use super::numeric::{DECIMAL_FIELD_BYTES_MAX, Layout};
@@ -21,6 +20,7 @@ use super::numeric_slots::{Slot, TILE_ROWS};
 use super::views::Views;
 use crate::error::ValueFault;
 use crate::limits::FIELD_BYTES_MAX;
+use crate::pg_type::PgType;
 
 /// Memory that rows are put together with, kept from batch to batch.
 #[derive(Clone, Debug, Default)]

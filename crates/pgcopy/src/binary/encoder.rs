@@ -3,12 +3,12 @@
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, Schema};
 
-use super::PgType;
 use super::column::{Column, Scratch};
 use super::kernel::Kernel;
 use super::rows;
 use crate::error::EncodeError;
 use crate::limits::COLUMNS_MAX;
+use crate::pg_type::PgType;
 
 /// "11-byte sequence PGCOPY\n\377\r\n\0": its odd bytes show transfers that changed line ends,
 /// dropped zero bytes or cut the eighth bit.

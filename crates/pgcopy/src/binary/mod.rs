@@ -39,7 +39,6 @@ mod kernel;
 mod numeric;
 mod numeric_slots;
 mod numeric_text;
-mod pg_type;
 mod rows;
 pub(crate) mod temporal;
 mod values;
@@ -48,5 +47,3 @@ mod writer;
 
 pub use encoder::BinaryEncoder;
 pub use kernel::Kernel;
-pub use pg_type::PgType;
-pub(crate) use pg_type::is_interval;

@@ -12,9 +12,9 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
 use super::{date_time, escape, format};
-use crate::binary::is_interval;
 use crate::error::ValueFault;
 use crate::limits::FIELD_BYTES_MAX;
+use crate::pg_type::is_interval;
 
 /// Whether values of this Arrow type can be written.
 pub(super) fn has_text_form(data_type: &DataType) -> bool {

@@ -46,7 +46,7 @@ pub enum PgType {
 
 impl PgType {
     /// Whether a column of this Arrow type can be encoded for it.
-    pub(super) fn takes(self, data_type: &DataType) -> bool {
+    pub(crate) fn takes(self, data_type: &DataType) -> bool {
         match (self, data_type) {
             (PgType::Bool, DataType::Boolean)
             | (PgType::Int2, DataType::Int16)
@@ -69,7 +69,7 @@ impl PgType {
     }
 
     /// The Arrow types that fit, for messages.
-    pub(super) fn arrow_types(self) -> &'static str {
+    pub(crate) fn arrow_types(self) -> &'static str {
         match self {
             PgType::Bool => "Boolean",
             PgType::Int2 => "Int16",
