@@ -1,4 +1,7 @@
 //! Types of columns: which values fit, and the Arrow type that carries them.
+//!
+//! This module and `special_type` need each other: a column's type may be a special one, and the elements of an array,
+//! which is a special type, are of any column's type.
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use serde::{Deserialize, Serialize};

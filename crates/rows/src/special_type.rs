@@ -1,4 +1,7 @@
 //! Column types that few databases have: PostgreSQL's own, whose values it cuts or rounds silently.
+//!
+//! This module and `column_type` need each other: a column's type may be a special one, and the elements of an array,
+//! which is a special type, are of any column's type.
 
 use arrow_schema::DataType;
 use serde::{Deserialize, Serialize};
