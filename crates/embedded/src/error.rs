@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A folder that was searched for PostgreSQL, and why it was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -264,5 +264,17 @@ fn change_hint(source: &io::Error) -> &'static str {
              an ordinary user"
         }
         _ => "",
+    }
+}
+
+/// Makes an error of the system's, with what was being done to which file.
+pub(crate) fn file_error<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> EmbeddedError + 'a {
+    move |source| EmbeddedError::File {
+        action,
+        path: path.to_owned(),
+        source,
     }
 }

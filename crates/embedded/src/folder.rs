@@ -6,11 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, test_kill_process};
+use rustix::process::Signal;
 
 use crate::account::{OsAccount, user_name};
-use crate::error::EmbeddedError;
+use crate::error::{EmbeddedError, file_error};
 use crate::free::{PATIENCE, wait_until_free};
 use crate::process::command_as;
 
@@ -113,26 +112,6 @@ pub(crate) fn disk_free_bytes(folder: &Path) -> u64 {
     rustix::fs::statvfs(folder).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// What a server's `postmaster.pid` says.
-pub(crate) struct PidFile {
-    pub pid: u32,
-    /// `starting`, `stopping`, `ready` or `standby`.
-    pub status: String,
-}
-
-/// Reads a data folder's `postmaster.pid`.
-pub(crate) fn read_pid_file(data: &Path) -> Option<PidFile> {
-    let text = std::fs::read_to_string(data.join("postmaster.pid")).ok()?;
-    let mut lines = text.lines();
-    // A server in single-user mode writes its number negated.
-    let pid: i64 = lines.next()?.trim().parse().ok()?;
-    Some(PidFile {
-        pid: u32::try_from(pid.unsigned_abs()).ok()?,
-        // The eighth line (LOCK_FILE_LINE_PM_STATUS), padded with blanks.
-        status: lines.nth(6).unwrap_or_default().trim().to_owned(),
-    })
-}
-
 fn make_missing(folder: &Path) -> Result<bool, EmbeddedError> {
     if folder.symlink_metadata().is_ok() {
         return Ok(false);
@@ -148,16 +127,6 @@ fn make_missing(folder: &Path) -> Result<bool, EmbeddedError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(file_error("cannot make the folder", folder)(error)),
     }
-}
-
-/// Whether this process lives and, as far as we may look, is a server of this folder.
-pub(crate) fn is_server_of(pid: u32, data: &Path) -> bool {
-    let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-        return false;
-    };
-    let exists = matches!(test_kill_process(number), Ok(()) | Err(Errno::PERM));
-    // A server works inside its data folder. Pids are used again.
-    exists && std::fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| cwd == data)
 }
 
 /// Whether the folder is empty; an error when it is not and no data folder of this version.
@@ -227,16 +196,4 @@ fn can_enter(account: &OsAccount, folder: &Path) -> bool {
         .stderr(std::process::Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
-}
-
-/// Makes an error of the system's, with what was being done to which file.
-pub(crate) fn file_error<'a>(
-    action: &'static str,
-    path: &'a Path,
-) -> impl FnOnce(io::Error) -> EmbeddedError + 'a {
-    move |source| EmbeddedError::File {
-        action,
-        path: path.to_owned(),
-        source,
-    }
 }

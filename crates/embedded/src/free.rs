@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::error::EmbeddedError;
-use crate::folder::{PidFile, file_error, is_server_of, read_pid_file};
+use crate::error::{EmbeddedError, file_error};
+use crate::pid_file::{PidFile, is_server_of, read_pid_file};
 
 /// How long is waited.
 #[derive(Clone, Copy, Debug)]

@@ -17,8 +17,7 @@ use rustix::process::Signal;
 use crate::account::{OsAccount, effective_uid};
 use crate::binaries::Binaries;
 use crate::diagnosis::last_lines;
-use crate::error::EmbeddedError;
-use crate::folder::file_error;
+use crate::error::{EmbeddedError, file_error};
 use crate::process::command_as;
 
 /// An installation has about 2,000 files; a folder with very many more is none.

@@ -28,6 +28,7 @@ mod initialize;
 mod install;
 mod janitor;
 mod options;
+mod pid_file;
 mod process;
 mod record;
 mod run;

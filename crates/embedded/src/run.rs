@@ -16,6 +16,7 @@ use crate::error::EmbeddedError;
 use crate::folder;
 use crate::janitor::Janitor;
 use crate::options::{DataFolder, Options};
+use crate::pid_file::read_pid_file;
 use crate::process::{ProcessEnd, ServerProcess, command_as, log_to};
 use crate::settings::{NO_CODE, Setting};
 
@@ -181,7 +182,7 @@ impl ServerRun {
         let process = self.process.as_ref().expect("it was launched");
         let begin = Instant::now();
         loop {
-            let file = folder::read_pid_file(&self.data);
+            let file = read_pid_file(&self.data);
             if file.is_some_and(|file| file.pid == process.pid() && file.status == "ready") {
                 return Ok(());
             }
