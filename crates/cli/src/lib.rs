@@ -24,6 +24,7 @@ mod output;
 mod package_file;
 mod progress;
 mod running;
+mod save_package;
 mod signals;
 
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! `inrush load`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use inrush::ExitStatus;
 use inrush::package::Overrides;
@@ -10,6 +10,7 @@ use crate::Surroundings;
 use crate::arguments::LoadArguments;
 use crate::credentials;
 use crate::errors::CommandError;
+use crate::save_package::save;
 use crate::{load_package, package_file, running};
 
 /// Loads files into a table.
@@ -28,53 +29,4 @@ pub fn load(
         save(&load_package::to_save(&package, path)?.to_toml(), path)?;
     }
     run_ready(ready, &arguments.run, surroundings)
-}
-
-/// Writes the package; one that is there is not written over, for somebody may have edited it.
-pub fn save(text: &str, path: &Path) -> Result<(), CommandError> {
-    if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
-        return Ok(());
-    }
-    let write = || -> std::io::Result<()> {
-        let mut file = std::fs::File::create_new(path)?;
-        std::io::Write::write_all(&mut file, text.as_bytes())
-    };
-    write().map_err(|source| match source.kind() {
-        std::io::ErrorKind::AlreadyExists => taken(path),
-        _ => unwritable(path, source),
-    })
-}
-
-/// Refuses a place where [`save`] would be refused, as far as that can be told without writing there.
-pub fn may_save(text: &str, path: &Path) -> Result<(), CommandError> {
-    if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
-        return Ok(());
-    }
-    if path.symlink_metadata().is_ok() {
-        return Err(taken(path));
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let tried = tempfile::NamedTempFile::new_in(folder).map(drop);
-    tried.map_err(|source| unwritable(path, source))
-}
-
-fn taken(path: &Path) -> CommandError {
-    CommandError::Usage {
-        what: format!(
-            "--save-package: {} is there and says something else",
-            path.display()
-        ),
-        hint: "choose another name, or remove it; `inrush run` runs it as it is".to_owned(),
-    }
-}
-
-fn unwritable(path: &Path, source: std::io::Error) -> CommandError {
-    CommandError::File {
-        doing: "cannot write",
-        path: path.to_owned(),
-        source,
-    }
 }

@@ -9,8 +9,8 @@ use inrush_workloads::etlwr::{
 
 use super::measuring::database;
 use crate::arguments::MeasureArguments;
-use crate::commands::load::may_save;
 use crate::errors::CommandError;
+use crate::save_package::may_save;
 use crate::{Surroundings, embedded, package_file, running, signals};
 
 /// Tries folders, database and plan of a load whose files may still have to be made. The server is reached as the load

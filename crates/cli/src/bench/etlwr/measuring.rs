@@ -13,11 +13,11 @@ use serde_json::json;
 
 use super::terminal::terminal;
 use crate::arguments::MeasureArguments;
-use crate::commands::load::save;
 use crate::embedded::{self, Reached};
 use crate::errors::CommandError;
 use crate::numbers::{counted, seconds};
 use crate::running::{self, OutputMode, RunSetup};
+use crate::save_package::save;
 use crate::signals::{self, Guard};
 use crate::{Surroundings, credentials, output, package_file};
 
