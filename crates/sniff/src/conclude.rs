@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use inrush_files::SourceFile;
 
+use super::column_guess::ColumnGuess;
 use super::decide::Decision;
 use super::evidence::Evidence;
-use super::guess::{ColumnGuess, Guess};
+use super::guess::Guess;
 use super::rows::Rows;
 use super::verdict::Verdict;
 use super::{SniffOptions, form, names, unsure, verify};

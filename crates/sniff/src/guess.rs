@@ -6,8 +6,8 @@ use inrush_package::{ColumnSpec, Comments, Format};
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 
+use super::column_guess::ColumnGuess;
 use super::form::Form;
-use super::kinds::TypeGuess;
 use super::mapping;
 
 /// What the files seem to hold.
@@ -42,23 +42,6 @@ pub struct Guess {
     /// What was seen of the form.
     pub seen: Vec<String>,
     /// What is unsure, most important first, columns left out.
-    pub unsure: Vec<String>,
-}
-
-/// One column.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColumnGuess {
-    /// A name that SQL takes.
-    pub name: String,
-    /// What the header calls it.
-    pub field: Option<String>,
-    /// Its type.
-    pub column_type: TypeGuess,
-    /// What was seen: nulls, the smallest and largest, examples.
-    pub seen: String,
-    /// Why it has this type, and what would change it.
-    pub why: String,
-    /// What is unsure.
     pub unsure: Vec<String>,
 }
 

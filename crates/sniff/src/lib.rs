@@ -13,6 +13,7 @@
 
 mod candidates;
 mod clean;
+mod column_guess;
 mod conclude;
 mod contest;
 mod cut;
@@ -50,9 +51,10 @@ use std::sync::Arc;
 use inrush_files::SourceFile;
 use inrush_package::Format;
 
+pub use column_guess::ColumnGuess;
 pub use error::SniffError;
 pub use form::{Form, FormEscape};
-pub use guess::{ColumnGuess, Guess};
+pub use guess::Guess;
 pub use kinds::{BooleanSpelling, TypeGuess};
 pub use names::table_name;
 pub use sentence_parts::FilePlace;

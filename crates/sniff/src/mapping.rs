@@ -9,8 +9,8 @@ use inrush_package::{
 use inrush_rows::column::Column;
 use inrush_scan::{Dialect, Escape, ShortText};
 
+use super::column_guess::ColumnGuess;
 use super::form::{Form, FormEscape};
-use super::guess::ColumnGuess;
 use super::kinds::TypeGuess;
 
 /// The dialect of a form.

@@ -7,8 +7,9 @@ use inrush_files::{SourceFile, TableField, TableFile};
 use inrush_package::Format;
 use inrush_rows::column::ColumnType;
 
+use super::column_guess::ColumnGuess;
 use super::error::SniffError;
-use super::guess::{ColumnGuess, Guess};
+use super::guess::Guess;
 use super::kinds::TypeGuess;
 use super::{mapping, names};
 

@@ -7,8 +7,8 @@ use inrush_convert::Converter;
 use inrush_rows::column::Column;
 use inrush_rows::reject::Reject;
 
+use super::column_guess::ColumnGuess;
 use super::cut::cut;
-use super::guess::ColumnGuess;
 use super::kinds::TypeGuess;
 use super::mapping;
 use super::sample::Samples;
