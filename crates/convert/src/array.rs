@@ -1,5 +1,9 @@
 //! Arrays of a type that is converted here: each element is checked by the converter of its type, and the text goes on
 //! as it is written, for the destination reads it the same way.
+//!
+//! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
+//! elements; `column_converter` makes the values of keys and asks `policies` which of them a type takes; `key` and `policies`
+//! read their texts (a bound, a default) with the converter of the column.
 
 use inrush_rows::column::{Column, ColumnType};
 

@@ -1,4 +1,8 @@
 //! One converter per column type, and the loop that each of them runs.
+//!
+//! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
+//! elements; `column_converter` makes the values of keys and asks `policies` which of them a type takes; `key` and `policies`
+//! read their texts (a bound, a default) with the converter of the column.
 
 use std::sync::Arc;
 
@@ -11,7 +15,6 @@ use arrow_array::{ArrayRef, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use inrush_rows::column::{Column, ColumnType, SpecialType, TIME_TZ_BYTES, interval_fields};
-use inrush_rows::padded_text::PaddedText;
 
 use super::array::Array;
 use super::boolean::Boolean;
@@ -22,7 +25,7 @@ use super::decimal::Decimal;
 use super::decimal_text::DecimalText;
 use super::enumeration::Enumeration;
 use super::error::{ConvertError, ValueError};
-use super::fields::{Fields, Gatherer, Span, nul_error};
+use super::fields::{Fields, Span, nul_error};
 use super::float::Float;
 use super::integer::Integer;
 use super::interval::Interval;
@@ -31,6 +34,7 @@ use super::kernel::{Fault, Kernel, WINDOW_BYTES, trim};
 use super::key::KeyValue;
 use super::money::Money;
 use super::name::Name;
+use super::output::Output;
 use super::policies;
 use super::simd::{self, EightKernel, Instructions};
 use super::single_byte::SingleByte;
@@ -39,7 +43,7 @@ use super::time::Time;
 use super::time_tz::TimeTz;
 use super::timestamp::{Timestamp, TimestampTz};
 use super::uuid::Uuid;
-use super::view_array::{self, Views};
+use super::view_array;
 use super::views::{Built, TextCheck};
 
 /// What converts the fields of one column.
@@ -69,23 +73,6 @@ pub(super) enum ColumnConverter {
     Money(Money),
     TimeTz(TimeTz),
     Array(Array),
-}
-
-/// The array of a column. Views become one only when the texts that they point into are
-/// handed over.
-pub(super) enum Output {
-    Array(ArrayRef),
-    Text(Views),
-}
-
-impl Output {
-    /// The array. `text` and the gatherer's unescaped text are what the fields stood in.
-    pub fn finish(self, text: &PaddedText, gatherer: &mut Gatherer) -> ArrayRef {
-        match self {
-            Output::Array(array) => array,
-            Output::Text(views) => Arc::new(views.finish(text, gatherer.take_unescaped())),
-        }
-    }
 }
 
 impl ColumnConverter {

@@ -13,7 +13,7 @@ use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::{Dialect, MissingFields, Records};
 
 use super::borders;
-use super::column_converter::{ColumnConverter, Output};
+use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
 use super::exact_float::ExactFloat;
 use super::fields::{GatherInput, Gatherer};
@@ -21,6 +21,7 @@ use super::kernel::Fault;
 use super::key::{self, KeyBounds};
 use super::key_set::{self, KeySet};
 use super::lossless::Lossless;
+use super::output::Output;
 use super::policies::FieldPolicy;
 use super::provenance::{Origin, Provenance, RunStamp};
 use super::rows::{self, PendingReject, Row, Selected};

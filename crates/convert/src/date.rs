@@ -4,11 +4,12 @@ use inrush_rows::calendar::{self, DAYS_MAX, DAYS_MIN};
 use inrush_rows::column::Column;
 use inrush_rows::cursor::{Cursor, number};
 
+use super::date_time_range::time_lost;
 use super::digits;
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
 use super::format_list::Formats;
-use super::formats::FormatUse;
+use super::format_use::FormatUse;
 use super::kernel::{Kernel, Window, trim};
 use super::number::is_any_word;
 use super::second_digits::SecondDigits;
@@ -207,14 +208,6 @@ fn midnight(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<(), ValueError> {
         return Ok(());
     }
     Err(time_lost())
-}
-
-/// The error for a time of day in a column of dates.
-pub(super) fn time_lost() -> ValueError {
-    ValueError::fraction_lost(
-        "the value has a time of day, and a date keeps none; let the column be timestamp, or \
-         write dates only",
-    )
 }
 
 /// `infinity` and `-infinity` in any case: true for the negative one.

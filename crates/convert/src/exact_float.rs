@@ -19,10 +19,10 @@ use arrow_array::types::{Float32Type, Float64Type};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::reject::RejectCode;
 
-use super::column_converter::Output;
 use super::error::ValueError;
 use super::fields::Fields;
 use super::kernel::{Fault, trim};
+use super::output::Output;
 
 /// More significant digits than the exact value of any float has.
 const EXACT_DIGITS_MAX: usize = 800;

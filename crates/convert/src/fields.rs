@@ -2,6 +2,10 @@
 //! those that had to be unescaped.
 //!
 //! After this step a field is valid UTF-8 without a NUL byte, or its row is at fault.
+//!
+//! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds, and
+//! `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`, which compile
+//! the loops of `fields` and `kernel` once more.
 
 use std::ops::Range;
 

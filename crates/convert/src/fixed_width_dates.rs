@@ -3,7 +3,7 @@
 use inrush_rows::calendar::{self, DAY_MICROSECONDS};
 
 use super::digits;
-use super::formats::FormatUse;
+use super::format_use::FormatUse;
 use super::kernel::{WINDOW_BYTES, Window};
 
 /// A format in which every part has its fixed place: `%Y`, `%m`, `%d`, `%H`, `%M`, `%S` at most

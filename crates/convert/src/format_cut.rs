@@ -1,7 +1,7 @@
 //! A declared format cut into its pieces, as the library that reads it understands them, and what can be
 //! told of them without a value. [`format_pieces`](super::format_pieces) says what they are for.
 
-use super::format_pieces::{FRACTION_DIGITS_MAX, Piece, PieceKind, digits};
+use super::format_piece::{FRACTION_DIGITS_MAX, Piece, PieceKind, digits};
 
 /// Cuts up a format that the library knows; the ones that stand for several are taken apart as it does.
 pub(super) fn cut(format: &str, pieces: &mut Vec<Piece>) {

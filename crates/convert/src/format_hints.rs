@@ -227,7 +227,8 @@ fn suggest_time(time: &str) -> Option<String> {
 mod tests {
     use inrush_rows::column::{Column, ColumnType};
 
-    use super::super::formats::{Format, FormatUse};
+    use super::super::format_use::FormatUse;
+    use super::super::formats::Format;
     use super::super::second_digits::SecondDigits;
     use super::*;
 

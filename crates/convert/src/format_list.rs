@@ -8,7 +8,8 @@ use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 
 use super::error::{ConvertError, ValueError};
-use super::formats::{Format, FormatUse};
+use super::format_use::FormatUse;
+use super::formats::Format;
 use super::kernel::Window;
 use super::second_digits::SecondDigits;
 

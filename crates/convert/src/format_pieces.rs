@@ -27,71 +27,13 @@ use jiff::fmt::strtime::BrokenDownTime;
 
 use super::error::ValueError;
 use super::format_cut::{cut, refuse_open, says_twice};
-
-/// The most digits of a fraction that the library reads.
-pub(super) const FRACTION_DIGITS_MAX: usize = 9;
+use super::format_piece::{FRACTION_DIGITS_MAX, Piece, PieceKind, digits};
 
 /// A declared format, cut up.
 pub(super) struct Pieces {
     format: String,
     pieces: Vec<Piece>,
     says_twice: bool,
-}
-
-/// One directive, or one character that stands for itself.
-#[derive(Debug)]
-pub(super) struct Piece {
-    pub kind: PieceKind,
-    /// As it is written in the format; a part of `%T` as it would be.
-    pub text: String,
-}
-
-/// What a piece takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PieceKind {
-    /// This byte.
-    Literal(u8),
-    /// Blanks, or none.
-    Blank,
-    /// So many digits at most, and so many at least wherever it stands.
-    Number {
-        letter: u8,
-        width: usize,
-        least: usize,
-        /// A flag says that leading zeros are not written.
-        is_open: bool,
-    },
-    /// Digits after the point of a second; all of the width where it has one.
-    Fraction {
-        width: Option<usize>,
-        /// Fewer digits than the width mean another fraction.
-        is_exact: bool,
-    },
-    /// A point and digits, or nothing.
-    PointAndFraction,
-    /// An offset from UTC, which ends in digits.
-    Offset,
-    /// A name or a half of the day.
-    Word,
-}
-
-impl PieceKind {
-    /// Whether it is digits.
-    pub fn is_numeric(self) -> bool {
-        match self {
-            PieceKind::Literal(byte) => byte.is_ascii_digit(),
-            PieceKind::Number { .. } | PieceKind::Fraction { .. } => true,
-            PieceKind::Blank
-            | PieceKind::PointAndFraction
-            | PieceKind::Offset
-            | PieceKind::Word => false,
-        }
-    }
-
-    /// Whether digits that follow at once could be its own.
-    pub fn ends_in_digits(self) -> bool {
-        self.is_numeric() || matches!(self, PieceKind::PointAndFraction | PieceKind::Offset)
-    }
 }
 
 /// What the walk over a value found.
@@ -318,12 +260,6 @@ fn blanks(text: &[u8]) -> usize {
     text.iter()
         .take_while(|byte| byte.is_ascii_whitespace())
         .count()
-}
-
-/// How many digits a text begins with; no more than `most` are counted.
-pub(super) fn digits(text: &[u8], most: usize) -> usize {
-    let digits = text.iter().take(most);
-    digits.take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 #[cfg(test)]

@@ -10,25 +10,12 @@ use inrush_rows::calendar::{self, DAY_MICROSECONDS};
 use inrush_rows::column::Column;
 use jiff::fmt::strtime::{self, BrokenDownTime};
 
-use super::date::time_lost;
+use super::date_time_range::{LEAP_SECOND, in_range, time_lost};
 use super::error::{ConvertError, ValueError};
 use super::fixed_width_dates::FixedWidth;
 use super::format_pieces::{Pieces, Walk};
+use super::format_use::FormatUse;
 use super::second_digits::SecondDigits;
-use super::time::LEAP_SECOND;
-use super::timestamp::in_range;
-
-/// What the values of a format are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FormatUse {
-    Date,
-    Time,
-    Timestamp,
-    TimestampTz {
-        /// The column declares a zone for values without an offset.
-        has_zone: bool,
-    },
-}
 
 /// A declared format that can be used.
 pub(super) struct Format {

@@ -4,16 +4,8 @@ use inrush_rows::column::IntervalFields;
 use inrush_rows::cursor::{Cursor, number};
 
 use super::error::ValueError;
-use super::interval::{Amount, Sum, too_fine};
+use super::interval_value::{Amount, Sum, Unit, too_fine};
 use super::kernel::trim;
-
-/// What a unit is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Months(i32),
-    Days(i32),
-    Microseconds(i64),
-}
 
 const SECOND: Unit = Unit::Microseconds(1_000_000);
 const MINUTE: Unit = Unit::Microseconds(60_000_000);

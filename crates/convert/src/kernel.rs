@@ -1,4 +1,8 @@
 //! The loop over the fields of one column, and what a column type must say to take part in it.
+//!
+//! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds, and
+//! `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`, which compile
+//! the loops of `fields` and `kernel` once more.
 
 use std::hint::select_unpredictable;
 

@@ -9,11 +9,12 @@ use inrush_rows::chunk::Chunk;
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::{ColumnPolicies, ValueSource};
 
-use super::column_converter::{ColumnConverter, Output};
+use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
 use super::exact_float::ExactFloat;
 use super::fields::{GatherInput, Gatherer};
 use super::kernel::Fault;
+use super::output::Output;
 use super::policies::FieldPolicy;
 use super::rows::Row;
 

@@ -1,5 +1,9 @@
 //! Gathers the fields of a column in which quotes stand around whole fields, as most writers set
 //! them: what is between the quotes is the field. The odd field goes the long way.
+//!
+//! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds, and
+//! `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`, which compile
+//! the loops of `fields` and `kernel` once more.
 
 use inrush_scan::{Escape, Trim};
 

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use inrush_rows::column_policy::Rounding;
 
+use super::date_time_range::fraction_lost;
 use super::error::ValueError;
-use super::time::fraction_lost;
 
 /// The digits of a column.
 pub(super) struct SecondDigits {

@@ -6,13 +6,13 @@
 use inrush_rows::calendar::DAY_MICROSECONDS;
 use inrush_rows::column::Column;
 use inrush_rows::cursor::Cursor;
-use inrush_rows::plural::counted;
 
+use super::date_time_range::LEAP_SECOND;
 use super::digits;
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
 use super::format_list::Formats;
-use super::formats::FormatUse;
+use super::format_use::FormatUse;
 use super::kernel::{Kernel, Window, trim};
 use super::second_digits::SecondDigits;
 
@@ -186,28 +186,9 @@ pub(super) fn time_of_day(
     Ok(microseconds)
 }
 
-/// Why a 60th second is refused.
-pub(super) const LEAP_SECOND: &str = "a minute has no 60th second here; PostgreSQL would carry it \
-     into the next minute, which changes the value: write the first second of the next minute";
-
 /// Reads what stands between a date and a time: `T`, or blanks.
 pub(super) fn separator(cursor: &mut Cursor<'_>) -> bool {
     cursor.eat(b'T') || cursor.eat(b't') || !cursor.take_while(|byte| byte == b' ').is_empty()
-}
-
-/// The error for a second with more digits than the column keeps.
-pub(super) fn fraction_lost(needed: usize, fraction_digits: u8) -> ValueError {
-    let mend = if fraction_digits < 6 {
-        "round the value (`round` of the column does it for times and timestamps), or declare \
-         the column with more digits"
-    } else {
-        "no type keeps more: round the value (`round` of the column does it for times and \
-         timestamps)"
-    };
-    ValueError::fraction_lost(format!(
-        "the second has {} after the point, and the column keeps {fraction_digits}; {mend}",
-        counted(needed as u64, "digit")
-    ))
 }
 
 #[cfg(test)]

@@ -9,26 +9,19 @@ use inrush_rows::column::Column;
 use inrush_rows::cursor::Cursor;
 use inrush_rows::reject::RejectCode;
 use inrush_rows::time_zone::{self, OffsetFault};
-use inrush_rows::timestamp::{
-    INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, POSTGRES_MAX, POSTGRES_MIN,
-};
+use inrush_rows::timestamp::{INFINITY, MINUS_INFINITY};
 
 use super::date::{civil_date, infinity, quick_date, split_era};
+use super::date_time_range::{MICROSECONDS_MAX, MICROSECONDS_MIN, in_range};
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
 use super::format_list::Formats;
-use super::formats::FormatUse;
+use super::format_use::FormatUse;
 use super::kernel::{Kernel, Window, trim};
 use super::number::is_any_word;
 use super::second_digits::SecondDigits;
 use super::time::{quick_time, separator, time_of_day};
 use super::zone::Zone;
-
-/// The first timestamp of PostgreSQL, 4714-11-24 00:00:00 BC, in microseconds since 1970.
-const MICROSECONDS_MIN: i128 = POSTGRES_MIN as i128 + POSTGRES_EPOCH_MICROSECONDS as i128;
-
-/// The last one, 294276-12-31 23:59:59.999999: past 64 bits.
-const MICROSECONDS_MAX: i128 = POSTGRES_MAX as i128 + POSTGRES_EPOCH_MICROSECONDS as i128;
 
 /// Converts timestamps without time zone.
 pub(super) struct Timestamp {
@@ -176,23 +169,6 @@ impl Kernel for TimestampTz {
     }
 }
 
-/// Microseconds since 1970 as batches carry them, where PostgreSQL has such a timestamp.
-pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
-    if microseconds < MICROSECONDS_MIN {
-        return Err(ValueError::out_of_range(
-            "before the first timestamp (4714-11-24 00:00:00 BC)",
-        ));
-    }
-    if microseconds > MICROSECONDS_MAX {
-        return Err(ValueError::out_of_range(
-            "after the last timestamp (294276-12-31 23:59:59.999999); where it stands for no end, \
-             write infinity",
-        ));
-    }
-    // What is past the end of 64 bits goes on at their other end (`inrush_rows::timestamp`).
-    Ok(microseconds as i64)
-}
-
 /// `YYYY-MM-DD` `T` or blank `HH:MM:SS[.fraction]`: microseconds and where it ends.
 #[inline(always)]
 fn quick_local(window: &Window, length: usize, fraction_digits: u8) -> Option<(i64, usize)> {
@@ -308,6 +284,7 @@ mod tests {
 
     use super::super::kernel::both_paths;
     use super::*;
+    use inrush_rows::timestamp::{POSTGRES_EPOCH_MICROSECONDS, POSTGRES_MAX};
 
     fn column(column_type: ColumnType, format: Option<&str>, zone: Option<&str>) -> Column {
         Column {

@@ -4,6 +4,10 @@
 //! A column that has none of them never comes here: which way its fields are gathered is chosen
 //! when the converter is made. Policies that are the kernel's own (formats of dates, the words of
 //! a boolean, rounding of seconds) are in the kernels.
+//!
+//! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
+//! elements; `column_converter` makes the values of keys and asks `policies` which of them a type takes; `key` and `policies`
+//! read their texts (a bound, a default) with the converter of the column.
 
 mod gather;
 mod number_form;

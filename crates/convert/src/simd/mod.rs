@@ -15,6 +15,10 @@
 //! [`Kernel`]. The unsafe code is in `gather` and `registers`, which read and write memory, and in
 //! `choice`, which chooses between instructions; `tests` holds each kernel against its portable
 //! twin.
+//!
+//! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds, and
+//! `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`, which compile
+//! the loops of `fields` and `kernel` once more.
 
 mod choice;
 #[cfg(target_arch = "x86_64")]

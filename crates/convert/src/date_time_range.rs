@@ -1,0 +1,60 @@
+//! The values that columns of dates and times cannot keep: the first and last timestamp, and the errors that formats and
+//! types have in common.
+
+use inrush_rows::plural::counted;
+use inrush_rows::timestamp::{POSTGRES_EPOCH_MICROSECONDS, POSTGRES_MAX, POSTGRES_MIN};
+
+use super::error::ValueError;
+
+/// The first timestamp of PostgreSQL, 4714-11-24 00:00:00 BC, in microseconds since 1970.
+pub(super) const MICROSECONDS_MIN: i128 =
+    POSTGRES_MIN as i128 + POSTGRES_EPOCH_MICROSECONDS as i128;
+
+/// The last one, 294276-12-31 23:59:59.999999: past 64 bits.
+pub(super) const MICROSECONDS_MAX: i128 =
+    POSTGRES_MAX as i128 + POSTGRES_EPOCH_MICROSECONDS as i128;
+
+/// Why a 60th second is refused.
+pub(super) const LEAP_SECOND: &str = "a minute has no 60th second here; PostgreSQL would carry it \
+     into the next minute, which changes the value: write the first second of the next minute";
+
+/// Microseconds since 1970 as batches carry them, where PostgreSQL has such a timestamp.
+#[inline]
+pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
+    if microseconds < MICROSECONDS_MIN {
+        return Err(ValueError::out_of_range(
+            "before the first timestamp (4714-11-24 00:00:00 BC)",
+        ));
+    }
+    if microseconds > MICROSECONDS_MAX {
+        return Err(ValueError::out_of_range(
+            "after the last timestamp (294276-12-31 23:59:59.999999); where it stands for no end, \
+             write infinity",
+        ));
+    }
+    // What is past the end of 64 bits goes on at their other end (`inrush_rows::timestamp`).
+    Ok(microseconds as i64)
+}
+
+/// The error for a time of day in a column of dates.
+pub(super) fn time_lost() -> ValueError {
+    ValueError::fraction_lost(
+        "the value has a time of day, and a date keeps none; let the column be timestamp, or \
+         write dates only",
+    )
+}
+
+/// The error for a second with more digits than the column keeps.
+pub(super) fn fraction_lost(needed: usize, fraction_digits: u8) -> ValueError {
+    let mend = if fraction_digits < 6 {
+        "round the value (`round` of the column does it for times and timestamps), or declare \
+         the column with more digits"
+    } else {
+        "no type keeps more: round the value (`round` of the column does it for times and \
+         timestamps)"
+    };
+    ValueError::fraction_lost(format!(
+        "the second has {} after the point, and the column keeps {fraction_digits}; {mend}",
+        counted(needed as u64, "digit")
+    ))
+}
