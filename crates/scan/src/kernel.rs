@@ -1,5 +1,8 @@
 //! The ways of reading text that this machine has, and the calls of code for instructions that only some machines have.
 //!
+//! This module needs [`machine`](crate::machine) and [`masks`], and they need it: it is the one that chooses instructions,
+//! so it calls their code for each of them, and they ask it for the choice.
+//!
 //! # Why it is sound
 //!
 //! A function that is compiled for more instructions than every machine has must run only where

@@ -16,6 +16,7 @@ mod dialect_check;
 mod error;
 mod fixed;
 mod fixed_width;
+mod found_record;
 mod general;
 mod kernel;
 mod machine;

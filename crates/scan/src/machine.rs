@@ -13,6 +13,9 @@
 //!
 //! The loop over blocks is compiled once for each set of instructions that a
 //! [`Kernel`] stands for; what differs in it is in [`crate::positions`].
+//!
+//! This module and [`crate::kernel`] need each other: the machine has the kernel choose the loop for each stripe, and the
+//! kernel calls the loops that are compiled here.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::Avx512Vbmi2;

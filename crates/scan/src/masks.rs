@@ -2,6 +2,9 @@
 //! or escapes. Which [`Kernel`]s the machine has stands in `kernel`; they find the same bits,
 //! and the tests hold them against each other. What is made of the bits (`machine`, `positions`)
 //! is compiled for the same kernels.
+//!
+//! This module and `kernel` need each other: [`Kernel::find`] stands here and asks `kernel` for the instructions, and
+//! `kernel` calls the code here that is compiled for them.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;

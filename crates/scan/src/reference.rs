@@ -18,6 +18,7 @@
 
 use crate::dialect::{Dialect, Escape};
 use crate::error::{Scan, ScanError, TextEnd};
+use crate::found_record::FoundRecord;
 use crate::records::{Fault, FaultKind, Record, Records};
 use crate::reference_fixed::find_fixed_record;
 use crate::terminator::Terminator;
@@ -115,18 +116,6 @@ pub fn scan_reference(
     Ok(Scan {
         bytes_consumed: start,
     })
-}
-
-/// A record, and where the next one starts.
-pub(crate) struct FoundRecord {
-    pub(crate) end: usize,
-    pub(crate) next: usize,
-    /// It ends with a terminator, or where its bytes are counted.
-    pub(crate) ends_line: bool,
-    /// For fields at fixed positions only.
-    pub(crate) field_starts: Vec<usize>,
-    pub(crate) field_ends: Vec<usize>,
-    pub(crate) fault: Option<(FaultKind, usize)>,
 }
 
 /// Where in a field the machine stands.

@@ -10,8 +10,8 @@
 use crate::dialect::{Dialect, ExtraFields, MissingFields};
 use crate::error::TextEnd;
 use crate::fixed_width::{FixedWidth, PositionUnit, RecordEnd};
+use crate::found_record::FoundRecord;
 use crate::records::FaultKind;
-use crate::reference::FoundRecord;
 use crate::terminator::Terminator;
 
 /// The record at `start`, or nothing if more text is needed to find its end.
