@@ -41,6 +41,7 @@ mod partition;
 mod publish;
 mod recover;
 mod run;
+mod run_target;
 mod stream;
 mod table;
 #[cfg(test)]

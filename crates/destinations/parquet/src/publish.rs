@@ -3,6 +3,8 @@
 //! Under the locks of all its tables, the run first makes all next generations beside them. Files are
 //! not moved but linked, so that a crash anywhere leaves what is needed to begin again. Then each
 //! folder is exchanged; the run's own file says last that it is switched.
+//!
+//! This module and [`run`](crate::run) need each other: a run publishes by the steps here, and the steps take the run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +19,8 @@ use crate::data_file::DataFile;
 use crate::files::{self, Swap, failed};
 use crate::ledger::{FORMAT, GENERATION, Generation, GenerationRun, StagedUnit, StoredRun, digest};
 use crate::lock::Lock;
-use crate::run::{ParquetRun, RunTarget, refuse_rows, remove_staging};
+use crate::run::{ParquetRun, refuse_rows, remove_staging};
+use crate::run_target::RunTarget;
 use crate::table::{Table, TableFile};
 use crate::{data_file, names};
 

@@ -1,4 +1,7 @@
 //! A run that holds its lock.
+//!
+//! This module and [`publish`](crate::publish) need each other: a run publishes by the steps there, and the steps take the
+//! run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,6 +24,7 @@ use crate::lock::Lock;
 use crate::names;
 use crate::options::Options;
 use crate::publish;
+use crate::run_target::RunTarget;
 use crate::stream::Stream;
 use crate::table::Table;
 
@@ -36,15 +40,6 @@ pub(super) struct ParquetRun {
     /// Whether its own file says that it is switched.
     pub(super) is_finished: Mutex<bool>,
     _lock: Lock,
-}
-
-/// A target of a run.
-pub(super) struct RunTarget {
-    pub(super) plan: TargetPlan,
-    /// The table's folder, below that of all tables.
-    pub(super) path: PathBuf,
-    pub(super) layout: Layout,
-    pub(super) staging: PathBuf,
 }
 
 impl ParquetRun {

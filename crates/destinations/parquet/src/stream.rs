@@ -12,7 +12,7 @@ use crate::files;
 use crate::ledger::{FORMAT, StagedUnit, digest, unit_file};
 use crate::options::Options;
 use crate::partition::Folders;
-use crate::run::RunTarget;
+use crate::run_target::RunTarget;
 use crate::unit_writer::{UnitFiles, UnitWriter};
 
 /// A stream of a run.
