@@ -31,6 +31,7 @@ mod quirks;
 mod run;
 mod secrets;
 mod session;
+mod shared_database;
 mod sql;
 mod staging;
 mod stream;

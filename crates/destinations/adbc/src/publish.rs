@@ -1,4 +1,6 @@
 //! Making staged rows part of their targets: all of them in one transaction.
+//!
+//! This module and [`run`](crate::run) need each other: a run publishes by the steps here, and the steps take the run.
 
 use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
 use inrush_rows::calendar::now_microseconds;

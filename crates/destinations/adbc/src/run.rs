@@ -1,4 +1,7 @@
 //! A run under way.
+//!
+//! This module needs [`publish`](crate::publish) and [`stream`](crate::stream), and they need it: a run opens streams and
+//! publishes, and both are steps of the run that they are given.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,12 +10,12 @@ use inrush_destination::{
     UnitRecord, UnitStream,
 };
 
-use crate::destination::{Claim, SharedDatabase};
 use crate::interrupt::Interrupt;
 use crate::ledger::StoredRun;
 use crate::lock::Held;
 use crate::publish;
 use crate::session::AdbcSession;
+use crate::shared_database::{Claim, SharedDatabase};
 use crate::staging::{self, Staging};
 use crate::stream::Stream;
 

@@ -1,4 +1,6 @@
 //! The way of one thread into staging: a connection of its own, and a transaction for each unit.
+//!
+//! This module and [`run`](crate::run) need each other: a run opens its streams, and a stream belongs to a run.
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;

@@ -1,0 +1,123 @@
+//! The database that a destination and its runs share.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use inrush_destination::{Error, Result, RunState};
+
+use crate::connection::AdbcDatabase;
+use crate::interrupt::Interrupt;
+use crate::ledger::{AdbcLedger, StoredRun};
+use crate::lock;
+use crate::quirks::{Quirks, RunLock};
+use crate::session::AdbcSession;
+
+/// What a destination and its run share. The database is closed when the last one lets go of it.
+pub struct SharedDatabase {
+    /// What is particular to it.
+    pub quirks: &'static Quirks,
+    /// Its name, for messages.
+    pub product: &'static str,
+    /// Its ledger.
+    pub ledger: AdbcLedger,
+    /// Threads that a statement gets when it does not load, where that is set.
+    pub threads: Option<u64>,
+    /// The keys of the runs under way in this process.
+    pub held: Mutex<HashSet<String>>,
+    /// The database of the driver.
+    pub database: Box<dyn AdbcDatabase>,
+}
+
+impl SharedDatabase {
+    /// A connection that an interrupt ends.
+    pub fn session(&self, interrupt: &Arc<Interrupt>) -> Result<AdbcSession> {
+        AdbcSession::open(&*self.database, self.quirks, interrupt)
+    }
+
+    /// Lets streams load, one thread each.
+    pub fn one_thread(&self, session: &mut AdbcSession) -> Result<()> {
+        self.set_threads(session, 1)
+    }
+
+    /// Takes the lock of a run. Who has it is told as the ledger names it, where the database knows only
+    /// a session.
+    pub fn hold(
+        &self,
+        session: &mut AdbcSession,
+        run_key: &str,
+        holder: &str,
+    ) -> Result<lock::Held> {
+        let refused = match lock::take(session, self.quirks, run_key, holder) {
+            Err(refused @ Error::Held { .. }) if self.quirks.run_lock == RunLock::Advisory => {
+                refused
+            }
+            other => return other,
+        };
+        let Error::Held { what, hint } = refused else {
+            return Err(refused);
+        };
+        let known = match self.ledger.exists(session, self.quirks)? {
+            true => self.ledger.runs(session, Some(run_key))?,
+            false => Vec::new(),
+        };
+        let is_loading = |run: &&StoredRun| run.record.state == RunState::Loading;
+        Err(Error::Held {
+            what: match known.iter().rfind(is_loading) {
+                Some(run) => format!("{what}, for {}", run.record.holder),
+                None => what,
+            },
+            hint,
+        })
+    }
+
+    /// Lets a statement have all threads again.
+    pub fn all_threads(&self, session: &mut AdbcSession) -> Result<()> {
+        self.set_threads(session, self.threads.unwrap_or(1))
+    }
+
+    fn set_threads(&self, session: &mut AdbcSession, threads: u64) -> Result<()> {
+        if let Some(setting) = self.quirks.threads {
+            let statement = format!("SET {setting} = {threads}");
+            session.run("cannot set how many threads there are", &statement)?;
+        }
+        Ok(())
+    }
+}
+
+/// A run's key, held against other runs of this process.
+pub struct Claim {
+    shared: Arc<SharedDatabase>,
+    run_key: String,
+}
+
+impl Claim {
+    /// Takes a key, or says that it is taken.
+    pub fn take(shared: &Arc<SharedDatabase>, run_key: &str) -> Result<Claim> {
+        let mut held = shared.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if !held.insert(run_key.to_owned()) {
+            return Err(Error::Held {
+                what: format!(
+                    "this process ({}) is loading this package",
+                    std::process::id()
+                ),
+                hint: "wait until that run is done".to_owned(),
+            });
+        }
+        drop(held);
+        Ok(Claim {
+            shared: shared.clone(),
+            run_key: run_key.to_owned(),
+        })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut held = self
+            .shared
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        held.remove(&self.run_key);
+    }
+}
