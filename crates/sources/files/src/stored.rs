@@ -1,4 +1,7 @@
 //! The bytes of a file as they are stored: a file, a member of an archive, or a pipe.
+//!
+//! This module is part of a circle: it opens a [`SourceFile`], which holds the footer of a file of typed rows
+//! ([`table`](super::table)), and the readers of such rows check by this module that nobody wrote to the file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
