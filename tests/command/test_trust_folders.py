@@ -158,7 +158,9 @@ def test_records_that_others_may_write_are_worth_nothing(place: Place) -> None:
     place("run", path).expect(CLEAN)
     records = place.state / "inrush/embedded"
     records.chmod(0o777)
-    place("check", path).expect(USAGE, str(records), "may be changed by others (mode 777)")
+    place("check", path).expect(
+        USAGE, str(records), "may be changed by others (mode 777)", "chmod go-w"
+    )
 
 
 def test_a_folder_without_a_record_says_so(place: Place) -> None:

@@ -39,6 +39,9 @@ def loaded(newest_database: Database, inrush: Inrush) -> Inrush:
 
 
 LOOKS = [
+    ("--help",),
+    ("load", "--help"),
+    ("--version",),
     ("check", "p.toml"),
     ("rejects", "show"),
     ("rejects", "show", "--json"),

@@ -37,6 +37,8 @@ NAMES = {
     "centuries": "c cent century centuries",
     "millennia": "mil mils millennia millennium",
 }
+# Units behind which PostgreSQL takes digits at once, since they are words of its dates, too.
+DIGITS_MAY_FOLLOW = {"d", "dec", "h", "m", "mon", "s", "y"}
 UNIT_OF = {name: unit for unit, names in NAMES.items() for name in names.split()}
 Parts = tuple[Fraction, Fraction, Fraction]
 
@@ -98,6 +100,7 @@ def _words(text: str, fields: str) -> Parts | None:
     found: Parts = (Fraction(0), Fraction(0), Fraction(0))
     seen: set[str] = set()
     at = 0
+    unit_before = ""
     if not body:
         return None
     while at < len(body):
@@ -107,8 +110,15 @@ def _words(text: str, fields: str) -> Parts | None:
         # PostgreSQL knows neither `day+01` nor `day-2h`, nor a number at the end of another word.
         is_apart = at == 0 or match.group("blanks") != ""
         signs = ("sign", "years_sign", "amount")
-        if not is_apart and any((match.group(sign) or "")[:1] in {"+", "-"} for sign in signs):
+        if not is_apart and any((match.group(sign) or "")[:1] in {"+", "-", "."} for sign in signs):
             return None
+        # `1h30m` is read, for `h` is a word of PostgreSQL's dates; `1 week01` is taken for a date.
+        if not is_apart and unit_before not in DIGITS_MAY_FOLLOW:
+            return None
+        amount = match.group("amount") or ""
+        if amount[:2] in {"+.", "-."} or (amount.endswith(".") and text_follows(body, match)):
+            return None
+        unit_before = (match.group("unit") or "").lower()
         at = match.end()
         if match.group("amount") is not None:
             name = UNIT_OF.get(match.group("unit").lower())
@@ -119,8 +129,12 @@ def _words(text: str, fields: str) -> Parts | None:
                     name = "days"
             if name is None or name in seen:
                 return None
-            seen.add(name)
-            found = _added(found, Fraction(match.group("amount").rstrip(".")), name)
+            size = Fraction(match.group("amount").rstrip("."))
+            fine = {"milliseconds", "microseconds"} if name == "seconds" and size % 1 else set()
+            if seen & fine:
+                return None
+            seen |= {name} | fine
+            found = _added(found, size, name)
             continue
         if match.group("years") is not None:
             months = int(match.group("months"))
@@ -131,15 +145,21 @@ def _words(text: str, fields: str) -> Parts | None:
             found = _added(found, -size if match.group("years_sign") == "-" else size, "months")
             continue
         clock = _clock(match, fields)
-        if clock is None or seen & {"hours", "clock"}:
+        parts = {"hours", "minutes", "seconds", "milliseconds", "microseconds"}
+        if clock is None or seen & (parts | {"clock"}):
             return None
-        seen |= {"clock", "hours", "minutes", "seconds"}
+        seen |= parts | {"clock"}
         found = _added(found, clock, "seconds")
     return (-found[0], -found[1], -found[2]) if is_ago else found
 
 
+def text_follows(body: str, match: re.Match[str]) -> bool:
+    """Whether the character behind the amount is no blank."""
+    return body[match.end("amount") :][:1].strip(BLANKS) != ""
+
+
 def _iso(text: str) -> Parts | None:
-    match = re.fullmatch(r"P((?:[+-]?[0-9.]+[YMWD])*)(?:T((?:[+-]?[0-9.]+[HMS])+))?", text)
+    match = re.fullmatch(r"P((?:-?[0-9.]+[YMWD])*)(?:T((?:-?[0-9.]+[HMS])+))?", text)
     if match is None or (not match.group(1) and not match.group(2)):
         return None
     found: Parts = (Fraction(0), Fraction(0), Fraction(0))

@@ -70,7 +70,10 @@ pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> ExitStatus 
                 _ => ExitStatus::Usage,
             };
             output::arguments(error);
-            return status;
+            return match output::lost() {
+                Some(reason) => told_lost_output(status, reason, false),
+                None => status,
+            };
         }
     };
     let changes = arguments.command.changes_something();

@@ -106,7 +106,10 @@ pub fn arguments(mut error: clap::Error) {
         error.insert(kind, value);
     }
     // Help goes to a pager that may be closed early: that is no fault.
-    let _ = error.print();
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    if let (Err(lost), false) = (&printed, error.use_stderr()) {
+        note_lost(lost);
+    }
 }
 
 /// Whether somebody sees progress on the standard error.
@@ -150,11 +153,16 @@ fn write_out(text: &str) -> io::Result<()> {
     let written = output
         .write_all(text.as_bytes())
         .and_then(|()| output.flush());
-    if let Err(error) = &written
-        && error.kind() != io::ErrorKind::BrokenPipe
-    {
-        // The first error says the most; the lock keeps others out.
-        let _ = LOST.set(error.to_string());
+    if let Err(error) = &written {
+        note_lost(error);
     }
     written
+}
+
+/// Notes why a part of the standard output is lost. A reader that closed the pipe has seen enough.
+fn note_lost(error: &io::Error) {
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        // The first error says the most.
+        let _ = LOST.set(error.to_string());
+    }
 }

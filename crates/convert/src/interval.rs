@@ -221,7 +221,7 @@ mod tests {
         zeros_are_not_too_fine: "1.500000000000000000000000 seconds" => Ok((0, 0, 1_500_000));
         // ISO 8601.
         iso: "P1Y2M3DT4H5M6.7S" => Ok((14, 3, 4 * HOUR + 306_700_000));
-        iso_minus: "P-1Y+2M" => Ok((-10, 0, 0));
+        iso_minus: "P-1Y2M" => Ok((-10, 0, 0));
         iso_weeks: "P2W" => Ok((0, 14, 0));
         iso_time: "PT36H" => Ok((0, 0, 36 * HOUR));
         iso_fraction: "PT-0.5S" => Ok((0, 0, -SECOND / 2));
@@ -303,6 +303,15 @@ mod tests {
         sign_behind_a_blank: Minute, "1 week +01" => Ok((0, 7, 60 * SECOND));
         sign_behind_a_unit: Minute, "1 week+01" => Err(RejectCode::Syntax);
         sign_behind_a_short_unit: Minute, "1h-5m" => Err(RejectCode::Syntax);
+        digits_behind_a_unit: DayToSecond, "1 week01 day" => Err(RejectCode::Syntax);
+        digits_behind_a_short_unit: DayToSecond, "1h30m" => Ok((0, 0, HOUR * 3 / 2));
+        a_sign_before_a_point: Hour, "-.5 hr" => Err(RejectCode::Syntax);
+        a_point_before_a_unit: Day, "5.day" => Err(RejectCode::Syntax);
+        a_point_before_a_blank: Day, "5. day" => Ok((0, 5, 0));
+        iso_with_a_plus: Year, "P+1Y" => Err(RejectCode::Syntax);
+        milliseconds_behind_a_clock: DayToSecond, "20:44:30 15 ms" => Err(RejectCode::Syntax);
+        milliseconds_behind_seconds: DayToSecond, "30 s 15 ms" => Ok((0, 0, 30_015_000));
+        milliseconds_behind_fine_seconds: DayToSecond, "30.5 s 15 ms" => Err(RejectCode::Syntax);
         number_behind_a_unit: Minute, "1day2" => Err(RejectCode::Syntax);
         number_in_the_middle: DayToSecond, "5 1 day" => Err(RejectCode::Syntax);
         hours_of_clock: HourToSecond, "01:30" => Ok((0, 0, HOUR * 3 / 2));

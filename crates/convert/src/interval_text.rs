@@ -54,12 +54,18 @@ const UNITS: [(Unit, &[&str]); 12] = [
     ),
 ];
 
+const MICROSECOND_INDEX: usize = 0;
+const MILLISECOND_INDEX: usize = 1;
 const SECOND_INDEX: usize = 2;
 const MINUTE_INDEX: usize = 3;
 const HOUR_INDEX: usize = 4;
 const DAY_INDEX: usize = 5;
 const MONTH_INDEX: usize = 7;
 const YEAR_INDEX: usize = 8;
+
+/// Units that PostgreSQL takes for the end of a word where digits follow at once (`1h30m`), since they are words of its
+/// dates, too. Behind any other (`1 week01`) it reads a date, and refuses it.
+const DIGITS_MAY_FOLLOW: [&str; 7] = ["d", "dec", "h", "m", "mon", "s", "y"];
 
 /// More digits than this are past the ends of every unit.
 const WHOLE_DIGITS_MAX: usize = 18;
@@ -108,6 +114,7 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
     let mut sum = Sum::default();
     let mut seen = Seen::default();
     let mut is_ago = false;
+    let mut unit_before: &[u8] = &[];
     loop {
         cursor.take_while(is_blank);
         if cursor.is_at_end() {
@@ -130,12 +137,20 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
         if !is_apart && matches!(cursor.peek(), Some(b'+' | b'-')) {
             return Err(fault("a sign follows without a blank"));
         }
+        let may_follow = |unit: &&str| unit.as_bytes().eq_ignore_ascii_case(unit_before);
+        if !is_apart && !DIGITS_MAY_FOLLOW.iter().any(may_follow) {
+            return Err(fault("a number follows a unit without a blank"));
+        }
+        let has_sign = matches!(cursor.peek(), Some(b'+' | b'-'));
         let is_negative = sign(&mut cursor);
+        if cursor.peek() == Some(b'.') && (has_sign || !is_apart) {
+            return Err(fault("a point has no digit before it"));
+        }
         let digits = cursor.digits();
         if cursor.peek() == Some(b':') {
             seen.note(HOUR_INDEX)?;
             seen.note(MINUTE_INDEX)?;
-            seen.note(SECOND_INDEX)?;
+            seen.note_fine_seconds()?;
             add_clock(&mut cursor, digits, is_negative, fields, &mut sum)?;
             continue;
         }
@@ -146,6 +161,10 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
             continue;
         }
         let amount = amount(&mut cursor, digits, is_negative)?;
+        let ends_with_point = text[..text.len() - cursor.rest.len()].ends_with(b".");
+        if ends_with_point && cursor.peek().is_some_and(|byte| !is_blank(byte)) {
+            return Err(fault("a point has no digit behind it"));
+        }
         cursor.take_while(is_blank);
         let word = cursor.take_while(|byte| byte.is_ascii_alphabetic());
         if word.is_empty() {
@@ -176,8 +195,12 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
                     String::from_utf8_lossy(word)
                 ))
             })?;
-        seen.note(index)?;
+        match index {
+            SECOND_INDEX if amount.numerator != 0 => seen.note_fine_seconds()?,
+            _ => seen.note(index)?,
+        }
         sum.add(amount, UNITS[index].0)?;
+        unit_before = word;
     }
     if is_ago {
         sum = Sum {
@@ -288,7 +311,7 @@ fn parse_iso(text: &[u8]) -> Result<Sum, ValueError> {
             }
             continue;
         }
-        let is_negative = sign(&mut cursor);
+        let is_negative = cursor.eat(b'-');
         let digits = cursor.digits();
         let amount = amount(&mut cursor, digits, is_negative)?;
         let letter = cursor.peek();
@@ -332,6 +355,13 @@ impl Seen {
         }
         self.bits |= 1 << index;
         Ok(())
+    }
+
+    /// Seconds that say milliseconds and microseconds, too.
+    fn note_fine_seconds(&mut self) -> Result<(), ValueError> {
+        self.note(SECOND_INDEX)?;
+        self.note(MILLISECOND_INDEX)?;
+        self.note(MICROSECOND_INDEX)
     }
 
     fn any(&self) -> bool {

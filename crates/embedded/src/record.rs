@@ -64,7 +64,7 @@ impl ServerRecords {
         ))
     }
 
-    /// Records a data folder, if it is not yet.
+    /// Records a data folder, if it is not yet. Fails where the record could not be relied on later.
     pub(crate) fn add(&self, data: &Path) -> io::Result<()> {
         if self.require(data).is_ok() {
             return Ok(());
@@ -74,6 +74,8 @@ impl ServerRecords {
             .recursive(true)
             .mode(0o700)
             .create(&self.folder)?;
+        require_ours(&self.folder)
+            .map_err(|problem| io::Error::other(format!("{} {problem}", self.folder.display())))?;
         let id = random_id()?;
         write_new(&self.folder.join(&id), path.as_os_str().as_bytes())?;
         let file = path.join(ID_FILE);
@@ -112,8 +114,9 @@ fn require_ours(path: &Path) -> Result<(), String> {
     }
     if !found.is_symlink() && found.mode() & 0o022 != 0 {
         return Err(format!(
-            "may be changed by others (mode {:03o})",
-            found.mode() & 0o777
+            "may be changed by others (mode {:03o}); take that right from them: chmod go-w {}",
+            found.mode() & 0o777,
+            path.display()
         ));
     }
     Ok(())

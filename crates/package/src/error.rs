@@ -320,8 +320,8 @@ impl PackageFaultKind {
                     .to_owned()
             }
             PackageFaultKind::UntrustedFolder { .. } => {
-                "if you trust whoever made the folder, add --trust once (in Python: trust=True); if not, name a folder \
-                 that does not exist yet, and Inrush makes it"
+                "if you trust whoever made the folder, add --trust (in Python: trust=True); if not, name a folder that \
+                 does not exist yet, and Inrush makes it"
                     .to_owned()
             }
             PackageFaultKind::NoFlow => "add a [[flow]] with `files` and `table`".to_owned(),

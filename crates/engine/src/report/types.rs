@@ -4,7 +4,7 @@ use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_verdict::{Measurements, Verdict};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::machine::MachineReport;
 use super::prediction::Prediction;
@@ -46,6 +46,7 @@ pub struct RunReport {
     /// How it ended.
     pub outcome: Outcome,
     /// The exit status of the command.
+    #[serde(deserialize_with = "known_status")]
     #[schemars(with = "u8")]
     pub exit_status: ExitStatus,
     /// What went wrong.
@@ -254,4 +255,10 @@ pub struct EmbeddedSetting {
 /// The JSON schema of `report.json`.
 pub fn report_schema() -> serde_json::Value {
     schemars::schema_for!(RunReport).to_value()
+}
+
+/// The exit status of a report. A later version may know more of them: to this one such a run has failed.
+fn known_status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExitStatus, D::Error> {
+    let code = u8::deserialize(deserializer)?;
+    Ok(ExitStatus::try_from(code).unwrap_or(ExitStatus::Failed))
 }
