@@ -64,7 +64,8 @@ def foreign(servers_folder: Path) -> Iterator[tuple[Place, Path]]:
     reader = Place(servers_folder / f"trusts-reader-{next(numbers)}")
     witness = reader.inrush.folder / "witness"
     author("run", author.package(pre_sql=[*AT_LOGIN])).expect(CLEAN)
-    command = f"touch {witness}"
+    # It reads what COPY writes: else the pipe may break, and the login with it.
+    command = f"cat > {witness}"
     statement = f"INSERT INTO commands VALUES ('{command}')"
     author("run", author.package(mode="append", pre_sql=[statement])).expect(CLEAN)
     witness.unlink(missing_ok=True)

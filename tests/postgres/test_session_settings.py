@@ -138,7 +138,7 @@ def decided() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def locales(servers_folder: Path) -> Path:
     """Return a folder with a locale in which a point is no decimal point."""
-    folder = servers_folder / "locales"
+    folder = servers_folder / "locales_of_settings"
     folder.mkdir()
     subprocess.run(
         ["localedef", "-i", "de_DE", "-f", "UTF-8", folder / LOCALE],
