@@ -241,7 +241,7 @@ def money(text: str, column: Column) -> Meaning:
     digits = column.sizes[0] if column.sizes else 2
     body = text.strip(BLANKS)
     match = re.fullmatch(
-        r"(\()?([+-])?\s*(\$)?\s*([+-])?([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.([0-9]*))?\)?",
+        r"(\()?([+-])?\s*(\$)?\s*([+-])?([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+|(?=\.[0-9]))(?:\.([0-9]*))?\)?",
         body,
         re.A,
     )
@@ -253,7 +253,7 @@ def money(text: str, column: Column) -> Meaning:
     fraction = fraction or ""
     if fraction[digits:].strip("0"):
         return nothing(f"the type keeps {digits} digits behind the point")
-    cents = int(whole.replace(",", "") + fraction[:digits].ljust(digits, "0"))
+    cents = int("0" + whole.replace(",", "") + fraction[:digits].ljust(digits, "0"))
     if bracket or "-" in (sign, inner):
         cents = -cents
     if not -(2**63) <= cents < 2**63:
