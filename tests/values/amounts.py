@@ -54,9 +54,9 @@ def written(text: str, column: Column) -> Written | None:
     negative_form = column.setting("negative", "leading")
     around = ""
     if negative_form == "parentheses" and (match := re.fullmatch(r"\((.*)\)", body, re.S)):
-        around, body = "(", match.group(1)
+        around, body = "(", match.group(1).strip(BLANKS)
     elif negative_form == "trailing" and body.endswith("-"):
-        around, body = "-", body[:-1]
+        around, body = "-", body[:-1].strip(BLANKS)
     whole = r"[0-9]+"
     if group is not None:
         whole = rf"(?:[0-9]{{1,3}}(?:{re.escape(group)}[0-9]{{3}})+|[0-9]+)"

@@ -108,7 +108,8 @@ def _words(text: str, fields: str) -> Parts | None:
         if match is None:
             return None
         # PostgreSQL knows neither `day+01` nor `day-2h`, nor a number at the end of another word.
-        is_apart = at == 0 or match.group("blanks") != ""
+        number_at = match.end("blanks")
+        is_apart = number_at == 0 or not body[number_at - 1].isalpha()
         signs = ("sign", "years_sign", "amount")
         if not is_apart and any((match.group(sign) or "")[:1] in {"+", "-", "."} for sign in signs):
             return None

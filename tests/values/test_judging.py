@@ -58,6 +58,11 @@ def test_a_refused_load_is_a_fault_unless_it_says_which_setting() -> None:
     assert judge(small("12"), refused).faults
     refused = Loaded(refused={0: "%Y is one value by it and another by %y"})
     assert not judge(small("12"), refused).faults
+    said = (
+        'the format "%D%l" cannot be used: "07/15/24 4", which it writes itself, does not fill it'
+    )
+    refused = Loaded(refused={0: said})
+    assert not judge(small("12"), refused).faults
 
 
 def test_a_seed_makes_the_same_round() -> None:
