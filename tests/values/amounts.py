@@ -201,7 +201,12 @@ def still_says(value: float, parts: Written, is_single: bool) -> bool:
     """Whether a float with fewest digits, or with as many as were written, is as written."""
     short = shortest_single(value) if is_single else Fraction(repr(value))
     as_many = Fraction(f"{Decimal(value):.{max(len(parts.digits), 1) - 1}e}")
-    return parts.value in (short, as_many)
+    # Of two texts that are as short and as near, printers choose either: 0.25 is 0.2 or 0.3.
+    step = Fraction(10) ** -parts.scale
+    is_as_near = abs(parts.value - Fraction(value)) <= abs(short - Fraction(value))
+    ends_there = (short / step).denominator == 1 and (short / (10 * step)).denominator != 1
+    is_as_short = abs(parts.value - short) == step and ends_there
+    return parts.value in (short, as_many) or (is_as_short and is_as_near)
 
 
 def _float(parts: Written, column: Column) -> Meaning:
