@@ -1,4 +1,4 @@
-//! What the environment knows of connections: the `PG*` variables and `.pgpass`, as libpq
+//! Reads the defaults of connections from the environment: the `PG*` variables and `.pgpass`, as libpq
 //! reads them. The engine never reads the environment itself.
 
 use std::path::{Path, PathBuf};

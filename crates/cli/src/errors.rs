@@ -1,4 +1,4 @@
-//! What ends a command, how it is told, and the exit status.
+//! Errors that end a command, their texts, and their exit statuses.
 
 use std::fmt;
 use std::path::PathBuf;

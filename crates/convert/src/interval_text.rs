@@ -134,14 +134,14 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
         // PostgreSQL refuses most of these (`day+01`, `day-2h`).
         let before = text[..text.len() - cursor.rest.len()].last();
         let is_apart = !before.is_some_and(u8::is_ascii_alphabetic);
-        if !is_apart && matches!(cursor.peek(), Some(b'+' | b'-')) {
+        let has_sign = matches!(cursor.peek(), Some(b'+' | b'-'));
+        if !is_apart && has_sign {
             return Err(fault("a sign follows without a blank"));
         }
         let may_follow = |unit: &&str| unit.as_bytes().eq_ignore_ascii_case(unit_before);
         if !is_apart && !DIGITS_MAY_FOLLOW.iter().any(may_follow) {
             return Err(fault("a number follows a unit without a blank"));
         }
-        let has_sign = matches!(cursor.peek(), Some(b'+' | b'-'));
         let is_negative = sign(&mut cursor);
         if cursor.peek() == Some(b'.') && (has_sign || !is_apart) {
             return Err(fault("a point has no digit before it"));

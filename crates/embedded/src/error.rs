@@ -1,4 +1,4 @@
-//! What can go wrong with the embedded server.
+//! Errors of the embedded server.
 
 use std::fmt::Write as _;
 use std::io;

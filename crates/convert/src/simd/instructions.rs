@@ -1,4 +1,4 @@
-//! Which vector instructions the machine has.
+//! The kinds of vector instructions that a converter may use.
 //!
 //! The calls in `choice.rs` rest on the proofs that [`Instructions`] carry: they are of [`inrush_scan::cpu`], and only a
 //! look at the processor makes them.

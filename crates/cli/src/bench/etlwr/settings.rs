@@ -1,4 +1,4 @@
-//! What the arguments say, as the workload takes it.
+//! Turns the arguments into the settings of the workload.
 
 use inrush_workloads::etlwr::{Order, Selection, Settings};
 

@@ -1,4 +1,4 @@
-//! What the ledger is to know of the file ranges of one transaction.
+//! Gathers the ledger's rows of the file ranges of one transaction.
 //!
 //! A transaction may load a hundred thousand small files. The ledger gets their rows a thousand at a time, within the
 //! transaction that loads them: no more of them are kept in memory.

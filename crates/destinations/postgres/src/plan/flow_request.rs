@@ -1,4 +1,4 @@
-//! What a flow's plan is made of.
+//! The input of a flow's plan.
 
 use inrush_package::{Flow, Package};
 

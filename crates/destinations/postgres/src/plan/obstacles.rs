@@ -1,4 +1,4 @@
-//! What stands in the way of a plan.
+//! Obstacles: reasons why a plan could not run.
 
 use std::collections::BTreeSet;
 
