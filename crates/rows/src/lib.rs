@@ -1,6 +1,6 @@
 //! The words that all of Inrush shares: columns and their types, chunks and places of rows, rejects and their codes,
 //! numbers of batches that Arrow itself cannot mean (`timestamp`, `interval`), encodings of text, time zones, numbers in
-//! sentences (`quantity`, `plural`), exit statuses, and the request to stop.
+//! sentences (`quantity`, `plural`), ids of runs, units, splits and files, exit statuses, and the request to stop.
 //!
 //! Nothing here reads a file, knows a database or starts a thread.
 
@@ -15,6 +15,7 @@ pub mod cursor;
 pub mod encoding;
 pub mod encoding_guess;
 pub mod exit_status;
+pub mod ids;
 pub mod interval;
 pub mod location;
 pub mod padded_text;

@@ -1,0 +1,68 @@
+//! Ids of runs.
+
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::short;
+
+/// The number of a run in a ledger: larger than those of all runs before it there. The ledger gives it to a new run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(i64);
+
+impl RunId {
+    /// The first of a ledger that has no run.
+    pub const FIRST: RunId = RunId(1);
+
+    /// The run with this number.
+    pub const fn new(number: i64) -> RunId {
+        RunId(number)
+    }
+
+    /// The number, as a ledger stores it.
+    pub const fn number(self) -> i64 {
+        self.0
+    }
+
+    /// The number after this one.
+    pub const fn next(self) -> RunId {
+        RunId(self.0 + 1)
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = ParseIntError;
+
+    /// The number as a ledger that stores text has it.
+    fn from_str(text: &str) -> Result<RunId, ParseIntError> {
+        text.parse().map(RunId)
+    }
+}
+
+text_key! {
+    /// The digest of a package's name and its targets. Runs with the same key are runs of the same package: they exclude
+    /// each other, and the next one resumes one that stopped, even if the package's settings were changed.
+    RunKey
+}
+
+impl RunKey {
+    /// The first digits, as names of files have them.
+    pub fn short(&self) -> &str {
+        short(self.as_str())
+    }
+}

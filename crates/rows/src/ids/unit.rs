@@ -1,0 +1,17 @@
+//! The id of a load unit.
+
+use super::short;
+
+text_key! {
+    /// The digest of what a load unit is: its run's key, the description of what shapes its rows, and its splits with
+    /// the sizes of their files. It ends with the version of the description. The engine computes it for the plan; a
+    /// unit in a ledger is kept where the plan has one of the same key.
+    UnitKey
+}
+
+impl UnitKey {
+    /// The first digits, as names of staging tables and reject files have them.
+    pub fn short(&self) -> &str {
+        short(self.as_str())
+    }
+}
