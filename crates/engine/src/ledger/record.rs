@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use inrush_rows::ids::{FileKey, SplitKey};
 use serde::{Deserialize, Serialize};
 
 /// Rows and bytes: read = loaded + rejected + skipped, always.
@@ -64,9 +65,9 @@ pub struct SplitRecord {
     pub unit_key: String,
     /// Names the file and the range.
     #[serde(rename = "shard_key")]
-    pub split_key: String,
+    pub split_key: SplitKey,
     /// Names the file.
-    pub file_key: String,
+    pub file_key: FileKey,
     /// The file.
     pub file: String,
     /// First byte of the range.
@@ -98,7 +99,7 @@ pub struct SplitRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedFile {
     /// Names the file.
-    pub file_key: String,
+    pub file_key: FileKey,
     /// When it was changed last, in nanoseconds since 1970.
     pub modified_ns: i64,
     /// What else the system says of it.
@@ -115,7 +116,7 @@ pub struct SwitchedFile {
     /// The target, `schema.table`, quoted.
     pub target: String,
     /// Names the file.
-    pub file_key: String,
+    pub file_key: FileKey,
     /// The file's size then.
     pub file_bytes: u64,
     /// When the file had been changed last, in nanoseconds since 1970.

@@ -17,8 +17,8 @@ pub fn check<'a>(
 ) -> Result<(), VerifyError> {
     for promise in &flow.expect.promises {
         let is_meant = |split: &&&SplitRecord| {
-            let key = promise.file_key.as_deref();
-            key.is_none_or(|key| key == split.file_key)
+            let key = promise.file_key.as_ref();
+            key.is_none_or(|key| *key == split.file_key)
         };
         let meant: Vec<&SplitRecord> = own.iter().filter(is_meant).copied().collect();
         hold(flow, promise, &meant)?;

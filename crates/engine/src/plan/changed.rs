@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
+use inrush_rows::ids::FileKey;
 use inrush_scan::Dialect;
 
 use super::contents::Contents;
@@ -24,7 +25,7 @@ pub struct FoundFiles {
 /// A file that has other text than the one that was loaded.
 pub struct ChangedFile {
     /// Names it.
-    pub key: String,
+    pub key: FileKey,
     target: String,
     file: Arc<SourceFile>,
     before: SplitRecord,
@@ -48,7 +49,7 @@ pub async fn look(
     splits: &[SplitRecord],
     options: &PlanOptions<'_>,
 ) -> Result<FoundFiles, PlanError> {
-    let mut before: BTreeMap<&str, Vec<&SplitRecord>> = BTreeMap::new();
+    let mut before: BTreeMap<&FileKey, Vec<&SplitRecord>> = BTreeMap::new();
     for split in splits {
         before.entry(&split.file_key).or_default().push(split);
     }
@@ -56,7 +57,7 @@ pub async fn look(
     for flow in flows {
         for file in flow.files.iter().filter(|file| !file.is_pipe()) {
             let key = identity::file_key(file);
-            let Some(splits) = before.get(key.as_str()) else {
+            let Some(splits) = before.get(&key) else {
                 continue;
             };
             // Of units that the plan does not have nothing is kept.

@@ -62,10 +62,11 @@ impl ContentChecks {
         if splits.iter().all(is_untouched) {
             return Ok(Contents::Untouched);
         }
-        let mut texts = vec![identity::file_key(file), state];
-        texts.extend(splits.iter().map(|split| split.split_key.clone()));
-        texts.push(file.modified_ns.to_string());
-        let name = identity::digest(texts.iter().map(String::as_str));
+        let file_key = identity::file_key(file);
+        let modified = file.modified_ns.to_string();
+        let texts = [file_key.as_str(), &state].into_iter();
+        let texts = texts.chain(splits.iter().map(|split| split.split_key.as_str()));
+        let name = identity::digest(texts.chain([modified.as_str()]));
         let known = {
             let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
             found.get(&name).copied()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use inrush_files::{FileOrigin, SourceFile};
 use inrush_package::{BoundValue, ControlFile, Flow, RecordField, Trailer};
+use inrush_rows::ids::FileKey;
 
 use super::error::PlanError;
 use super::identity;
@@ -61,7 +62,7 @@ pub struct Promise {
     /// Who says so, in words.
     pub by: String,
     /// The key of the file; none where it is of all files.
-    pub file_key: Option<String>,
+    pub file_key: Option<FileKey>,
     /// How many rows.
     pub rows: Option<u64>,
     /// What columns add up to, by their names.

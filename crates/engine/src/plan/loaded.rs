@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
+use inrush_rows::ids::FileKey;
 
 use super::error::PlanError;
 use super::identity;
@@ -88,9 +89,14 @@ fn replaced_by(flow: &WantedFiles<'_>, switched: &[SwitchedFile]) -> Option<i64>
 }
 
 /// Whether a file that was switched in is this one, its file unchanged and its rows still there.
-fn is_same(flow: &WantedFiles<'_>, file: &SourceFile, key: &str, switched: &SwitchedFile) -> bool {
+fn is_same(
+    flow: &WantedFiles<'_>,
+    file: &SourceFile,
+    key: &FileKey,
+    switched: &SwitchedFile,
+) -> bool {
     switched.target == flow.target
-        && switched.file_key == key
+        && switched.file_key == *key
         && switched.file_bytes == file.size_bytes
         && switched.file_modified_ns == file.modified_ns
         && (flow.holds)(switched)

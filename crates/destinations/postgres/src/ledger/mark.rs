@@ -108,7 +108,7 @@ pub fn file_key(file: &SourceFile) -> Option<String> {
         return None;
     }
     let texts = [
-        identity::file_key(file),
+        identity::file_key(file).to_string(),
         file.size_bytes.to_string(),
         file.modified_ns.to_string(),
     ];

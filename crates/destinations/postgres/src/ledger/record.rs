@@ -1,5 +1,6 @@
 //! Units and splits in the ledger.
 
+use inrush_rows::ids::{FileKey, SplitKey};
 use std::collections::BTreeMap;
 
 use tokio_postgres::Row;
@@ -95,8 +96,8 @@ fn split_of(row: &Row) -> SplitRecord {
     let refused: Option<Vec<i64>> = row.get(16);
     SplitRecord {
         unit_key: row.get(0),
-        split_key: row.get(1),
-        file_key: row.get(2),
+        split_key: SplitKey::new(row.get::<_, &str>(1)),
+        file_key: FileKey::new(row.get::<_, &str>(2)),
         file: row.get(3),
         byte_start: count(row, 4),
         byte_end: row.get::<_, Option<i64>>(5).map(|end| end as u64),
@@ -289,7 +290,7 @@ impl Ledger {
                 run_id: row.get(0),
                 target_oids: row.get(1),
                 target: row.get(2),
-                file_key: row.get(3),
+                file_key: FileKey::new(row.get::<_, &str>(3)),
                 file_bytes: row.get::<_, i64>(4) as u64,
                 file_modified_ns: row.get(5),
                 rows_loaded: row.get::<_, i64>(6) as u64,
@@ -394,8 +395,8 @@ impl Ledger {
                     &fence.run_id,
                     &fence.epoch,
                     &split.unit_key,
-                    &split.split_key,
-                    &split.file_key,
+                    &split.split_key.as_str(),
+                    &split.file_key.as_str(),
                     &split.file,
                     &(split.byte_start as i64),
                     &split.byte_end.map(|end| end as i64),
@@ -426,7 +427,7 @@ impl Ledger {
         session: &Session,
         fence: &Fence,
         unit_key: &str,
-        split_key: &str,
+        split_key: &SplitKey,
         count: u64,
     ) -> Result<(), LedgerError> {
         let doing = "writing rejects of the switch into the ledger";
@@ -436,9 +437,9 @@ impl Ledger {
              WHERE run_id = $1 AND unit_key = $2 AND shard_key = $3",
             self.table("shard")
         );
-        session
-            .query(&sql, &[&fence.run_id, &unit_key, &split_key, &count], doing)
-            .await?;
+        let parameters: &[&(dyn ToSql + Sync)] =
+            &[&fence.run_id, &unit_key, &split_key.as_str(), &count];
+        session.query(&sql, parameters, doing).await?;
         let sql = format!(
             "UPDATE {} SET rows_counted = rows_counted - $3, careful = true \
              WHERE run_id = $1 AND unit_key = $2",
@@ -471,7 +472,7 @@ impl Ledger {
         session
             .query(
                 &sql,
-                &[&run_id, &file_key, &modified_ns, &state],
+                &[&run_id, &file_key.as_str(), &modified_ns, &state],
                 "writing a file's time into the ledger",
             )
             .await?;

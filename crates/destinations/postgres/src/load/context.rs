@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inrush_rows::cancel::Stop;
+use inrush_rows::ids::SplitKey;
 
 use super::straight_lock::StraightLock;
 use crate::engine::error::Error;
@@ -43,7 +44,7 @@ pub struct PreparedRun {
     /// Units that were committed by an earlier attempt, by key.
     pub units_kept: BTreeMap<String, UnitRow>,
     /// Splits that were committed by an earlier attempt, by unit and split key.
-    pub splits_kept: BTreeMap<(String, String), SplitRecord>,
+    pub splits_kept: BTreeMap<(String, SplitKey), SplitRecord>,
     /// It goes on where an earlier attempt stopped.
     pub resumed: bool,
     /// Rejects of each flow so far.

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
+use inrush_rows::ids::FileKey;
 
 use super::context::Context;
 use super::ledger_coverage;
@@ -102,7 +103,7 @@ pub async fn check(
 }
 
 /// The byte that a key's first two digits mean.
-fn first_byte(key: &str) -> u8 {
-    let digits = key.get(..2).unwrap_or_default();
+fn first_byte(key: &FileKey) -> u8 {
+    let digits = key.as_str().get(..2).unwrap_or_default();
     u8::from_str_radix(digits, 16).unwrap_or_default()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
+use inrush_rows::ids::FileKey;
 
 use super::context::PreparedRun;
 use crate::engine::ledger::SplitRecord;
@@ -19,13 +20,13 @@ pub fn check<'a>(
     files: impl Iterator<Item = (&'a Arc<SourceFile>, bool)>,
     own: &[&SplitRecord],
 ) -> Result<(), VerifyError> {
-    let mut records: BTreeMap<&str, Vec<&SplitRecord>> = BTreeMap::new();
+    let mut records: BTreeMap<&FileKey, Vec<&SplitRecord>> = BTreeMap::new();
     for split in own {
         records.entry(&split.file_key).or_default().push(split);
     }
     for (file, is_fed) in files {
         let key = identity::file_key(file);
-        let of_file = records.remove(key.as_str()).unwrap_or_default();
+        let of_file = records.remove(&key).unwrap_or_default();
         let end = match is_fed {
             false => Some(file.size_bytes),
             // One that an earlier attempt has read to its end was checked then.

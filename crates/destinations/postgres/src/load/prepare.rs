@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use inrush_files::Pipes;
 use inrush_package::Package;
+use inrush_rows::ids::SplitKey;
 use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
@@ -179,7 +180,7 @@ struct Entered {
     record: LedgerRun,
     resumed: bool,
     units_kept: BTreeMap<String, UnitRow>,
-    splits_kept: BTreeMap<(String, String), SplitRecord>,
+    splits_kept: BTreeMap<(String, SplitKey), SplitRecord>,
 }
 
 async fn enter(
@@ -475,14 +476,14 @@ async fn forget_lost_rejects(
     drop_units(control, ledger, run.run_id, &lost, patience_ms).await?;
     for unit in &lost {
         entered.units_kept.remove(&unit.unit_key);
-        let of_others = |(key, _): &(String, String), _: &mut SplitRecord| *key != unit.unit_key;
+        let of_others = |(key, _): &(String, SplitKey), _: &mut SplitRecord| *key != unit.unit_key;
         entered.splits_kept.retain(of_others);
     }
     Ok(notes)
 }
 
 /// What an earlier attempt has read of a unit and committed.
-fn tally(kept: &BTreeMap<(String, String), SplitRecord>, unit_key: &str) -> RowTally {
+fn tally(kept: &BTreeMap<(String, SplitKey), SplitRecord>, unit_key: &str) -> RowTally {
     RowTally::from(Account::of_unit_in(kept.values(), unit_key))
 }
 
@@ -504,7 +505,7 @@ fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
 /// The files that streams take from feeds, with the ranges of them that are committed already.
 fn fed_files(
     plan: &Plan,
-    kept: &BTreeMap<(String, String), SplitRecord>,
+    kept: &BTreeMap<(String, SplitKey), SplitRecord>,
 ) -> BTreeMap<(usize, usize, usize), FedFile> {
     let mut found = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {

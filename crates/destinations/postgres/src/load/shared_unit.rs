@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use inrush_rows::ids::FileKey;
 use inrush_verdict::Phase;
 
 use super::context::{Context, PreparedRun};
@@ -62,7 +63,7 @@ pub async fn finish(
     let (sums, splits) = match is_asked {
         true => {
             let fed = unit.splits.iter().filter(|split| split.is_fed);
-            let fed: BTreeSet<String> = fed.map(|split| identity::file_key(&split.file)).collect();
+            let fed: BTreeSet<FileKey> = fed.map(|split| identity::file_key(&split.file)).collect();
             let is_fed = |split: &SplitRecord| fed.contains(&split.file_key);
             verifying::sums_in_ledger(session, run, flow, unit, is_fed).await?
         }

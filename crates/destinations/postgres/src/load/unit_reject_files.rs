@@ -5,6 +5,7 @@
 //! their first byte where they are ranges of a file that is fed. A file is right if what it tells
 //! of is committed; all others are what attempts left that did not come so far.
 
+use inrush_rows::ids::SplitKey;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -70,13 +71,15 @@ pub fn kept_bytes(
     folder: &Path,
     flow: &FlowPlan,
     units: &BTreeMap<String, UnitRow>,
-    splits: &BTreeMap<(String, String), SplitRecord>,
+    splits: &BTreeMap<(String, SplitKey), SplitRecord>,
 ) -> Result<u64, Error> {
     bytes(folder, &committed(flow, units, &by_unit(splits)))
 }
 
 /// The splits of each unit.
-fn by_unit(splits: &BTreeMap<(String, String), SplitRecord>) -> BTreeMap<&str, Vec<&SplitRecord>> {
+fn by_unit(
+    splits: &BTreeMap<(String, SplitKey), SplitRecord>,
+) -> BTreeMap<&str, Vec<&SplitRecord>> {
     let mut of_units: BTreeMap<&str, Vec<&SplitRecord>> = BTreeMap::new();
     for split in splits.values() {
         let of_unit = of_units.entry(split.unit_key.as_str()).or_default();

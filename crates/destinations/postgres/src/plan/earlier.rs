@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use inrush_files::SourceFile;
 use inrush_package::Mode;
+use inrush_rows::ids::{FileKey, SplitKey};
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::Session;
@@ -56,7 +57,7 @@ pub async fn find(
     let splits = book.splits(session, run.run_id).await?;
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
     let found = changed::look(&planned, &splits, options).await?;
-    let changed_keys: BTreeSet<String> =
+    let changed_keys: BTreeSet<FileKey> =
         found.changed.iter().map(|file| file.key.clone()).collect();
     let keepable = keepable(flows, &changed_keys);
     let is_kept = |unit: &&UnitRow| {
@@ -78,7 +79,7 @@ pub async fn find(
     let dropped = units.iter().filter(|unit| !kept.contains(&unit.unit_key));
     let dropped_keys = dropped.map(|unit| unit.unit_key.as_str());
     notes.extend(identity::another_version(&run.name, dropped_keys));
-    let mut unfinished: BTreeMap<String, BTreeSet<String>> = units
+    let mut unfinished: BTreeMap<String, BTreeSet<SplitKey>> = units
         .iter()
         .filter(|unit| is_kept(unit) && !unit.finished)
         .map(|unit| (unit.unit_key.clone(), BTreeSet::new()))
@@ -169,7 +170,7 @@ pub async fn refuse_lost_ledger(
 }
 
 /// The keys of a plan's units whose files have the text of which an earlier attempt has loaded.
-pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<String>) -> BTreeSet<&'a str> {
+pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> BTreeSet<&'a str> {
     let is_as_it_was = |unit: &&UnitPlan| {
         let mut files = unit.splits.iter().map(|split| &split.file);
         changed.is_empty() || !files.any(|file| changed.contains(&identity::file_key(file)))

@@ -49,6 +49,7 @@ use inrush_convert::{KeyBounds, KeySet};
 use inrush_files::Split;
 use inrush_package::{IndexPolicy, Mode, RunSettings};
 use inrush_pgcopy::PgType;
+use inrush_rows::ids::{FileKey, SplitKey};
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
@@ -118,11 +119,11 @@ pub enum Earlier {
         /// Keys of units that are kept, finished or not.
         kept: BTreeSet<String>,
         /// Those of them that lack splits, with the keys of the splits that they have.
-        unfinished: BTreeMap<String, BTreeSet<String>>,
+        unfinished: BTreeMap<String, BTreeSet<SplitKey>>,
         /// Units of the run that the plan has no use for: their files or settings changed.
         dropped: usize,
         /// Files, by their keys, of which it has loaded, and that have other text now.
-        changed: BTreeSet<String>,
+        changed: BTreeSet<FileKey>,
         /// Files that have the text that they had, and another time.
         touched: Vec<TouchedFile>,
         /// The staging tables that it left.

@@ -1,5 +1,6 @@
 //! The pieces of work that streams take, one after the other, and which of them a stopped run has left.
 
+use inrush_rows::ids::SplitKey;
 use std::ops::Range;
 
 use super::units::work_bytes;
@@ -63,14 +64,14 @@ pub enum Committed<'a> {
     /// Nothing.
     Nothing,
     /// The splits of whose keys it says so.
-    Splits(Box<dyn Fn(&str) -> bool + 'a>),
+    Splits(Box<dyn Fn(&SplitKey) -> bool + 'a>),
     /// All of it.
     All,
 }
 
 impl Committed<'_> {
     /// Whether work on splits of these keys is left. A unit without files is work, too: its table is made.
-    fn leaves(&self, mut split_keys: impl Iterator<Item = String>) -> bool {
+    fn leaves(&self, mut split_keys: impl Iterator<Item = SplitKey>) -> bool {
         match self {
             Committed::Nothing => true,
             Committed::Splits(is_there) => split_keys.any(|key| !is_there(&key)),
@@ -127,9 +128,9 @@ mod tests {
     #[test]
     fn work_is_left_where_a_split_is_not_there() {
         let leaves = |committed: &Committed<'_>, keys: &[&str]| {
-            committed.leaves(keys.iter().map(|key| (*key).to_owned()))
+            committed.leaves(keys.iter().map(|key| SplitKey::new(*key)))
         };
-        let one = Committed::Splits(Box::new(|key| key == "one"));
+        let one = Committed::Splits(Box::new(|key| key.as_str() == "one"));
         assert!(!leaves(&one, &["one"]));
         assert!(leaves(&one, &["two"]));
         assert!(leaves(&one, &["one", "two"]));

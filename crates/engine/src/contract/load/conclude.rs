@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use inrush_destination::{Destination, PublishStep, Published};
 use inrush_rows::cancel::StopReason;
+use inrush_rows::ids::FileKey;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
@@ -141,13 +142,13 @@ fn check(
         own,
         context.stop,
     ))?;
-    let mut by_file: BTreeMap<&str, Vec<&SplitRecord>> = BTreeMap::new();
+    let mut by_file: BTreeMap<&FileKey, Vec<&SplitRecord>> = BTreeMap::new();
     for split in own {
         by_file.entry(&split.file_key).or_default().push(split);
     }
     for file in &files {
         let key = identity::file_key(file);
-        let of_file = by_file.remove(key.as_str()).unwrap_or_default();
+        let of_file = by_file.remove(&key).unwrap_or_default();
         // What is read whole has no end that is known before.
         let end = of_file
             .iter()

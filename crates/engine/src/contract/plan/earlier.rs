@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{Destination, PastRun, RunState};
 use inrush_package::Mode;
+use inrush_rows::ids::FileKey;
 
 use super::{ContractEarlier, ContractFlow, split_of};
 use crate::ledger::{SplitRecord, SwitchedFile};
@@ -61,13 +62,13 @@ pub async fn find(
     if !options.again && !options.is_replay {
         changed::refuse(&run.record.name, &found.changed)?;
     }
-    let changed: BTreeSet<&str> = found.changed.iter().map(|file| file.key.as_str()).collect();
+    let changed: BTreeSet<&FileKey> = found.changed.iter().map(|file| &file.key).collect();
     let left: BTreeSet<&str> = run.units.iter().map(|unit| unit.key.as_str()).collect();
     let kept: BTreeSet<String> = flows
         .iter()
         .flat_map(|flow| &flow.units)
         .filter(|unit| left.contains(unit.key.as_str()))
-        .filter(|unit| !changed.contains(identity::file_key(&unit.split.file).as_str()))
+        .filter(|unit| !changed.contains(&identity::file_key(&unit.split.file)))
         .map(|unit| unit.key.clone())
         .collect();
     let dropped = run.units.iter().filter(|unit| !kept.contains(&unit.key));
@@ -105,7 +106,7 @@ fn refuse_lost_ledger(
 
 /// The files that a run has switched in, all of them.
 fn switched_files(run: &PastRun) -> Vec<SwitchedFile> {
-    let mut found: BTreeMap<(String, String), SwitchedFile> = BTreeMap::new();
+    let mut found: BTreeMap<(String, FileKey), SwitchedFile> = BTreeMap::new();
     for unit in run
         .units
         .iter()

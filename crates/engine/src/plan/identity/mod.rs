@@ -7,6 +7,7 @@ pub mod golden;
 mod golden_test;
 
 use inrush_files::{SourceFile, Split};
+use inrush_rows::ids::{FileKey, SplitKey};
 use inrush_rows::plural::counted_do;
 use sha2::{Digest, Sha256};
 
@@ -78,17 +79,17 @@ pub fn run_key(package: &str, targets: &[String]) -> String {
 }
 
 /// Names a file, however its path is written.
-pub fn file_key(file: &SourceFile) -> String {
-    digest(file.identity().iter().map(String::as_str))
+pub fn file_key(file: &SourceFile) -> FileKey {
+    FileKey::new(digest(file.identity().iter().map(String::as_str)))
 }
 
 /// Names a split within its unit: the same file is the same wherever the command is given, and
 /// however its path is written.
-pub fn split_key(split: &Split) -> String {
+pub fn split_key(split: &Split) -> SplitKey {
     let mut texts = split.file.identity();
     texts.push(split.byte_range.start.to_string());
     texts.push(split.byte_range.end.to_string());
-    digest(texts.iter().map(String::as_str))
+    SplitKey::new(digest(texts.iter().map(String::as_str)))
 }
 
 /// Names a unit by its files, their sizes, and the description of what shapes its rows. A file's
@@ -98,7 +99,7 @@ pub fn unit_key(run_key: &str, shape: &str, splits: &[Split]) -> String {
     digest.add(run_key);
     digest.add(shape);
     for split in splits {
-        digest.add(&split_key(split));
+        digest.add(split_key(split).as_str());
         digest.add(&split.file.size_bytes.to_string());
     }
     let mut key = format!("{}.{VERSION}", digest.end());

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use inrush_convert::Converter;
 use inrush_files::{BufferPool, RowReader, Split};
 use inrush_package::RunSettings;
+use inrush_rows::ids::SplitKey;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 use inrush_source::Chunks;
@@ -36,7 +37,7 @@ pub struct RefusedStagingRow {
 #[derive(Clone, Debug)]
 pub struct SplitRejects {
     /// Names the split in the ledger.
-    pub split_key: String,
+    pub split_key: SplitKey,
     /// Its rejects, in the order of the file.
     pub rejects: Vec<Reject>,
 }

@@ -90,7 +90,7 @@ impl KeyScan<'_> {
             self.flow, self.dialect, self.column, self.key, self.step
         )];
         for file in self.files {
-            texts.push(identity::file_key(file));
+            texts.push(identity::file_key(file).to_string());
             texts.push(format!("{} {}", file.size_bytes, file.modified_ns));
         }
         identity::digest(texts.iter().map(String::as_str))
