@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use inrush_rows::ids::UnitKey;
 
 use crate::abilities::Abilities;
 use crate::error::Result;
@@ -52,7 +53,7 @@ pub trait Destination: Send + Sync {
         &self,
         _run_key: &str,
         _target: &TargetName,
-        _unit_keys: &[&str],
+        _unit_keys: &[&UnitKey],
     ) -> Result<Option<String>> {
         Ok(None)
     }
@@ -82,7 +83,7 @@ pub trait OpenRun: Send + Sync {
 
     /// Takes units out of staging and ledger. What cannot be taken out alone goes together with
     /// others: all keys that are gone come back.
-    fn forget(&mut self, keys: &[String]) -> Result<Vec<String>>;
+    fn forget(&mut self, keys: &[UnitKey]) -> Result<Vec<UnitKey>>;
 
     /// A stream of its own for one thread.
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>>;
@@ -105,7 +106,7 @@ pub trait OpenRun: Send + Sync {
 /// The way of one thread into staging.
 pub trait UnitStream {
     /// Begins a unit of the target with this index.
-    fn begin_unit(&mut self, target: usize, key: &str) -> Result<()>;
+    fn begin_unit(&mut self, target: usize, key: &UnitKey) -> Result<()>;
 
     /// Takes rows. Those with a value that the destination has no counterpart for come back by their
     /// places in the batch, in order; all others are taken.

@@ -1,5 +1,6 @@
 //! Runs and units as a destination's ledger has them.
 
+use inrush_rows::ids::UnitKey;
 use serde::{Deserialize, Serialize};
 
 /// How far a run has come.
@@ -45,7 +46,7 @@ pub struct RunRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitRecord {
     /// Names its file range, its target and how the rows are read.
-    pub key: String,
+    pub key: UnitKey,
     /// The target, as [`TargetName::sql`](crate::TargetName::sql).
     pub target: String,
     /// Rows that were loaded.

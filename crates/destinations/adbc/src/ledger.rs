@@ -1,6 +1,7 @@
 //! The ledger: a table of runs and one of units.
 
 use inrush_destination::{Error, NewRun, Result, RunRecord, RunState, UnitRecord};
+use inrush_rows::ids::UnitKey;
 
 use crate::catalog;
 use crate::quirks::Quirks;
@@ -163,7 +164,7 @@ impl AdbcLedger {
                 values: row.into_iter(),
             };
             Ok(UnitRecord {
-                key: row.text("unit_key")?,
+                key: UnitKey::new(row.text("unit_key")?),
                 target: row.text("target")?,
                 rows_loaded: row.number("rows_loaded")?,
                 detail: row.text("detail")?,
@@ -294,7 +295,7 @@ impl AdbcLedger {
             "INSERT INTO {} (run_id, unit_key, target, rows_loaded, detail) \
              VALUES ({run_id}, {}, {}, {}, {})",
             self.unit,
-            sql::text(&unit.key),
+            sql::text(unit.key.as_str()),
             sql::text(&unit.target),
             unit.rows_loaded,
             sql::text(&unit.detail),

@@ -9,6 +9,7 @@ use inrush_destination::{
     Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
     UnitRecord, UnitStream,
 };
+use inrush_rows::ids::UnitKey;
 
 use crate::interrupt::Interrupt;
 use crate::ledger::StoredRun;
@@ -196,7 +197,7 @@ impl OpenRun for AdbcRun {
         &self.kept
     }
 
-    fn forget(&mut self, keys: &[String]) -> Result<Vec<String>> {
+    fn forget(&mut self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
         let shared = self.shared.clone();
         let (quirks, ledger, run_id) = (shared.quirks, &shared.ledger, self.record.run_id);
         let mut session = self.session();
@@ -241,7 +242,7 @@ impl OpenRun for AdbcRun {
             .iter()
             .filter(|unit| is_gone(unit))
             .map(|unit| unit.key.clone());
-        let gone: Vec<String> = gone.collect();
+        let gone: Vec<UnitKey> = gone.collect();
         self.kept.retain(|unit| !gone.contains(&unit.key));
         Ok(gone)
     }

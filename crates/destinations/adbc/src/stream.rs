@@ -5,6 +5,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use inrush_destination::{Error, Misfit, Result, UnitRecord, UnitStream};
+use inrush_rows::ids::UnitKey;
 
 use crate::adapt::Adapter;
 use crate::ingest::Ingest;
@@ -111,7 +112,7 @@ fn unconverted(product: &str, error: &ArrowError) -> Error {
 }
 
 impl UnitStream for Stream<'_> {
-    fn begin_unit(&mut self, target: usize, _key: &str) -> Result<()> {
+    fn begin_unit(&mut self, target: usize, _key: &UnitKey) -> Result<()> {
         assert!(
             self.unit.is_none(),
             "a unit is ended before the next one begins"

@@ -6,6 +6,7 @@ use inrush_destination::{
     Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, PublishedTogether,
     ResolvedType, Result, RunState, Streams, TargetFacts, TargetName, TargetPlan, WriteMode,
 };
+use inrush_rows::ids::UnitKey;
 
 use crate::ledger::Root;
 use crate::lock::Lock;
@@ -104,7 +105,7 @@ impl Destination for ParquetFolder {
         &self,
         run_key: &str,
         target: &TargetName,
-        unit_keys: &[&str],
+        unit_keys: &[&UnitKey],
     ) -> Result<Option<String>> {
         let path = names::path(target)?;
         let Some(generation) = self.root.generation(&path)? else {
@@ -114,7 +115,7 @@ impl Destination for ParquetFolder {
             let stored = self.root.stored_run(run.run_id)?;
             let is_known = stored.is_some_and(|stored| generation.run(&stored.record) == Some(run));
             // Names of files mean their unit.
-            let has_unit = |key: &&&str| {
+            let has_unit = |key: &&&UnitKey| {
                 let first =
                     publish::first_file(run_key, run.run_id, run.started_at_microseconds, key);
                 let is_first = |file: &String| {

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use inrush_destination::{
     Error, PastRun, Result, RunRecord, RunState, TargetName, TargetPlan, UnitRecord,
 };
+use inrush_rows::ids::UnitKey;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -347,8 +348,8 @@ pub(super) struct StagedFile {
 pub(super) const STAGED: &str = "staged";
 
 /// The record's file of a unit.
-pub(super) fn unit_file(staging: &Path, key: &str) -> PathBuf {
-    staging.join(format!("{}.json", digest(&[key])))
+pub(super) fn unit_file(staging: &Path, key: &UnitKey) -> PathBuf {
+    staging.join(format!("{}.json", digest(&[key.as_str()])))
 }
 
 /// The units that are committed in a target's staging, by their keys.

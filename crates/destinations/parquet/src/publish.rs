@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use inrush_destination::{Error, PublishStep, Published, Result, RunState, WriteMode};
 use inrush_rows::calendar::now_microseconds;
+use inrush_rows::ids::UnitKey;
 
 use crate::data_file::DataFile;
 use crate::files::{self, Swap, failed};
@@ -333,7 +334,7 @@ impl Building {
             }
             names::push_partition(&mut partition, &column.name, None);
         }
-        let name = join(&partition, &file_name(run, "", 0));
+        let name = join(&partition, &file_name(run, &UnitKey::new(""), 0));
         let path = self.make_place(Path::new(&name))?;
         DataFile::create(path, &target.layout, &run.options, &[], 0)?.close()?;
         Ok(())
@@ -349,7 +350,7 @@ impl Building {
 }
 
 /// Names of files mean the run too: whoever has listed an older generation opens none of this one.
-fn file_name(run: &ParquetRun, key: &str, number: usize) -> String {
+fn file_name(run: &ParquetRun, key: &UnitKey, number: usize) -> String {
     let record = &run.stored.record;
     let first = first_file(
         &record.run_key,
@@ -364,12 +365,17 @@ fn file_name(run: &ParquetRun, key: &str, number: usize) -> String {
 }
 
 /// The name of a unit's first file, without its ending.
-pub(super) fn first_file(run_key: &str, run_id: i64, started_at: i64, unit_key: &str) -> String {
+pub(super) fn first_file(
+    run_key: &str,
+    run_id: i64,
+    started_at: i64,
+    unit_key: &UnitKey,
+) -> String {
     let texts = [
         run_key,
         &run_id.to_string(),
         &started_at.to_string(),
-        unit_key,
+        unit_key.as_str(),
     ];
     format!("part-{}", digest(&texts))
 }

@@ -13,6 +13,7 @@ use inrush_destination::{
     Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
     UnitRecord, UnitStream, WriteMode,
 };
+use inrush_rows::ids::UnitKey;
 
 use crate::data_file;
 use crate::files;
@@ -390,7 +391,7 @@ impl OpenRun for ParquetRun {
         &self.kept
     }
 
-    fn forget(&mut self, keys: &[String]) -> Result<Vec<String>> {
+    fn forget(&mut self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
         let mut gone = Vec::new();
         for key in keys {
             for target in &self.targets {

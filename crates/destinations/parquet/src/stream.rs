@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use inrush_destination::{Error, Misfit, Result, UnitRecord, UnitStream};
+use inrush_rows::ids::UnitKey;
 
 use crate::adapt;
 use crate::files;
@@ -30,7 +31,7 @@ pub(super) struct Stream<'a> {
 pub(super) struct Unit<'a> {
     target: &'a RunTarget,
     staging: PathBuf,
-    key: String,
+    key: UnitKey,
     writer: UnitWriter<'a>,
     folders: Folders,
 }
@@ -53,7 +54,7 @@ fn out_of_turn(what: &str) -> Error {
 }
 
 impl UnitStream for Stream<'_> {
-    fn begin_unit(&mut self, target: usize, key: &str) -> Result<()> {
+    fn begin_unit(&mut self, target: usize, key: &UnitKey) -> Result<()> {
         self.check()?;
         if self.unit.is_some() {
             return Err(out_of_turn(
@@ -67,13 +68,13 @@ impl UnitStream for Stream<'_> {
             layout: &target.layout,
             options: self.options,
             folder: target.staging.clone(),
-            prefix: format!("{}-{}", digest(&[key]), self.attempt),
+            prefix: format!("{}-{}", digest(&[key.as_str()]), self.attempt),
             counter: self.counter,
         };
         self.unit = Some(Unit {
             target,
             staging: target.staging.clone(),
-            key: key.to_owned(),
+            key: key.clone(),
             writer: UnitWriter::new(place),
             folders: Folders::default(),
         });

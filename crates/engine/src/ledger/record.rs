@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use inrush_rows::ids::{FileKey, SplitKey};
+use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 use serde::{Deserialize, Serialize};
 
 /// Rows and bytes: read = loaded + rejected + skipped, always.
@@ -33,19 +33,19 @@ impl Account {
     }
 
     /// The rows of those splits that belong to one unit.
-    pub fn of_unit(splits: &[SplitRecord], unit_key: &str) -> Account {
+    pub fn of_unit(splits: &[SplitRecord], unit_key: &UnitKey) -> Account {
         Account::of_unit_in(splits, unit_key)
     }
 
     /// As [`Account::of_unit`], wherever the splits stand.
     pub fn of_unit_in<'a>(
         splits: impl IntoIterator<Item = &'a SplitRecord>,
-        unit_key: &str,
+        unit_key: &UnitKey,
     ) -> Account {
         let mut account = Account::default();
         for split in splits
             .into_iter()
-            .filter(|split| split.unit_key == unit_key)
+            .filter(|split| split.unit_key == *unit_key)
         {
             account.add(&split.account);
         }
@@ -62,7 +62,7 @@ impl Account {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitRecord {
     /// The unit.
-    pub unit_key: String,
+    pub unit_key: UnitKey,
     /// Names the file and the range.
     #[serde(rename = "shard_key")]
     pub split_key: SplitKey,

@@ -5,13 +5,14 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use inrush_rows::ids::UnitKey;
+
 use crate::error::Error;
-use crate::plan::identity;
 use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX};
 
 /// The name of the file of the unit with this key.
-pub fn of_key(flow: &str, unit_key: &str) -> String {
-    format!("{flow}.{}", &unit_key[..identity::KEY_DIGITS])
+pub fn of_key(flow: &str, unit_key: &UnitKey) -> String {
+    format!("{flow}.{}", unit_key.short())
 }
 
 /// Removes all files but those of these names.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use inrush_files::Split;
 use inrush_rows::chunk::Chunk;
+use inrush_rows::ids::UnitKey;
 use inrush_scan::Records;
 use inrush_verdict::Phase;
 
@@ -60,9 +61,9 @@ impl SplitEvidence {
     }
 
     /// What the ledger is to know of a range whose rows have all passed; the next one begins.
-    pub fn record(&mut self, unit_key: &str, split: &Split, account: Account) -> SplitRecord {
+    pub fn record(&mut self, unit_key: &UnitKey, split: &Split, account: Account) -> SplitRecord {
         SplitRecord {
-            unit_key: unit_key.to_owned(),
+            unit_key: unit_key.clone(),
             split_key: identity::split_key(split),
             file_key: identity::file_key(&split.file),
             file: split.file.path.display().to_string(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
-use inrush_rows::ids::FileKey;
+use inrush_rows::ids::{FileKey, UnitKey};
 use inrush_scan::Dialect;
 
 use super::contents::Contents;
@@ -40,7 +40,7 @@ pub struct PlannedFiles<'a> {
     /// The files, each once.
     pub files: Vec<&'a Arc<SourceFile>>,
     /// The keys of the flow's units.
-    pub unit_keys: BTreeSet<&'a str>,
+    pub unit_keys: BTreeSet<&'a UnitKey>,
 }
 
 /// Holds the plan's files against what a stopped run has loaded of them.
@@ -64,7 +64,7 @@ pub async fn look(
             let kept: Vec<&SplitRecord> = splits
                 .iter()
                 .copied()
-                .filter(|split| flow.unit_keys.contains(split.unit_key.as_str()))
+                .filter(|split| flow.unit_keys.contains(&split.unit_key))
                 .collect();
             let stop = options.pipes.stop();
             let contents = if kept.is_empty() {

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use inrush_rows::ids::SHORT_DIGITS;
 use inrush_rows::reject::RejectCode;
 use serde::Serialize;
 
 use super::error::ReplayError;
 use crate::pipeline::reject_files::line_count;
-use crate::plan::identity::KEY_DIGITS;
 use crate::report::{REASONS_SUFFIX, ReasonReader, RejectReport, age};
 
 /// Rejects that are shown of each cause.
@@ -146,8 +146,8 @@ pub(super) fn flow_of(path: &Path, suffix: &str) -> Option<String> {
     let is_before_key = |at: &usize| {
         let rest = &stem.as_bytes()[at + 1..];
         let is_key =
-            rest.len() >= KEY_DIGITS && rest[..KEY_DIGITS].iter().all(u8::is_ascii_hexdigit);
-        is_key && matches!(rest.get(KEY_DIGITS), None | Some(b'-' | b'.'))
+            rest.len() >= SHORT_DIGITS && rest[..SHORT_DIGITS].iter().all(u8::is_ascii_hexdigit);
+        is_key && matches!(rest.get(SHORT_DIGITS), None | Some(b'-' | b'.'))
     };
     let at = points.into_iter().find(is_before_key)?;
     Some(stem[..at].to_owned())

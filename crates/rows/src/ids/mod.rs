@@ -59,7 +59,7 @@ pub use source::{FileKey, SplitKey};
 pub use unit::UnitKey;
 
 /// Digits of a key in names of files and tables.
-const SHORT_DIGITS: usize = 16;
+pub const SHORT_DIGITS: usize = 16;
 
 /// The first digits of a key; all of one that is shorter.
 fn short(key: &str) -> &str {

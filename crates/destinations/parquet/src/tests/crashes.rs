@@ -15,7 +15,7 @@ fn a_stopped_run_keeps_its_units() {
     {
         // One that is under way when the process ends.
         let mut stream = run.open_stream().unwrap();
-        stream.begin_unit(0, "unfinished").unwrap();
+        stream.begin_unit(0, &UnitKey::new("unfinished")).unwrap();
         stream.write(&numbers(0..20_000)).unwrap();
     }
     // Another process finds it held.
@@ -45,16 +45,16 @@ fn a_stopped_run_keeps_its_units() {
     let staged = all_files(&lake.path("_inrush/staging"));
     assert_eq!(staged.len(), 4, "{staged:?}");
     assert_eq!(
-        run.forget(&["numbers 1".to_owned(), "never".to_owned()])
+        run.forget(&["numbers 1", "never"].map(UnitKey::new))
             .unwrap(),
-        ["numbers 1"]
+        ["numbers 1"].map(UnitKey::new)
     );
     assert_eq!(run.staged_rows().unwrap(), [3]);
     let mut stream = run.open_stream().unwrap();
-    stream.begin_unit(0, "numbers 1").unwrap();
+    stream.begin_unit(0, &UnitKey::new("numbers 1")).unwrap();
     stream.write(&numbers(50..60)).unwrap();
     stream.abort_unit().unwrap();
-    stream.begin_unit(0, "numbers 1").unwrap();
+    stream.begin_unit(0, &UnitKey::new("numbers 1")).unwrap();
     stream.write(&numbers(30..34)).unwrap();
     stream.commit_unit(&unit(&plan, 1, 4)).unwrap();
     drop(stream);
@@ -230,7 +230,7 @@ fn an_interrupted_run_ends_soon() {
         .unwrap();
     fill(run.as_ref(), 0, &plan, &[numbers(0..3)]);
     let mut stream = run.open_stream().unwrap();
-    stream.begin_unit(0, "x").unwrap();
+    stream.begin_unit(0, &UnitKey::new("x")).unwrap();
     run.interrupt();
     assert!(matches!(
         stream.write(&numbers(0..1)).unwrap_err(),

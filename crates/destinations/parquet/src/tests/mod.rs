@@ -23,6 +23,7 @@ use inrush_destination::{
     TargetPlan, UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
+use inrush_rows::ids::UnitKey;
 use inrush_rows::timestamp;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -189,7 +190,7 @@ fn plan(
 
 fn unit(plan: &TargetPlan, number: usize, rows: u64) -> UnitRecord {
     UnitRecord {
-        key: format!("{} {number}", plan.name.sql),
+        key: UnitKey::new(format!("{} {number}", plan.name.sql)),
         target: plan.name.sql.clone(),
         rows_loaded: rows,
         detail: format!("detail {number}"),

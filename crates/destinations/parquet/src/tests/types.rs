@@ -228,7 +228,7 @@ fn values_without_a_counterpart_come_back() {
         .begin(&new_run("misfits", None), std::slice::from_ref(&plan))
         .unwrap();
     let mut stream = run.open_stream().unwrap();
-    stream.begin_unit(0, "misfits 0").unwrap();
+    stream.begin_unit(0, &UnitKey::new("misfits 0")).unwrap();
     let misfits = stream.write(&rows).unwrap();
     let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
     assert_eq!(places, [(1, 0), (2, 1), (3, 2), (4, 3), (5, 3), (6, 3)]);
@@ -238,10 +238,10 @@ fn values_without_a_counterpart_come_back() {
         misfits[5].reason
     );
     assert!(stream.commit_unit(&unit(&plan, 9, 2)).is_err());
-    stream.begin_unit(0, "misfits 0").unwrap();
+    stream.begin_unit(0, &UnitKey::new("misfits 0")).unwrap();
     stream.write(&rows).unwrap();
     let record = UnitRecord {
-        key: "misfits 0".to_owned(),
+        key: UnitKey::new("misfits 0"),
         ..unit(&plan, 0, 2)
     };
     assert_eq!(stream.commit_unit(&record).unwrap(), 2);

@@ -1,6 +1,6 @@
 //! Units and splits in the ledger.
 
-use inrush_rows::ids::{FileKey, SplitKey};
+use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 use std::collections::BTreeMap;
 
 use tokio_postgres::Row;
@@ -16,7 +16,7 @@ use crate::engine::ledger::{Account, SplitRecord, SwitchedFile, TouchedFile};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitRow {
     /// Names the unit's files as they were, its table and how it reads them.
-    pub unit_key: String,
+    pub unit_key: UnitKey,
     /// The flow.
     pub flow: String,
     /// The target, `schema.table`, quoted.
@@ -56,14 +56,14 @@ pub struct SplitChoice<'a> {
     /// The first digits of their files' keys.
     pub file_key_start: &'a str,
     /// Their unit.
-    pub unit_key: Option<&'a str>,
+    pub unit_key: Option<&'a UnitKey>,
 }
 
 /// What the splits of a run's units add up to.
 #[derive(Clone, Debug, Default)]
 pub struct UnitAccounts {
     /// By the units' keys.
-    pub units: BTreeMap<String, Account>,
+    pub units: BTreeMap<UnitKey, Account>,
     /// Splits of all units.
     pub split_count: u64,
 }
@@ -81,7 +81,7 @@ impl UnitAccounts {
     }
 
     /// The account of a unit; zero where none of its splits was committed.
-    pub fn of_unit(&self, unit_key: &str) -> Account {
+    pub fn of_unit(&self, unit_key: &UnitKey) -> Account {
         self.units.get(unit_key).copied().unwrap_or_default()
     }
 }
@@ -95,7 +95,7 @@ fn split_of(row: &Row) -> SplitRecord {
     let text_end: Option<i64> = row.get(19);
     let refused: Option<Vec<i64>> = row.get(16);
     SplitRecord {
-        unit_key: row.get(0),
+        unit_key: UnitKey::new(row.get::<_, &str>(0)),
         split_key: SplitKey::new(row.get::<_, &str>(1)),
         file_key: FileKey::new(row.get::<_, &str>(2)),
         file: row.get(3),
@@ -154,7 +154,7 @@ impl Ledger {
         Ok(rows
             .iter()
             .map(|row| UnitRow {
-                unit_key: row.get(0),
+                unit_key: UnitKey::new(row.get::<_, &str>(0)),
                 flow: row.get(1),
                 target: row.get(2),
                 staging_schema: row.get(3),
@@ -214,8 +214,11 @@ impl Ledger {
              ORDER BY unit_key, shard_key",
             self.table("shard")
         );
-        let parameters: &[&(dyn ToSql + Sync)] =
-            &[&run_id, &choice.file_key_start, &choice.unit_key];
+        let parameters: &[&(dyn ToSql + Sync)] = &[
+            &run_id,
+            &choice.file_key_start,
+            &choice.unit_key.map(UnitKey::as_str),
+        ];
         session
             .query_each(&sql, parameters, "reading the ledger", |row| {
                 see(split_of(row));
@@ -247,7 +250,8 @@ impl Ledger {
                     rows_skipped: count(row, 5),
                     bytes_read: count(row, 6),
                 };
-                accounts.units.insert(row.get(0), account);
+                let key = UnitKey::new(row.get::<_, &str>(0));
+                accounts.units.insert(key, account);
             })
             .await?;
         Ok(accounts)
@@ -330,7 +334,7 @@ impl Ledger {
                 &[
                     &fence.run_id,
                     &fence.epoch,
-                    &unit.unit_key,
+                    &unit.unit_key.as_str(),
                     &unit.flow,
                     &unit.target,
                     &unit.staging_schema,
@@ -355,7 +359,7 @@ impl Ledger {
         &self,
         session: &Session,
         fence: &Fence,
-        unit_key: &str,
+        unit_key: &UnitKey,
     ) -> Result<bool, LedgerError> {
         let table = stored::table("straight", "target", "staging_schema", "staging_table");
         let sql = format!(
@@ -364,7 +368,11 @@ impl Ledger {
             self.table("unit")
         );
         let rows = session
-            .query(&sql, &[&fence.run_id, &unit_key], "looking for the target")
+            .query(
+                &sql,
+                &[&fence.run_id, &unit_key.as_str()],
+                "looking for the target",
+            )
             .await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
@@ -394,7 +402,7 @@ impl Ledger {
                 &[
                     &fence.run_id,
                     &fence.epoch,
-                    &split.unit_key,
+                    &split.unit_key.as_str(),
                     &split.split_key.as_str(),
                     &split.file_key.as_str(),
                     &split.file,
@@ -426,7 +434,7 @@ impl Ledger {
         &self,
         session: &Session,
         fence: &Fence,
-        unit_key: &str,
+        unit_key: &UnitKey,
         split_key: &SplitKey,
         count: u64,
     ) -> Result<(), LedgerError> {
@@ -437,8 +445,12 @@ impl Ledger {
              WHERE run_id = $1 AND unit_key = $2 AND shard_key = $3",
             self.table("shard")
         );
-        let parameters: &[&(dyn ToSql + Sync)] =
-            &[&fence.run_id, &unit_key, &split_key.as_str(), &count];
+        let parameters: &[&(dyn ToSql + Sync)] = &[
+            &fence.run_id,
+            &unit_key.as_str(),
+            &split_key.as_str(),
+            &count,
+        ];
         session.query(&sql, parameters, doing).await?;
         let sql = format!(
             "UPDATE {} SET rows_counted = rows_counted - $3, careful = true \
@@ -446,7 +458,7 @@ impl Ledger {
             self.table("unit")
         );
         session
-            .query(&sql, &[&fence.run_id, &unit_key, &count], doing)
+            .query(&sql, &[&fence.run_id, &unit_key.as_str(), &count], doing)
             .await?;
         Ok(())
     }
@@ -484,14 +496,18 @@ impl Ledger {
         &self,
         session: &Session,
         fence: &Fence,
-        unit_key: &str,
+        unit_key: &UnitKey,
     ) -> Result<(), LedgerError> {
         let sql = format!(
             "DELETE FROM {} WHERE run_id = $1 AND unit_key = $2",
             self.table("shard")
         );
         session
-            .query(&sql, &[&fence.run_id, &unit_key], "forgetting splits")
+            .query(
+                &sql,
+                &[&fence.run_id, &unit_key.as_str()],
+                "forgetting splits",
+            )
             .await?;
         Ok(())
     }
@@ -501,14 +517,15 @@ impl Ledger {
         &self,
         session: &Session,
         run_id: i64,
-        unit_keys: &[String],
+        unit_keys: &[UnitKey],
     ) -> Result<(), LedgerError> {
         let sql = format!(
             "DELETE FROM {} WHERE run_id = $1 AND unit_key = ANY($2)",
             self.table("unit")
         );
+        let keys: Vec<&str> = unit_keys.iter().map(UnitKey::as_str).collect();
         session
-            .query(&sql, &[&run_id, &unit_keys], "forgetting units")
+            .query(&sql, &[&run_id, &keys], "forgetting units")
             .await?;
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::error::LedgerError;
 use super::{Ledger, stored};
 use crate::Session;
 use crate::engine::ledger::LedgerRun;
+use inrush_rows::ids::UnitKey;
 
 /// What the switch did to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ pub struct SwitchedTable {
     /// What was done.
     pub what: What,
     /// The unit whose rows it holds, where it holds those of one.
-    pub unit_key: Option<String>,
+    pub unit_key: Option<UnitKey>,
     /// Its OID.
     pub table_oid: u32,
     /// Its schema after the switch.
@@ -111,7 +112,7 @@ impl Ledger {
                         &number,
                         &table.target,
                         &table.what.word(),
-                        &table.unit_key,
+                        &table.unit_key.as_ref().map(UnitKey::as_str),
                         &table.table_oid,
                         &table.table_schema,
                         &table.table_name,
@@ -204,7 +205,7 @@ impl Ledger {
             .map(|row| SwitchedTable {
                 target: row.get(0),
                 what: What::from_word(row.get(1)),
-                unit_key: row.get(2),
+                unit_key: row.get::<_, Option<&str>>(2).map(UnitKey::new),
                 table_oid: row.get(3),
                 table_schema: row.get(4),
                 table_name: row.get(5),

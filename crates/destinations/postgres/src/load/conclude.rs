@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use inrush_package::Package;
 use inrush_rows::cancel::StopReason;
+use inrush_rows::ids::UnitKey;
 
 use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
@@ -188,9 +189,9 @@ async fn verify(
     let accounts = run.ledger.accounts(control, run.fence.run_id).await?;
     files::check(context, control, accounts.split_count).await?;
     count_again::units(context, &units).await?;
-    let records: BTreeMap<&str, &UnitRow> = units
+    let records: BTreeMap<&UnitKey, &UnitRow> = units
         .iter()
-        .map(|record| (record.unit_key.as_str(), record))
+        .map(|record| (&record.unit_key, record))
         .collect();
     let mut targets = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
@@ -199,7 +200,7 @@ async fn verify(
         for (unit_index, unit) in flow.units.iter().enumerate() {
             let account = accounts.of_unit(&unit.key);
             whole.add(&account);
-            let record = records.get(unit.key.as_str());
+            let record = records.get(&unit.key);
             let record = record.filter(|record| record.finished);
             let counted = record.and_then(|record| record.rows_counted);
             let agrees = account.holds() && counted == Some(account.rows_loaded as i64);
@@ -225,8 +226,8 @@ async fn verify(
         targets.push(switch::tasks(control, flow_index, flow, &loaded).await?);
     }
     let planned = run.plan.flows.iter().flat_map(|flow| &flow.units);
-    let planned: BTreeSet<&str> = planned.map(|unit| unit.key.as_str()).collect();
-    let is_planned = |record: &&UnitRow| planned.contains(record.unit_key.as_str());
+    let planned: BTreeSet<&UnitKey> = planned.map(|unit| &unit.key).collect();
+    let is_planned = |record: &&UnitRow| planned.contains(&record.unit_key);
     let verified = units.iter().filter(is_planned).cloned().collect();
     summary.verified(units, accounts);
     Ok((targets, verified))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inrush_rows::cancel::Stop;
-use inrush_rows::ids::SplitKey;
+use inrush_rows::ids::{SplitKey, UnitKey};
 
 use super::straight_lock::StraightLock;
 use crate::engine::error::Error;
@@ -42,9 +42,9 @@ pub struct PreparedRun {
     /// The run's folder.
     pub folder: RunFolder,
     /// Units that were committed by an earlier attempt, by key.
-    pub units_kept: BTreeMap<String, UnitRow>,
+    pub units_kept: BTreeMap<UnitKey, UnitRow>,
     /// Splits that were committed by an earlier attempt, by unit and split key.
-    pub splits_kept: BTreeMap<(String, SplitKey), SplitRecord>,
+    pub splits_kept: BTreeMap<(UnitKey, SplitKey), SplitRecord>,
     /// It goes on where an earlier attempt stopped.
     pub resumed: bool,
     /// Rejects of each flow so far.

@@ -5,6 +5,7 @@
 //! committed stood there since, for minutes or for days; and of one that was emptied or written
 //! anew the server's files tell. Both are looked at again, by as many sessions as there are streams.
 
+use inrush_rows::ids::UnitKey;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,14 +30,14 @@ struct Unit<'a> {
 /// Looks again at the units that need it.
 pub async fn units(context: &Context<'_>, records: &[UnitRow]) -> Result<(), Error> {
     let run = context.run;
-    let records: BTreeMap<&str, &UnitRow> = records
+    let records: BTreeMap<&UnitKey, &UnitRow> = records
         .iter()
-        .map(|record| (record.unit_key.as_str(), record))
+        .map(|record| (&record.unit_key, record))
         .collect();
     let mut open = Vec::new();
     for flow in &run.plan.flows {
         for plan in &flow.units {
-            let Some(record) = records.get(plan.key.as_str()).copied() else {
+            let Some(record) = records.get(&plan.key).copied() else {
                 continue;
             };
             refuse_gone(record)?;

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
-use inrush_rows::ids::FileKey;
+use inrush_rows::ids::{FileKey, UnitKey};
 
 use super::context::Context;
 use super::ledger_coverage;
@@ -61,8 +61,8 @@ pub async fn check(
         })
         .collect();
     let flows = run.plan.flows.iter();
-    let keys_of_flows: Vec<HashSet<&str>> = flows
-        .map(|flow| flow.units.iter().map(|unit| unit.key.as_str()).collect())
+    let keys_of_flows: Vec<HashSet<&UnitKey>> = flows
+        .map(|flow| flow.units.iter().map(|unit| &unit.key).collect())
         .collect();
     for number in 0..16_u16.pow(digits) {
         let start = match digits {
@@ -77,7 +77,7 @@ pub async fn check(
         let splits = ledger.splits_of(control, run.fence.run_id, &choice).await?;
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
             let keys = &keys_of_flows[flow_index];
-            let is_own = |split: &&SplitRecord| keys.contains(split.unit_key.as_str());
+            let is_own = |split: &&SplitRecord| keys.contains(&split.unit_key);
             let own: Vec<&SplitRecord> = splits.iter().filter(is_own).collect();
             // Both digits of a byte, or the first of them.
             let shift = 8 - 4 * digits;

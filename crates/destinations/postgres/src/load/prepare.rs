@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_files::Pipes;
 use inrush_package::Package;
-use inrush_rows::ids::SplitKey;
+use inrush_rows::ids::{SplitKey, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
@@ -179,8 +179,8 @@ async fn nothing_to_do(control: Session, plan: Plan) -> Result<Prepared, Error> 
 struct Entered {
     record: LedgerRun,
     resumed: bool,
-    units_kept: BTreeMap<String, UnitRow>,
-    splits_kept: BTreeMap<(String, SplitKey), SplitRecord>,
+    units_kept: BTreeMap<UnitKey, UnitRow>,
+    splits_kept: BTreeMap<(UnitKey, SplitKey), SplitRecord>,
 }
 
 async fn enter(
@@ -221,7 +221,7 @@ async fn enter(
     let units = ledger.units(control, record.run_id).await?;
     let keepable = plan::keepable(&plan.flows, changed);
     let (units_kept, dropped): (Vec<UnitRow>, Vec<UnitRow>) = units.into_iter().partition(|unit| {
-        let is_planned = keepable.contains(unit.unit_key.as_str());
+        let is_planned = keepable.contains(&unit.unit_key);
         is_planned && unit.is_kept(&plan.settings.staging_schema)
     });
     let patience_ms = plan.settings.lock_timeout_ms;
@@ -280,7 +280,7 @@ async fn drop_units(
             .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)
             .await?;
     }
-    let keys: Vec<String> = units.iter().map(|unit| unit.unit_key.clone()).collect();
+    let keys: Vec<UnitKey> = units.iter().map(|unit| unit.unit_key.clone()).collect();
     ledger.forget_units(control, run_id, &keys).await?;
     control.execute("COMMIT", doing).await?;
     Ok(())
@@ -476,14 +476,14 @@ async fn forget_lost_rejects(
     drop_units(control, ledger, run.run_id, &lost, patience_ms).await?;
     for unit in &lost {
         entered.units_kept.remove(&unit.unit_key);
-        let of_others = |(key, _): &(String, SplitKey), _: &mut SplitRecord| *key != unit.unit_key;
+        let of_others = |(key, _): &(UnitKey, SplitKey), _: &mut SplitRecord| *key != unit.unit_key;
         entered.splits_kept.retain(of_others);
     }
     Ok(notes)
 }
 
 /// What an earlier attempt has read of a unit and committed.
-fn tally(kept: &BTreeMap<(String, SplitKey), SplitRecord>, unit_key: &str) -> RowTally {
+fn tally(kept: &BTreeMap<(UnitKey, SplitKey), SplitRecord>, unit_key: &UnitKey) -> RowTally {
     RowTally::from(Account::of_unit_in(kept.values(), unit_key))
 }
 
@@ -505,7 +505,7 @@ fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
 /// The files that streams take from feeds, with the ranges of them that are committed already.
 fn fed_files(
     plan: &Plan,
-    kept: &BTreeMap<(String, SplitKey), SplitRecord>,
+    kept: &BTreeMap<(UnitKey, SplitKey), SplitRecord>,
 ) -> BTreeMap<(usize, usize, usize), FedFile> {
     let mut found = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use inrush_rows::ids::UnitKey;
 use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
@@ -171,9 +172,9 @@ impl Summary {
         units: &[UnitRow],
         accounts: &UnitAccounts,
     ) -> Vec<UnitReport> {
-        let records: BTreeMap<&str, &UnitRow> = units
+        let records: BTreeMap<&UnitKey, &UnitRow> = units
             .iter()
-            .map(|record| (record.unit_key.as_str(), record))
+            .map(|record| (&record.unit_key, record))
             .collect();
         let careful: BTreeSet<(usize, usize)> = self
             .gathering
@@ -187,7 +188,7 @@ impl Summary {
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
             firsts.push(reports.len());
             for (unit_index, unit) in flow.units.iter().enumerate() {
-                let record = records.get(unit.key.as_str());
+                let record = records.get(&unit.key);
                 reports.push(UnitReport {
                     flow: flow.name.clone(),
                     unit: unit.number,

@@ -5,7 +5,7 @@
 //! their first byte where they are ranges of a file that is fed. A file is right if what it tells
 //! of is committed; all others are what attempts left that did not come so far.
 
-use inrush_rows::ids::SplitKey;
+use inrush_rows::ids::{SplitKey, UnitKey};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -70,19 +70,19 @@ pub fn missing(
 pub fn kept_bytes(
     folder: &Path,
     flow: &FlowPlan,
-    units: &BTreeMap<String, UnitRow>,
-    splits: &BTreeMap<(String, SplitKey), SplitRecord>,
+    units: &BTreeMap<UnitKey, UnitRow>,
+    splits: &BTreeMap<(UnitKey, SplitKey), SplitRecord>,
 ) -> Result<u64, Error> {
     bytes(folder, &committed(flow, units, &by_unit(splits)))
 }
 
 /// The splits of each unit.
 fn by_unit(
-    splits: &BTreeMap<(String, SplitKey), SplitRecord>,
-) -> BTreeMap<&str, Vec<&SplitRecord>> {
-    let mut of_units: BTreeMap<&str, Vec<&SplitRecord>> = BTreeMap::new();
+    splits: &BTreeMap<(UnitKey, SplitKey), SplitRecord>,
+) -> BTreeMap<&UnitKey, Vec<&SplitRecord>> {
+    let mut of_units: BTreeMap<&UnitKey, Vec<&SplitRecord>> = BTreeMap::new();
     for split in splits.values() {
-        let of_unit = of_units.entry(split.unit_key.as_str()).or_default();
+        let of_unit = of_units.entry(&split.unit_key).or_default();
         of_unit.push(split);
     }
     of_units
@@ -91,15 +91,15 @@ fn by_unit(
 /// The names of the files of all that is committed of a flow.
 fn committed(
     flow: &FlowPlan,
-    units: &BTreeMap<String, UnitRow>,
-    splits: &BTreeMap<&str, Vec<&SplitRecord>>,
+    units: &BTreeMap<UnitKey, UnitRow>,
+    splits: &BTreeMap<&UnitKey, Vec<&SplitRecord>>,
 ) -> Vec<String> {
     let mut names = Vec::new();
     for unit in &flow.units {
         let Some(kept) = units.get(&unit.key) else {
             continue;
         };
-        let splits = splits.get(unit.key.as_str());
+        let splits = splits.get(&unit.key);
         names.extend(names_of(
             flow,
             unit,

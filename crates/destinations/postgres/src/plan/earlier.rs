@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_files::SourceFile;
 use inrush_package::Mode;
-use inrush_rows::ids::{FileKey, SplitKey};
+use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::Session;
@@ -61,7 +61,7 @@ pub async fn find(
         found.changed.iter().map(|file| file.key.clone()).collect();
     let keepable = keepable(flows, &changed_keys);
     let is_kept = |unit: &&UnitRow| {
-        let is_planned = keepable.contains(unit.unit_key.as_str());
+        let is_planned = keepable.contains(&unit.unit_key);
         is_planned && unit.is_kept(staging_schema)
     };
     let straight: Vec<&UnitRow> = units.iter().filter(|unit| unit.straight).collect();
@@ -71,15 +71,15 @@ pub async fn find(
     if !options.again && !options.is_replay {
         changed::refuse(&run.name, &found.changed)?;
     }
-    let kept: BTreeSet<String> = units
+    let kept: BTreeSet<UnitKey> = units
         .iter()
         .filter(is_kept)
         .map(|unit| unit.unit_key.clone())
         .collect();
     let dropped = units.iter().filter(|unit| !kept.contains(&unit.unit_key));
-    let dropped_keys = dropped.map(|unit| unit.unit_key.as_str());
+    let dropped_keys = dropped.map(|unit| &unit.unit_key);
     notes.extend(identity::another_version(&run.name, dropped_keys));
-    let mut unfinished: BTreeMap<String, BTreeSet<SplitKey>> = units
+    let mut unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>> = units
         .iter()
         .filter(|unit| is_kept(unit) && !unit.finished)
         .map(|unit| (unit.unit_key.clone(), BTreeSet::new()))
@@ -170,16 +170,13 @@ pub async fn refuse_lost_ledger(
 }
 
 /// The keys of a plan's units whose files have the text of which an earlier attempt has loaded.
-pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> BTreeSet<&'a str> {
+pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> BTreeSet<&'a UnitKey> {
     let is_as_it_was = |unit: &&UnitPlan| {
         let mut files = unit.splits.iter().map(|split| &split.file);
         changed.is_empty() || !files.any(|file| changed.contains(&identity::file_key(file)))
     };
     let units = flows.iter().flat_map(|flow| &flow.units);
-    units
-        .filter(is_as_it_was)
-        .map(|unit| unit.key.as_str())
-        .collect()
+    units.filter(is_as_it_was).map(|unit| &unit.key).collect()
 }
 
 /// The files of a flow, each once.
@@ -299,6 +296,6 @@ fn planned(flow: &FlowPlan) -> PlannedFiles<'_> {
         target: flow.target(),
         dialect: &flow.dialect,
         files: files(flow).collect(),
-        unit_keys: flow.units.iter().map(|unit| unit.key.as_str()).collect(),
+        unit_keys: flow.units.iter().map(|unit| &unit.key).collect(),
     }
 }

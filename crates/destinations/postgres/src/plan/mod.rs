@@ -49,7 +49,7 @@ use inrush_convert::{KeyBounds, KeySet};
 use inrush_files::Split;
 use inrush_package::{IndexPolicy, Mode, RunSettings};
 use inrush_pgcopy::PgType;
-use inrush_rows::ids::{FileKey, SplitKey};
+use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
@@ -117,9 +117,9 @@ pub enum Earlier {
         /// The run.
         run: Box<LedgerRun>,
         /// Keys of units that are kept, finished or not.
-        kept: BTreeSet<String>,
+        kept: BTreeSet<UnitKey>,
         /// Those of them that lack splits, with the keys of the splits that they have.
-        unfinished: BTreeMap<String, BTreeSet<SplitKey>>,
+        unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
         /// Units of the run that the plan has no use for: their files or settings changed.
         dropped: usize,
         /// Files, by their keys, of which it has loaded, and that have other text now.
@@ -346,7 +346,7 @@ pub struct UnitPlan {
     /// Counted from 1 within its flow.
     pub number: usize,
     /// Names its files as they are now, its target and how it reads them.
-    pub key: String,
+    pub key: UnitKey,
     /// Its staging table.
     pub staging_table: String,
     /// The file ranges that it holds.

@@ -3,12 +3,13 @@
 use super::{FlowPlan, Publish, index_rebuild, replace, routing};
 use crate::quote::{identifier, literal, qualified};
 use crate::staging::{self, BOUNDS_CHECK, Upper};
+use inrush_rows::ids::UnitKey;
 
 /// A unit that is to be switched in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitTask {
     /// Its key.
-    pub key: String,
+    pub key: UnitKey,
     /// Its staging table.
     pub staging_table: String,
     /// The partition that it becomes.

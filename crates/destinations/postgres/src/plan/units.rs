@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use inrush_files::Split;
 use inrush_rows::compression::Compression;
+use inrush_rows::ids::UnitKey;
 use inrush_source::SourceError;
 
 use super::bounds::{self, Interval};
@@ -169,11 +170,7 @@ impl<'a> UnitPlanner<'a> {
         };
         let splits = files.splits;
         let unit_key = self.unit_key(bounds.as_ref(), &splits);
-        let staging_table = format!(
-            "{}_{}",
-            cut(self.target.table, 40),
-            &unit_key[..identity::KEY_DIGITS]
-        );
+        let staging_table = format!("{}_{}", cut(self.target.table, 40), unit_key.short());
         if let Publish::Straight(commit) = self.publishing.publish {
             let mut unit = self.straight_unit(number, splits, unit_key, staging_table);
             if commit == Commit::EachSplit {
@@ -209,7 +206,7 @@ impl<'a> UnitPlanner<'a> {
         &self,
         number: usize,
         splits: Vec<Split>,
-        key: String,
+        key: UnitKey,
         staging_table: String,
     ) -> UnitPlan {
         let copy = self.copy(self.target.schema, self.target.table, false);
@@ -233,7 +230,7 @@ impl<'a> UnitPlanner<'a> {
         }
     }
 
-    fn unit_key(&self, bounds: Option<&UnitBounds>, splits: &[Split]) -> String {
+    fn unit_key(&self, bounds: Option<&UnitBounds>, splits: &[Split]) -> UnitKey {
         let run_key = self.request.run_key;
         match bounds {
             Some(bounds) => {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use inrush_package::Mode;
+use inrush_rows::ids::UnitKey;
 
 use super::careful::{CarefulRows, CopiedRows};
 use super::error::SwitchError;
@@ -377,10 +378,10 @@ async fn brought_in(
     flow: &FlowPlan,
     target: &TargetTask,
 ) -> Result<Vec<SwitchedTable>, SwitchError> {
-    let whole = |what, unit_key: Option<&str>, oid| SwitchedTable {
+    let whole = |what, unit_key: Option<&UnitKey>, oid| SwitchedTable {
         target: flow.target(),
         what,
-        unit_key: unit_key.map(str::to_owned),
+        unit_key: unit_key.cloned(),
         table_oid: oid,
         table_schema: flow.schema.clone(),
         table_name: flow.table.clone(),
@@ -397,7 +398,7 @@ async fn brought_in(
         match (&flow.publish, &unit.partition_name) {
             (Publish::CreatePartitioned { .. } | Publish::Attach, Some(name)) => {
                 if unit.attached {
-                    let key = Some(unit.key.as_str());
+                    let key = Some(&unit.key);
                     tables.push(take_out::attached(session, flow, &flow.schema, name, key).await?);
                 }
             }

@@ -2,6 +2,7 @@
 //! and under its lock of the target.
 
 use inrush_package::ReplaceScope;
+use inrush_rows::ids::UnitKey;
 
 use super::error::SwitchError;
 use super::search_path;
@@ -105,7 +106,7 @@ pub async fn attached(
     flow: &FlowPlan,
     schema: &str,
     name: &str,
-    unit_key: Option<&str>,
+    unit_key: Option<&UnitKey>,
 ) -> Result<SwitchedTable, SwitchError> {
     let new = old_tables::by_name(session, schema, name).await?;
     let new = new.ok_or_else(|| SwitchError::Changed {
@@ -115,7 +116,7 @@ pub async fn attached(
     Ok(SwitchedTable {
         target: flow.target(),
         what: What::Attached,
-        unit_key: unit_key.map(str::to_owned),
+        unit_key: unit_key.cloned(),
         table_oid: new.oid,
         table_schema: schema.to_owned(),
         table_name: name.to_owned(),

@@ -69,7 +69,7 @@ fn verify(
         .unwrap_or_default();
     units.sort_unstable_by(|one, other| one.key.cmp(&other.key));
     let split_of_unit = |unit: &RangeUnit| {
-        let found = units.binary_search_by(|known| known.key.as_str().cmp(&unit.key));
+        let found = units.binary_search_by(|known| known.key.cmp(&unit.key));
         found.ok().and_then(|at| split_of(&units[at].detail))
     };
     let mut accounts = Vec::new();

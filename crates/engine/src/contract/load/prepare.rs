@@ -6,6 +6,7 @@ use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, Target
 use inrush_files::Pipes;
 use inrush_package::Package;
 use inrush_rows::calendar::now_microseconds;
+use inrush_rows::ids::UnitKey;
 use inrush_rows::plural::counted;
 
 use crate::contract::OpenDestination;
@@ -126,7 +127,7 @@ pub async fn prepare(
 }
 
 /// Units that are kept of an earlier attempt, by their keys, with their rows.
-pub type KeptUnits = BTreeMap<String, Account>;
+pub type KeptUnits = BTreeMap<UnitKey, Account>;
 
 /// A run that the ledger knows and that holds its lock.
 struct BegunRun {
@@ -134,7 +135,7 @@ struct BegunRun {
     /// It goes on where an earlier attempt stopped.
     resumed: bool,
     /// Keys of units of that attempt that the plan has a use for.
-    wanted: BTreeSet<String>,
+    wanted: BTreeSet<UnitKey>,
 }
 
 /// Enters the run into the ledger. Units of an earlier attempt go from the plan to the run that is begun.
@@ -181,8 +182,8 @@ fn begin(
 }
 
 /// Keeps the units that are wanted, and drops the others from the destination.
-fn keep(open: &mut dyn OpenRun, mut wanted: BTreeSet<String>) -> Result<KeptUnits, Error> {
-    let unwanted: Vec<String> = open
+fn keep(open: &mut dyn OpenRun, mut wanted: BTreeSet<UnitKey>) -> Result<KeptUnits, Error> {
+    let unwanted: Vec<UnitKey> = open
         .kept()
         .iter()
         .map(|unit| unit.key.clone())
@@ -272,13 +273,12 @@ fn lost_rejects(
     plan: &ContractPlan,
     kept: &[UnitRecord],
     folder: &RunFolder,
-) -> Result<Vec<(String, String)>, Error> {
+) -> Result<Vec<(UnitKey, String)>, Error> {
     let mut lost = Vec::new();
-    let kept: BTreeMap<&str, &UnitRecord> =
-        kept.iter().map(|unit| (unit.key.as_str(), unit)).collect();
+    let kept: BTreeMap<&UnitKey, &UnitRecord> = kept.iter().map(|unit| (&unit.key, unit)).collect();
     for flow in &plan.flows {
         for unit in &flow.units {
-            let known = kept.get(unit.key.as_str());
+            let known = kept.get(&unit.key);
             let Some(split) = known.and_then(|known| split_of(&known.detail)) else {
                 continue;
             };
@@ -316,7 +316,7 @@ fn names(flow: &ContractFlow, kept: &KeptUnits) -> Vec<String> {
         .units
         .iter()
         .filter(|unit| kept.contains_key(&unit.key));
-    let name = |key: &str| reject_file_name(&reject_files::of_key(&flow.reading.name, key));
+    let name = |key: &UnitKey| reject_file_name(&reject_files::of_key(&flow.reading.name, key));
     units.map(|unit| name(&unit.key)).collect()
 }
 

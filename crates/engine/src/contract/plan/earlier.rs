@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{Destination, PastRun, RunState};
 use inrush_package::Mode;
-use inrush_rows::ids::FileKey;
+use inrush_rows::ids::{FileKey, UnitKey};
 
 use super::{ContractEarlier, ContractFlow, split_of};
 use crate::ledger::{SplitRecord, SwitchedFile};
@@ -63,16 +63,16 @@ pub async fn find(
         changed::refuse(&run.record.name, &found.changed)?;
     }
     let changed: BTreeSet<&FileKey> = found.changed.iter().map(|file| &file.key).collect();
-    let left: BTreeSet<&str> = run.units.iter().map(|unit| unit.key.as_str()).collect();
-    let kept: BTreeSet<String> = flows
+    let left: BTreeSet<&UnitKey> = run.units.iter().map(|unit| &unit.key).collect();
+    let kept: BTreeSet<UnitKey> = flows
         .iter()
         .flat_map(|flow| &flow.units)
-        .filter(|unit| left.contains(unit.key.as_str()))
+        .filter(|unit| left.contains(&unit.key))
         .filter(|unit| !changed.contains(&identity::file_key(&unit.split.file)))
         .map(|unit| unit.key.clone())
         .collect();
     let dropped = run.units.iter().filter(|unit| !kept.contains(&unit.key));
-    let dropped_keys = dropped.map(|unit| unit.key.as_str());
+    let dropped_keys = dropped.map(|unit| &unit.key);
     notes.extend(identity::another_version(&run.record.name, dropped_keys));
     Ok(ContractEarlier::Stopped {
         run: Box::new(run),
@@ -88,7 +88,7 @@ fn refuse_lost_ledger(
     flows: &[ContractFlow],
 ) -> Result<(), PlanError> {
     for flow in flows.iter().filter(|flow| flow.mode == Mode::Append) {
-        let keys: Vec<&str> = flow.units.iter().map(|unit| unit.key.as_str()).collect();
+        let keys: Vec<&UnitKey> = flow.units.iter().map(|unit| &unit.key).collect();
         if let Some(run) = destination.unknown_run(run_key, &flow.target.name, &keys)? {
             return Err(PlanError::Target {
                 target: flow.reading.target.clone(),
@@ -148,6 +148,6 @@ fn planned(flow: &ContractFlow) -> PlannedFiles<'_> {
         target: flow.reading.target.clone(),
         dialect: &flow.reading.dialect,
         files: flow.files(),
-        unit_keys: flow.units.iter().map(|unit| unit.key.as_str()).collect(),
+        unit_keys: flow.units.iter().map(|unit| &unit.key).collect(),
     }
 }

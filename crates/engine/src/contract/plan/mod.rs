@@ -18,6 +18,7 @@ use inrush_destination::{
 };
 use inrush_files::{SourceFile, Split};
 use inrush_package::{Mode, Package, RunSettings};
+use inrush_rows::ids::UnitKey;
 
 use self::flow::ContractFlowPlanner;
 use crate::ledger::SplitRecord;
@@ -80,7 +81,7 @@ pub struct RangeUnit {
     /// Counted from 1 within its flow.
     pub number: usize,
     /// Names its file as it is, its target and how the rows are read.
-    pub key: String,
+    pub key: UnitKey,
     /// The file range.
     pub split: Split,
 }
@@ -97,7 +98,7 @@ pub enum ContractEarlier {
         /// The run.
         run: Box<PastRun>,
         /// The keys of units that the plan has, and whose files have the text that was loaded.
-        kept: BTreeSet<String>,
+        kept: BTreeSet<UnitKey>,
     },
 }
 

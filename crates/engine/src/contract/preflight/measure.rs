@@ -4,6 +4,7 @@
 use inrush_destination::Destination;
 use inrush_files::Split;
 use inrush_package::Package;
+use inrush_rows::ids::UnitKey;
 
 use super::scratch::Scratch;
 use super::{batches, predict, together};
@@ -82,7 +83,7 @@ impl ContractPreflight<'_> {
 
     /// The file ranges of a flow that are left to load.
     pub fn left<'f>(&'f self, flow: &'f ContractFlow) -> impl Iterator<Item = &'f Split> {
-        let is_kept = |key: &str| match &self.plan.earlier {
+        let is_kept = |key: &UnitKey| match &self.plan.earlier {
             ContractEarlier::Stopped { kept, .. } => kept.contains(key),
             _ => false,
         };

@@ -6,6 +6,7 @@ use std::time::Instant;
 use inrush_destination::address::DestinationKind;
 use inrush_destination::{Address, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode};
 use inrush_package::Package;
+use inrush_rows::ids::UnitKey;
 
 use super::measure::ContractPreflight;
 use crate::error::Error;
@@ -151,6 +152,6 @@ pub fn commit(
     Ok(())
 }
 
-fn key(number: usize) -> String {
-    format!("inrush_preflight_{number}")
+fn key(number: usize) -> UnitKey {
+    UnitKey::new(format!("inrush_preflight_{number}"))
 }

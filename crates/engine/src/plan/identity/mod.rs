@@ -7,12 +7,9 @@ pub mod golden;
 mod golden_test;
 
 use inrush_files::{SourceFile, Split};
-use inrush_rows::ids::{FileKey, SplitKey};
+use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 use inrush_rows::plural::counted_do;
 use sha2::{Digest, Sha256};
-
-/// Digits of a unit's key in the names of its staging table and of its files.
-pub const KEY_DIGITS: usize = 16;
 
 /// The version of the descriptions that unit keys are digests of; a key ends with it. Version 1 had
 /// no ending, and digested texts that followed the names of the engine's types.
@@ -94,7 +91,7 @@ pub fn split_key(split: &Split) -> SplitKey {
 
 /// Names a unit by its files, their sizes, and the description of what shapes its rows. A file's
 /// time is no part of it: whether the file has the text that it had is asked of its contents.
-pub fn unit_key(run_key: &str, shape: &str, splits: &[Split]) -> String {
+pub fn unit_key(run_key: &str, shape: &str, splits: &[Split]) -> UnitKey {
     let mut digest = Digesting::default();
     digest.add(run_key);
     digest.add(shape);
@@ -102,15 +99,16 @@ pub fn unit_key(run_key: &str, shape: &str, splits: &[Split]) -> String {
         digest.add(split_key(split).as_str());
         digest.add(&split.file.size_bytes.to_string());
     }
-    let mut key = format!("{}.{VERSION}", digest.end());
-    key.shrink_to_fit();
-    key
+    UnitKey::new(format!("{}.{VERSION}", digest.end()))
 }
 
 /// Whether a unit's key is a digest of a description of another version: whether the unit is the
 /// one that is planned now cannot be told.
-pub fn is_of_another_version(unit_key: &str) -> bool {
-    let version = unit_key.split_once('.').map_or("1", |(_, version)| version);
+pub fn is_of_another_version(unit_key: &UnitKey) -> bool {
+    let version = unit_key
+        .as_str()
+        .split_once('.')
+        .map_or("1", |(_, version)| version);
     version != VERSION.to_string()
 }
 
@@ -118,7 +116,7 @@ pub fn is_of_another_version(unit_key: &str) -> bool {
 /// loaded them and described them in another way; none where there are none.
 pub fn another_version<'a>(
     run: &str,
-    dropped_keys: impl IntoIterator<Item = &'a str>,
+    dropped_keys: impl IntoIterator<Item = &'a UnitKey>,
 ) -> Option<String> {
     let keys = dropped_keys.into_iter();
     match keys.filter(|key| is_of_another_version(key)).count() {
@@ -139,12 +137,14 @@ mod tests {
     fn keys_end_with_the_version_of_their_description() {
         let key = unit_key("run", "{}", &[]);
         assert!(!is_of_another_version(&key), "{key}");
-        let old = key.split('.').next().expect("a digest");
-        assert_eq!(old.len(), 64);
-        assert!(is_of_another_version(old));
-        assert!(is_of_another_version(&format!("{old}.999")));
-        assert_eq!(another_version("r", [key.as_str()]), None);
-        let told = another_version("r", [old, &key]).expect("a note");
+        let digest = key.as_str().split('.').next().expect("a digest");
+        assert_eq!(digest.len(), 64);
+        let old = UnitKey::new(digest);
+        assert!(is_of_another_version(&old));
+        let newer = UnitKey::new(format!("{digest}.999"));
+        assert!(is_of_another_version(&newer));
+        assert_eq!(another_version("r", [&key]), None);
+        let told = another_version("r", [&old, &key]).expect("a note");
         assert!(told.contains(": 1 unit starts again"), "{told}");
     }
 

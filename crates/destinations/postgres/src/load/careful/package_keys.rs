@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use super::additions::Additions;
 use super::staged_row_order::Order;
-use crate::engine::plan::identity;
 use crate::plan::routing::{Becomes, statements};
 use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::quote::{identifier, literal, qualified};
@@ -164,7 +163,7 @@ impl PackageKey {
         let schema = &plan.settings.staging_schema;
         let table = qualified(schema, &unit.staging_table);
         // Longer names would be cut off.
-        let key = &unit.key[..identity::KEY_DIGITS];
+        let key = unit.key.short();
         let function = qualified(schema, &format!("inrush_{key}_{number}"));
         // As the server does it, the one that was made first is asked first.
         let trigger = format!("inrush_key_{number:04}");
