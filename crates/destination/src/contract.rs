@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunKey, UnitKey};
 
 use crate::abilities::Abilities;
 use crate::error::Result;
@@ -45,13 +45,13 @@ pub trait Destination: Send + Sync {
 
     /// The runs of a package that the ledger knows, the oldest first, with their units. Without a
     /// key, those of all packages.
-    fn runs(&self, run_key: Option<&str>) -> Result<Vec<PastRun>>;
+    fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>>;
 
     /// A run of the package that the ledger does not know, and that has put one of these units into a target that still
     /// has it, as the target itself tells. Where targets tell nothing of runs, there is none.
     fn unknown_run(
         &self,
-        _run_key: &str,
+        _run_key: &RunKey,
         _target: &TargetName,
         _unit_keys: &[&UnitKey],
     ) -> Result<Option<String>> {

@@ -1,6 +1,6 @@
 //! Runs and units as a destination's ledger has them.
 
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunKey, UnitKey};
 use serde::{Deserialize, Serialize};
 
 /// How far a run has come.
@@ -23,7 +23,7 @@ pub struct RunRecord {
     /// Its name, which is also that of its folder.
     pub name: String,
     /// Names the package and its targets.
-    pub run_key: String,
+    pub run_key: RunKey,
     /// The package's name.
     pub package: String,
     /// SHA-256 of the package, secrets left out.
@@ -71,7 +71,7 @@ pub struct PastRun {
 #[derive(Clone, Debug)]
 pub struct NewRun {
     /// Names the package and its targets.
-    pub run_key: String,
+    pub run_key: RunKey,
     /// What it is called where it begins; one that is taken over keeps its name.
     pub name: String,
     /// The package's name.

@@ -9,6 +9,7 @@ use inrush_destination::{
     Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, PublishedTogether,
     ResolvedType, Result, RunState, TargetFacts, TargetName, TargetPlan, WriteMode,
 };
+use inrush_rows::ids::RunKey;
 
 use crate::by_driver;
 use crate::catalog;
@@ -370,7 +371,7 @@ impl Destination for AdbcDestination {
         catalog::target(&mut self.control(), self.shared.quirks, name)
     }
 
-    fn runs(&self, run_key: Option<&str>) -> Result<Vec<PastRun>> {
+    fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
         let mut session = self.control();
         let ledger = &self.shared.ledger;
         if !ledger.exists(&mut session, self.shared.quirks)? {

@@ -1,7 +1,7 @@
 //! The ledger: a table of runs and one of units.
 
 use inrush_destination::{Error, NewRun, Result, RunRecord, RunState, UnitRecord};
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunKey, UnitKey};
 
 use crate::catalog;
 use crate::quirks::Quirks;
@@ -92,9 +92,13 @@ impl AdbcLedger {
     }
 
     /// The runs of a package, or of all, the oldest first.
-    pub fn runs(&self, session: &mut AdbcSession, run_key: Option<&str>) -> Result<Vec<StoredRun>> {
+    pub fn runs(
+        &self,
+        session: &mut AdbcSession,
+        run_key: Option<&RunKey>,
+    ) -> Result<Vec<StoredRun>> {
         let condition = match run_key {
-            Some(key) => format!("WHERE run_key = {}", sql::text(key)),
+            Some(key) => format!("WHERE run_key = {}", sql::text(key.as_str())),
             None => String::new(),
         };
         self.select(session, &condition)
@@ -135,7 +139,7 @@ impl AdbcLedger {
             record: RunRecord {
                 run_id,
                 name: row.text("name")?,
-                run_key: row.text("run_key")?,
+                run_key: RunKey::new(row.text("run_key")?),
                 package: row.text("package")?,
                 package_hash: row.text("package_hash")?,
                 holder: row.text("holder")?,
@@ -200,7 +204,7 @@ impl AdbcLedger {
              'loading', {}, NULL, {}, {}, '[]')",
             self.run,
             sql::text(&record.name),
-            sql::text(&record.run_key),
+            sql::text(record.run_key.as_str()),
             sql::text(&record.package),
             sql::text(&record.package_hash),
             sql::text(&record.holder),

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use inrush_destination::{Error, Result};
+use inrush_rows::ids::RunKey;
 use inrush_system::lock_file::{self, LockAttempt};
 use sha2::{Digest, Sha256};
 
@@ -29,7 +30,7 @@ const HINT: &str = "wait until that one is done, or end it, then run the same co
 pub fn take(
     session: &mut AdbcSession,
     quirks: &Quirks,
-    run_key: &str,
+    run_key: &RunKey,
     holder: &str,
 ) -> Result<Held> {
     match quirks.run_lock {
@@ -97,7 +98,7 @@ impl Drop for LockFile {
 }
 
 /// Of PostgreSQL: held by the session, so it is gone with its process.
-fn advisory(session: &mut AdbcSession, run_key: &str) -> Result<Held> {
+fn advisory(session: &mut AdbcSession, run_key: &RunKey) -> Result<Held> {
     let digest = Sha256::digest(format!("inrush adbc run {run_key}").as_bytes());
     let (head, _) = digest.split_first_chunk::<8>().expect("32 bytes");
     let key = i64::from_be_bytes(*head);

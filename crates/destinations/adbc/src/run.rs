@@ -9,7 +9,7 @@ use inrush_destination::{
     Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
     UnitRecord, UnitStream,
 };
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunKey, UnitKey};
 
 use crate::interrupt::Interrupt;
 use crate::ledger::StoredRun;
@@ -172,12 +172,12 @@ fn stopped(
     shared: &SharedDatabase,
     session: &mut AdbcSession,
     run_id: i64,
-    run_key: &str,
+    run_key: &RunKey,
 ) -> Result<StoredRun> {
     let found = shared.ledger.run(session, run_id)?;
     found
         .filter(|stored| {
-            stored.record.state == RunState::Loading && stored.record.run_key == run_key
+            stored.record.state == RunState::Loading && stored.record.run_key == *run_key
         })
         .ok_or_else(|| Error::Ledger {
             what: format!(

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_destination::{Error, Result, RunState};
+use inrush_rows::ids::RunKey;
 
 use crate::connection::AdbcDatabase;
 use crate::interrupt::Interrupt;
@@ -23,7 +24,7 @@ pub struct SharedDatabase {
     /// Threads that a statement gets when it does not load, where that is set.
     pub threads: Option<u64>,
     /// The keys of the runs under way in this process.
-    pub held: Mutex<HashSet<String>>,
+    pub held: Mutex<HashSet<RunKey>>,
     /// The database of the driver.
     pub database: Box<dyn AdbcDatabase>,
 }
@@ -44,7 +45,7 @@ impl SharedDatabase {
     pub fn hold(
         &self,
         session: &mut AdbcSession,
-        run_key: &str,
+        run_key: &RunKey,
         holder: &str,
     ) -> Result<lock::Held> {
         let refused = match lock::take(session, self.quirks, run_key, holder) {
@@ -87,14 +88,14 @@ impl SharedDatabase {
 /// A run's key, held against other runs of this process.
 pub struct Claim {
     shared: Arc<SharedDatabase>,
-    run_key: String,
+    run_key: RunKey,
 }
 
 impl Claim {
     /// Takes a key, or says that it is taken.
-    pub fn take(shared: &Arc<SharedDatabase>, run_key: &str) -> Result<Claim> {
+    pub fn take(shared: &Arc<SharedDatabase>, run_key: &RunKey) -> Result<Claim> {
         let mut held = shared.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if !held.insert(run_key.to_owned()) {
+        if !held.insert(run_key.clone()) {
             return Err(Error::Held {
                 what: format!(
                     "this process ({}) is loading this package",
@@ -106,7 +107,7 @@ impl Claim {
         drop(held);
         Ok(Claim {
             shared: shared.clone(),
-            run_key: run_key.to_owned(),
+            run_key: run_key.clone(),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Staging tables: one for each target, beside it, of the columns that are filled.
 
 use inrush_destination::{Error, Result, TargetPlan, WriteMode};
+use inrush_rows::ids::RunKey;
 use sha2::{Digest, Sha256};
 
 use crate::carry::{self, Carried};
@@ -28,7 +29,7 @@ impl Staging {
     pub fn new(
         quirks: &Quirks,
         product: &str,
-        run_key: &str,
+        run_key: &RunKey,
         run_id: i64,
         plan: &TargetPlan,
     ) -> Result<Staging> {
@@ -65,7 +66,7 @@ impl Staging {
         }
         let schema = plan.name.schema.clone();
         let digest = Sha256::digest(
-            [run_key, &run_id.to_string(), table, &plan.shape]
+            [run_key.as_str(), &run_id.to_string(), table, &plan.shape]
                 .join("\0")
                 .as_bytes(),
         );
@@ -237,7 +238,13 @@ mod tests {
 
     #[test]
     fn statements_name_all_columns() {
-        let staging = Staging::new(Quirks::of("postgresql"), "PostgreSQL", "k", 1, &plan());
+        let staging = Staging::new(
+            Quirks::of("postgresql"),
+            "PostgreSQL",
+            &RunKey::new("k"),
+            1,
+            &plan(),
+        );
         let staging = staging.expect("possible");
         let table = &staging.sql;
         assert_eq!(
@@ -260,9 +267,15 @@ mod tests {
                 shape: shape.to_owned(),
                 ..plan()
             };
-            Staging::new(Quirks::of("duckdb"), "DuckDB", "k", run_id, &plan)
-                .expect("possible")
-                .sql
+            Staging::new(
+                Quirks::of("duckdb"),
+                "DuckDB",
+                &RunKey::new("k"),
+                run_id,
+                &plan,
+            )
+            .expect("possible")
+            .sql
         };
         assert_eq!(of(1, "1"), of(1, "1"));
         assert_ne!(of(1, "1"), of(1, "2"));
@@ -276,7 +289,13 @@ mod tests {
         let mut long = plan();
         long.columns[0].name = "x".repeat(64);
         for wrong in [partitioned, long] {
-            let refused = Staging::new(Quirks::of("postgresql"), "PostgreSQL", "k", 1, &wrong);
+            let refused = Staging::new(
+                Quirks::of("postgresql"),
+                "PostgreSQL",
+                &RunKey::new("k"),
+                1,
+                &wrong,
+            );
             assert!(matches!(refused, Err(Error::Unsuitable { .. })));
         }
     }

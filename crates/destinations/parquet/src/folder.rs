@@ -6,7 +6,7 @@ use inrush_destination::{
     Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, PublishedTogether,
     ResolvedType, Result, RunState, Streams, TargetFacts, TargetName, TargetPlan, WriteMode,
 };
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunKey, UnitKey};
 
 use crate::ledger::Root;
 use crate::lock::Lock;
@@ -92,18 +92,18 @@ impl Destination for ParquetFolder {
         Ok(table.map(Table::facts))
     }
 
-    fn runs(&self, run_key: Option<&str>) -> Result<Vec<PastRun>> {
+    fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
         self.root
             .stored_runs()?
             .iter()
-            .filter(|run| run_key.is_none_or(|key| key == run.record.run_key))
+            .filter(|run| run_key.is_none_or(|key| *key == run.record.run_key))
             .map(|run| self.root.past_run(run))
             .collect()
     }
 
     fn unknown_run(
         &self,
-        run_key: &str,
+        run_key: &RunKey,
         target: &TargetName,
         unit_keys: &[&UnitKey],
     ) -> Result<Option<String>> {
@@ -111,7 +111,7 @@ impl Destination for ParquetFolder {
         let Some(generation) = self.root.generation(&path)? else {
             return Ok(None);
         };
-        for run in generation.runs.iter().filter(|run| run.run_key == run_key) {
+        for run in generation.runs.iter().filter(|run| run.run_key == *run_key) {
             let stored = self.root.stored_run(run.run_id)?;
             let is_known = stored.is_some_and(|stored| generation.run(&stored.record) == Some(run));
             // Names of files mean their unit.

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use inrush_destination::{
     Error, PastRun, Result, RunRecord, RunState, TargetName, TargetPlan, UnitRecord,
 };
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunKey, UnitKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -74,8 +74,8 @@ impl Root {
         self.home().join("retired")
     }
 
-    pub(super) fn run_lock(&self, run_key: &str) -> PathBuf {
-        let name = format!("run-{}.lock", digest(&[run_key]));
+    pub(super) fn run_lock(&self, run_key: &RunKey) -> PathBuf {
+        let name = format!("run-{}.lock", digest(&[run_key.as_str()]));
         self.home().join("locks").join(name)
     }
 
@@ -282,7 +282,7 @@ pub(super) struct StoredColumn {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GenerationRun {
     pub(super) run_id: i64,
-    pub(super) run_key: String,
+    pub(super) run_key: RunKey,
     pub(super) package: String,
     pub(super) started_at_microseconds: i64,
     pub(super) switched_at_microseconds: i64,

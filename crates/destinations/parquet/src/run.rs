@@ -64,7 +64,7 @@ impl ParquetRun {
         files::check_file_system(
             &root
                 .home()
-                .join(format!("trial-{}", digest(&[&new.run_key]))),
+                .join(format!("trial-{}", digest(&[new.run_key.as_str()]))),
         )?;
         check_targets(plans)?;
         check_bloom_filters(options, plans)?;

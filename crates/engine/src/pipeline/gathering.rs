@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
+use inrush_rows::ids::RunKey;
 use inrush_rows::reject::Reject;
 use inrush_verdict::Measurements;
 
@@ -56,7 +57,7 @@ pub struct Done<'a> {
     /// The run's name.
     pub run: String,
     /// Names the package and its targets.
-    pub run_key: &'a str,
+    pub run_key: &'a RunKey,
     /// Streams.
     pub streams: usize,
     /// It went on where an earlier one stopped.

@@ -1,6 +1,7 @@
 //! The part of a prediction that is the same wherever the rows go: the measurements given to the model, and the words
 //! of its answer.
 
+use inrush_rows::ids::RunKey;
 use inrush_verdict::Cause;
 
 use super::flow_found::FlowFound;
@@ -79,7 +80,7 @@ pub struct PredictedPhases {
 pub fn tell_loaded(
     report: &mut PreflightReport,
     options: &RunOptions<'_>,
-    run_key: &str,
+    run_key: &RunKey,
     phases: &PredictedPhases,
 ) {
     let answer = Answer {
@@ -97,7 +98,7 @@ pub fn tell_loaded(
 pub fn tell(
     report: &mut PreflightReport,
     options: &RunOptions<'_>,
-    run_key: &str,
+    run_key: &RunKey,
     phases: &PredictedPhases,
     answer: Answer,
     leaves_out: Vec<String>,

@@ -5,15 +5,13 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use inrush_rows::ids::RunKey;
 use inrush_verdict::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::folder::private_file;
 use crate::error::Error;
-
-/// Digits of the run's key in the file's name.
-const KEY_DIGITS: usize = 16;
 
 /// What a run should take. A later run of the same package finds it, and its report sets it beside what the run
 /// took.
@@ -65,15 +63,14 @@ impl Prediction {
 }
 
 /// The file of a package's prediction: beside the runs' folders, by the key by which a stopped run is found.
-fn path(runs_folder: &Path, run_key: &str) -> PathBuf {
-    let key = run_key.get(..KEY_DIGITS).unwrap_or(run_key);
-    runs_folder.join(format!("preflight-{key}.json"))
+fn path(runs_folder: &Path, run_key: &RunKey) -> PathBuf {
+    runs_folder.join(format!("preflight-{}.json", run_key.short()))
 }
 
 /// Leaves a prediction for the next run, in place of one that was there.
 pub fn leave_prediction(
     runs_folder: &Path,
-    run_key: &str,
+    run_key: &RunKey,
     prediction: &Prediction,
 ) -> Result<PathBuf, Error> {
     let path = path(runs_folder, run_key);
@@ -98,7 +95,7 @@ pub fn leave_prediction(
 /// The prediction for a run of so many streams and bytes; one that is about others is none.
 pub fn find_prediction(
     runs_folder: &Path,
-    run_key: &str,
+    run_key: &RunKey,
     streams: usize,
     stored_bytes: u64,
 ) -> Option<Prediction> {
@@ -128,14 +125,15 @@ mod tests {
             because: "streams wait".to_owned(),
             leaves_out: Vec::new(),
         };
-        let key = "0123456789abcdef0123";
+        let key = &RunKey::new("0123456789abcdef0123");
         assert_eq!(find_prediction(&runs, key, 4, 1000), None);
         let path = leave_prediction(&runs, key, &prediction).expect("room");
         assert_eq!(path, runs.join("preflight-0123456789abcdef.json"));
         assert_eq!(find_prediction(&runs, key, 4, 1000), Some(prediction));
         assert_eq!(find_prediction(&runs, key, 2, 1000), None);
         assert_eq!(find_prediction(&runs, key, 4, 1001), None);
-        assert_eq!(find_prediction(&runs, "fedcba9876543210", 4, 1000), None);
+        let other = RunKey::new("fedcba9876543210");
+        assert_eq!(find_prediction(&runs, &other, 4, 1000), None);
         assert_eq!(fs::read_dir(&runs).expect("it is there").count(), 1);
     }
 }

@@ -33,7 +33,7 @@ fn a_stopped_run_keeps_its_units() {
     );
     drop(run);
 
-    let stopped = destination.runs(Some("key")).unwrap();
+    let stopped = destination.runs(Some(&RunKey::new("key"))).unwrap();
     assert_eq!(stopped[0].record.state, RunState::Loading);
     assert_eq!(stopped[0].units.len(), 2);
     let id = stopped[0].record.run_id;
@@ -144,7 +144,10 @@ fn a_crash_at_any_step_of_publishing_is_gone_on_with() {
             drop(run);
 
             let destination = lake.open();
-            let past = destination.runs(Some("key")).unwrap().remove(0);
+            let past = destination
+                .runs(Some(&RunKey::new("key")))
+                .unwrap()
+                .remove(0);
             let all = [numbers(10..13), numbers(20..23)].map(|new| match mode {
                 WriteMode::Append => expected(&[numbers(0..2), new]),
                 _ => expected(&[new]),
@@ -170,7 +173,10 @@ fn a_crash_at_any_step_of_publishing_is_gone_on_with() {
             for (table, rows) in ["left", "right"].into_iter().zip(&all) {
                 assert_eq!(lake.rows(table, &schema), *rows, "{mode:?} {crash} {table}");
             }
-            let past = destination.runs(Some("key")).unwrap().remove(0);
+            let past = destination
+                .runs(Some(&RunKey::new("key")))
+                .unwrap()
+                .remove(0);
             assert_eq!(past.record.state, RunState::Switched);
             assert_eq!(
                 all_files(&lake.path("_inrush/staging")),
@@ -190,7 +196,10 @@ fn a_run_that_is_given_up_leaves_nothing() {
         .unwrap();
     fill(run.as_ref(), 0, &plan, &[numbers(0..3)]);
     let past = |destination: &dyn Destination| -> PastRun {
-        destination.runs(Some("key")).unwrap().remove(0)
+        destination
+            .runs(Some(&RunKey::new("key")))
+            .unwrap()
+            .remove(0)
     };
     let held = destination
         .discard(&past(destination.as_ref()))

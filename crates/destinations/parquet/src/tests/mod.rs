@@ -23,7 +23,7 @@ use inrush_destination::{
     TargetPlan, UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunKey, UnitKey};
 use inrush_rows::timestamp;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -147,7 +147,7 @@ fn expected(batches: &[RecordBatch]) -> Vec<String> {
 
 fn new_run(key: &str, takes_over: Option<i64>) -> NewRun {
     NewRun {
-        run_key: key.to_owned(),
+        run_key: RunKey::new(key),
         name: format!("run of {key}"),
         package: key.to_owned(),
         package_hash: "hash".to_owned(),

@@ -88,7 +88,7 @@ fn partitions_are_folders_and_replaced_alone() {
     );
     // Some of its rows are left.
     assert_eq!(
-        destination.runs(Some("first")).unwrap()[0].gone,
+        destination.runs(Some(&RunKey::new("first"))).unwrap()[0].gone,
         Vec::<String>::new()
     );
     drop(run);
@@ -115,7 +115,10 @@ fn partitions_are_folders_and_replaced_alone() {
         "fourth",
         &[keyed(&[(Some("A"), 0), (Some(odd), 0), (Some(""), 0)])],
     );
-    assert_eq!(destination.runs(Some("first")).unwrap()[0].gone, ["parted"]);
+    assert_eq!(
+        destination.runs(Some(&RunKey::new("first"))).unwrap()[0].gone,
+        ["parted"]
+    );
 
     let other = TargetPlan {
         partition_by: Vec::new(),

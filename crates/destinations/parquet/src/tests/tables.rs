@@ -56,7 +56,7 @@ fn tables_are_created_appended_to_and_replaced() {
         .map(|run| run.record.run_id)
         .collect();
     assert_eq!(ids, [1, 2, 3]);
-    let units = &destination.runs(Some("first")).unwrap()[0].units;
+    let units = &destination.runs(Some(&RunKey::new("first"))).unwrap()[0].units;
     let first = plan(WriteMode::Create);
     assert_eq!(*units, [unit(&first, 0, 3), unit(&first, 1, 2)]);
 }

@@ -3,6 +3,7 @@
 use super::Ledger;
 use super::error::LedgerError;
 use crate::Session;
+use inrush_rows::ids::RunKey;
 
 /// The session that holds a package's lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ impl Ledger {
     pub async fn holder(
         &self,
         session: &Session,
-        run_key: &str,
+        run_key: &RunKey,
     ) -> Result<Option<Holder>, LedgerError> {
         let doing = "looking who holds the run's lock";
         let rows = session
@@ -44,7 +45,7 @@ impl Ledger {
                                      WHERE datname = current_database()) \
                    AND (l.classid::int8 << 32 | l.objid::int8) \
                        = hashtextextended('inrush run ' || $1, 0)",
-                &[&run_key],
+                &[&run_key.as_str()],
                 doing,
             )
             .await?;

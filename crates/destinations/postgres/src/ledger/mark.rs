@@ -11,6 +11,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_files::SourceFile;
+use inrush_rows::ids::RunKey;
 
 use crate::engine::plan::identity;
 use crate::quote::literal;
@@ -88,7 +89,7 @@ impl Mark {
     }
 
     /// The comment that says it.
-    fn text(&self, run_key: &str, keys_max: usize) -> String {
+    fn text(&self, run_key: &RunKey, keys_max: usize) -> String {
         let Mark {
             about,
             run,
@@ -117,7 +118,7 @@ pub fn file_key(file: &SourceFile) -> Option<String> {
     Some(key)
 }
 
-fn beginning(run_key: &str) -> String {
+fn beginning(run_key: &RunKey) -> String {
     format!("inrush mark {run_key} ")
 }
 
@@ -125,7 +126,7 @@ fn beginning(run_key: &str) -> String {
 /// the keys: none of them comes here but the first that is found.
 pub async fn find(
     session: &Session,
-    run_key: &str,
+    run_key: &RunKey,
     asked: &[(u32, String)],
 ) -> Result<Vec<FoundMark>, PostgresError> {
     let sql = format!(
@@ -164,7 +165,11 @@ pub async fn find(
 
 /// Leaves marks, in the transaction that is open. Marks of an earlier attempt of the run give way to them, and so do the
 /// oldest of too many. Where the database's owner lets nobody make large objects, none is left.
-pub async fn leave(session: &Session, run_key: &str, marks: &[Mark]) -> Result<(), PostgresError> {
+pub async fn leave(
+    session: &Session,
+    run_key: &RunKey,
+    marks: &[Mark],
+) -> Result<(), PostgresError> {
     let doing = "leaving a mark of the run";
     let Some(first) = marks.first() else {
         return Ok(());

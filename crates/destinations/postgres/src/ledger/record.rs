@@ -1,6 +1,6 @@
 //! Units and splits in the ledger.
 
-use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use std::collections::BTreeMap;
 
 use tokio_postgres::Row;
@@ -262,7 +262,7 @@ impl Ledger {
     pub async fn switched_files(
         &self,
         session: &Session,
-        run_key: &str,
+        run_key: &RunKey,
     ) -> Result<Vec<SwitchedFile>, LedgerError> {
         let sql = format!(
             "SELECT r.run_id, coalesce(r.target_oids, '{{}}'), u.target, s.file_key, \
@@ -286,7 +286,7 @@ impl Ledger {
             switched = self.table("switched_table"),
         );
         let rows = session
-            .query(&sql, &[&run_key], "reading the ledger")
+            .query(&sql, &[&run_key.as_str()], "reading the ledger")
             .await?;
         Ok(rows
             .iter()

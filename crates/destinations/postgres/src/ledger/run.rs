@@ -4,6 +4,7 @@ use super::Ledger;
 use super::error::LedgerError;
 use crate::engine::ledger::{LedgerRun, LedgerRunState};
 use crate::{PostgresError, Session};
+use inrush_rows::ids::RunKey;
 
 /// What a transaction checks and holds, so that no run that was taken over can commit.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ impl Ledger {
     pub async fn latest_run(
         &self,
         session: &Session,
-        run_key: &str,
+        run_key: &RunKey,
     ) -> Result<Option<LedgerRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE run_key = $1 AND state NOT IN ('discarded', 'undone') \
@@ -52,7 +53,7 @@ impl Ledger {
             self.table("run")
         );
         let rows = session
-            .query(&sql, &[&run_key], "reading the ledger")
+            .query(&sql, &[&run_key.as_str()], "reading the ledger")
             .await?;
         Ok(rows.first().map(record))
     }
@@ -124,7 +125,7 @@ impl Ledger {
     pub async fn latest_stopped(
         &self,
         session: &Session,
-        run_key: &str,
+        run_key: &RunKey,
     ) -> Result<Option<LedgerRun>, LedgerError> {
         let runs = self.stopped_runs(session, Some(run_key)).await?;
         Ok(runs.into_iter().next())
@@ -135,7 +136,7 @@ impl Ledger {
     pub async fn stopped_runs(
         &self,
         session: &Session,
-        run_key: Option<&str>,
+        run_key: Option<&RunKey>,
     ) -> Result<Vec<LedgerRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE state = 'loading' \
@@ -143,7 +144,7 @@ impl Ledger {
             self.table("run")
         );
         let rows = session
-            .query(&sql, &[&run_key], "reading the ledger")
+            .query(&sql, &[&run_key.map(RunKey::as_str)], "reading the ledger")
             .await?;
         Ok(rows.iter().map(record).collect())
     }
@@ -151,13 +152,13 @@ impl Ledger {
     /// Takes the lock that the holder of a run with this key has as long as it lives, or tells
     /// who has it. A loader that was killed a moment ago may still have a backend that finds
     /// that out, so the lock is waited for a little.
-    pub async fn lock(&self, session: &Session, run_key: &str) -> Result<(), LedgerError> {
+    pub async fn lock(&self, session: &Session, run_key: &RunKey) -> Result<(), LedgerError> {
         let doing = "taking the run's lock";
         session.execute("SET lock_timeout = '3s'", doing).await?;
         let locked = session
             .query(
                 "SELECT pg_advisory_lock(hashtextextended('inrush run ' || $1, 0))",
-                &[&run_key],
+                &[&run_key.as_str()],
                 doing,
             )
             .await;
@@ -190,7 +191,10 @@ impl Ledger {
             .query(&sql, &[&run_id], "taking the run's lock")
             .await?;
         match rows.first() {
-            Some(row) => self.lock(session, row.get(0)).await,
+            Some(row) => {
+                self.lock(session, &RunKey::new(row.get::<_, &str>(0)))
+                    .await
+            }
             None => Ok(()),
         }
     }
@@ -210,7 +214,7 @@ impl Ledger {
         };
         let free: bool = row.get(0);
         if free {
-            let key: String = row.get(1);
+            let key: &str = row.get(1);
             session
                 .query(
                     "SELECT pg_advisory_unlock(hashtextextended('inrush run ' || $1, 0))",
@@ -227,7 +231,7 @@ impl Ledger {
     pub async fn begin_run(
         &self,
         session: &Session,
-        run_key: &str,
+        run_key: &RunKey,
         name: &str,
         package: &str,
         package_hash: &str,
@@ -242,7 +246,14 @@ impl Ledger {
         let rows = session
             .query(
                 &sql,
-                &[&run_key, &name, &package, &package_hash, &targets, &holder],
+                &[
+                    &run_key.as_str(),
+                    &name,
+                    &package,
+                    &package_hash,
+                    &targets,
+                    &holder,
+                ],
                 "beginning the run in the ledger",
             )
             .await?;

@@ -1,6 +1,7 @@
 //! Makes a plan: reads files and catalog, changes nothing.
 
 use inrush_package::{LoadOrder, Package};
+use inrush_rows::ids::RunKey;
 
 use super::flow_request::FlowRequest;
 use super::privileges::{self, Privilege};
@@ -17,7 +18,7 @@ use crate::server_facts::{self, ServerFacts};
 use crate::{DatabaseAddress, Session, catalog, ledger};
 
 /// Names the package and its targets in this database, as its plan does.
-pub async fn run_key(session: &Session, package: &Package) -> Result<String, PlanError> {
+pub async fn run_key(session: &Session, package: &Package) -> Result<RunKey, PlanError> {
     Ok(run_key_of(package, &target_names(session, package).await?))
 }
 
@@ -38,7 +39,7 @@ async fn target_names(
     Ok(names)
 }
 
-fn run_key_of(package: &Package, names: &[(String, String)]) -> String {
+fn run_key_of(package: &Package, names: &[(String, String)]) -> RunKey {
     let targets: Vec<String> = names
         .iter()
         .map(|(schema, name)| qualified(schema, name))
@@ -119,7 +120,7 @@ struct PlanRequest<'a> {
     options: &'a PlanOptions<'a>,
     key_scans: &'a KeyScans,
     server: &'a ServerFacts,
-    run_key: &'a str,
+    run_key: &'a RunKey,
 }
 
 /// Flows whose long units are shared by the streams.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_files::SourceFile;
 use inrush_package::Mode;
-use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::Session;
@@ -22,7 +22,7 @@ pub async fn find(
     session: &Session,
     ledger_schema: &str,
     staging_schema: &str,
-    run_key: &str,
+    run_key: &RunKey,
     flows: &[FlowPlan],
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
@@ -109,7 +109,7 @@ pub async fn find(
 pub async fn refuse_lost_ledger(
     session: &Session,
     ledger_schema: &str,
-    run_key: &str,
+    run_key: &RunKey,
     flows: &[FlowPlan],
 ) -> Result<(), PlanError> {
     let may_double = |flow: &&FlowPlan| {

@@ -1,6 +1,7 @@
 //! The input of a flow's plan.
 
 use inrush_package::{Flow, Package};
+use inrush_rows::ids::RunKey;
 
 use super::Commit;
 use super::routing::KeyScans;
@@ -23,7 +24,7 @@ pub struct FlowRequest<'a> {
     /// The flow.
     pub flow: &'a Flow,
     /// The run's key.
-    pub run_key: &'a str,
+    pub run_key: &'a RunKey,
     /// The target's schema.
     pub schema: &'a str,
     /// The target's name.

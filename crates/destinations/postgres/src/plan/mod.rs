@@ -49,7 +49,7 @@ use inrush_convert::{KeyBounds, KeySet};
 use inrush_files::Split;
 use inrush_package::{IndexPolicy, Mode, RunSettings};
 use inrush_pgcopy::PgType;
-use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
@@ -78,7 +78,7 @@ pub struct Plan {
     /// SHA-256 of what the plan would run.
     pub plan_hash: String,
     /// Names the package and its targets in the ledger: the key by which a stopped run is found.
-    pub run_key: String,
+    pub run_key: RunKey,
     /// Server, database and role.
     pub destination: String,
     /// What the server says of itself.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{Destination, PastRun, RunState};
 use inrush_package::Mode;
-use inrush_rows::ids::{FileKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunKey, UnitKey};
 
 use super::{ContractEarlier, ContractFlow, split_of};
 use crate::ledger::{SplitRecord, SwitchedFile};
@@ -15,7 +15,7 @@ use crate::plan::{PlanError, PlanOptions, identity};
 /// Looks the package up in the ledger; what a user should know is added to `notes`.
 pub async fn find(
     destination: &dyn Destination,
-    run_key: &str,
+    run_key: &RunKey,
     flows: &[ContractFlow],
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
@@ -84,7 +84,7 @@ pub async fn find(
 /// tables tell of it.
 fn refuse_lost_ledger(
     destination: &dyn Destination,
-    run_key: &str,
+    run_key: &RunKey,
     flows: &[ContractFlow],
 ) -> Result<(), PlanError> {
     for flow in flows.iter().filter(|flow| flow.mode == Mode::Append) {

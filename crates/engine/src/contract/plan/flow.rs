@@ -5,6 +5,7 @@ use std::sync::Arc;
 use inrush_destination::{Abilities, ColumnPlan, Destination, TargetName, TargetPlan};
 use inrush_files::{SourceFile, Split};
 use inrush_package::{Flow, Package};
+use inrush_rows::ids::RunKey;
 
 use super::columns::{self, Resolved};
 use super::{ContractFlow, RangeUnit, refuse};
@@ -27,7 +28,7 @@ pub struct ContractFlowPlanner<'a> {
     /// The flow.
     pub flow: &'a Flow,
     /// The run's key.
-    pub run_key: &'a str,
+    pub run_key: &'a RunKey,
     /// The target's name.
     pub name: &'a TargetName,
 }

@@ -18,7 +18,7 @@ use inrush_destination::{
 };
 use inrush_files::{SourceFile, Split};
 use inrush_package::{Mode, Package, RunSettings};
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunKey, UnitKey};
 
 use self::flow::ContractFlowPlanner;
 use crate::ledger::SplitRecord;
@@ -39,7 +39,7 @@ pub struct ContractPlan {
     /// SHA-256 of what the plan would do.
     pub plan_hash: String,
     /// Names the package and its targets in the ledger.
-    pub run_key: String,
+    pub run_key: RunKey,
     /// Product, version and place.
     pub destination: String,
     /// What the destination can do.

@@ -1,14 +1,16 @@
 //! Descriptions and keys of units held against a file of them, in tests of the engine and of drivers.
 
 use super::unit_key;
+use inrush_rows::ids::RunKey;
 
 /// Panics unless a file of descriptions is what these are. The file has a line for each: its name, the key of a unit that
 /// is described so, and the description.
 #[doc(hidden)]
 pub fn assert_golden(golden: &str, described: &[(&str, String)]) {
+    let run = RunKey::new("run");
     let found: String = described
         .iter()
-        .map(|(name, text)| format!("{name} {} {text}\n", unit_key("run", text, &[])))
+        .map(|(name, text)| format!("{name} {} {text}\n", unit_key(&run, text, &[])))
         .collect();
     assert!(
         golden == found,

@@ -7,7 +7,7 @@ pub mod golden;
 mod golden_test;
 
 use inrush_files::{SourceFile, Split};
-use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use inrush_rows::plural::counted_do;
 use sha2::{Digest, Sha256};
 
@@ -69,10 +69,10 @@ impl Digesting {
 
 /// Names a package and its targets: the same package goes on where it stopped, even if its
 /// settings were changed meanwhile.
-pub fn run_key(package: &str, targets: &[String]) -> String {
+pub fn run_key(package: &str, targets: &[String]) -> RunKey {
     let mut targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     targets.sort_unstable();
-    digest(std::iter::once(package).chain(targets))
+    RunKey::new(digest(std::iter::once(package).chain(targets)))
 }
 
 /// Names a file, however its path is written.
@@ -91,9 +91,9 @@ pub fn split_key(split: &Split) -> SplitKey {
 
 /// Names a unit by its files, their sizes, and the description of what shapes its rows. A file's
 /// time is no part of it: whether the file has the text that it had is asked of its contents.
-pub fn unit_key(run_key: &str, shape: &str, splits: &[Split]) -> UnitKey {
+pub fn unit_key(run_key: &RunKey, shape: &str, splits: &[Split]) -> UnitKey {
     let mut digest = Digesting::default();
-    digest.add(run_key);
+    digest.add(run_key.as_str());
     digest.add(shape);
     for split in splits {
         digest.add(split_key(split).as_str());
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn keys_end_with_the_version_of_their_description() {
-        let key = unit_key("run", "{}", &[]);
+        let key = unit_key(&RunKey::new("run"), "{}", &[]);
         assert!(!is_of_another_version(&key), "{key}");
         let digest = key.as_str().split('.').next().expect("a digest");
         assert_eq!(digest.len(), 64);
