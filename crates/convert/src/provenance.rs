@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, PrimitiveArray};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::{ColumnPolicies, ValueSource};
+use inrush_rows::ids::RunId;
 
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
@@ -23,7 +24,7 @@ use super::rows::Row;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunStamp {
     /// Its number in the ledger.
-    pub run_id: i64,
+    pub run_id: RunId,
     /// When it began, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,
 }
@@ -160,7 +161,7 @@ impl Provenance {
                 byte_offset(origin.chunk, record.start)
             }),
             Provenance::Run => {
-                let run_ids = vec![stamp().run_id; input.rows.len()];
+                let run_ids = vec![stamp().run_id.number(); input.rows.len()];
                 Output::Array(Arc::new(PrimitiveArray::<Int64Type>::new(
                     run_ids.into(),
                     None,

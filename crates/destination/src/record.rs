@@ -1,6 +1,6 @@
 //! Runs and units as a destination's ledger has them.
 
-use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use serde::{Deserialize, Serialize};
 
 /// How far a run has come.
@@ -19,7 +19,7 @@ pub enum RunState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// Its number: larger than those of all runs before it in this ledger.
-    pub run_id: i64,
+    pub run_id: RunId,
     /// Its name, which is also that of its folder.
     pub name: String,
     /// Names the package and its targets.
@@ -83,5 +83,5 @@ pub struct NewRun {
     /// When it begins, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,
     /// The number of a stopped run of this key that it goes on with.
-    pub takes_over: Option<i64>,
+    pub takes_over: Option<RunId>,
 }

@@ -11,13 +11,14 @@ use inrush_rows::column_policy::{
     BooleanWords, ColumnChanges, DefaultFor, FieldDefault, NanPolicy, NegativeForm, NumberForm,
     OnTruncate, Rounding, Trim, ValueSource,
 };
+use inrush_rows::ids::RunId;
 use inrush_scan::{Escape, MissingFields};
 
 use super::*;
 use crate::{ConvertError, RunStamp};
 
 const STAMP: RunStamp = RunStamp {
-    run_id: 7,
+    run_id: RunId::new(7),
     started_at_microseconds: 1_700_000_000_123_456,
 };
 

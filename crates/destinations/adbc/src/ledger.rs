@@ -1,7 +1,7 @@
 //! The ledger: a table of runs and one of units.
 
 use inrush_destination::{Error, NewRun, Result, RunRecord, RunState, UnitRecord};
-use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
 use crate::catalog;
 use crate::quirks::Quirks;
@@ -105,7 +105,7 @@ impl AdbcLedger {
     }
 
     /// The run with this number.
-    pub fn run(&self, session: &mut AdbcSession, run_id: i64) -> Result<Option<StoredRun>> {
+    pub fn run(&self, session: &mut AdbcSession, run_id: RunId) -> Result<Option<StoredRun>> {
         let found = self.select(session, &format!("WHERE run_id = {run_id}"))?;
         Ok(found.into_iter().next())
     }
@@ -155,7 +155,7 @@ impl AdbcLedger {
     }
 
     /// The units of a run.
-    pub fn units(&self, session: &mut AdbcSession, run_id: i64) -> Result<Vec<UnitRecord>> {
+    pub fn units(&self, session: &mut AdbcSession, run_id: RunId) -> Result<Vec<UnitRecord>> {
         let statement = format!(
             "SELECT unit_key, target, rows_loaded, detail FROM {} WHERE run_id = {run_id} \
              ORDER BY unit_key",
@@ -182,7 +182,7 @@ impl AdbcLedger {
         &self,
         session: &mut AdbcSession,
         run: &NewRun,
-        run_id: i64,
+        run_id: RunId,
         targets: Vec<String>,
         staging: &[(Option<String>, String)],
     ) -> Result<RunRecord> {
@@ -217,10 +217,11 @@ impl AdbcLedger {
     }
 
     /// The next number of a run.
-    pub fn next_id(&self, session: &mut AdbcSession) -> Result<i64> {
+    pub fn next_id(&self, session: &mut AdbcSession) -> Result<RunId> {
         let statement = format!("SELECT coalesce(max(run_id), 0) + 1 FROM {}", self.run);
         let next = session.number("cannot read the ledger", &statement)?;
-        Ok(next.and_then(|next| i64::try_from(next).ok()).unwrap_or(1))
+        let next = next.and_then(|next| i64::try_from(next).ok());
+        Ok(next.map_or(RunId::FIRST, RunId::new))
     }
 
     /// Takes a stopped run over: its epoch is raised, so that whoever held it writes no more.
@@ -292,7 +293,7 @@ impl AdbcLedger {
     pub fn enter_unit(
         &self,
         session: &mut AdbcSession,
-        run_id: i64,
+        run_id: RunId,
         unit: &UnitRecord,
     ) -> Result<()> {
         let statement = format!(
@@ -312,7 +313,7 @@ impl AdbcLedger {
     pub fn forget_target(
         &self,
         session: &mut AdbcSession,
-        run_id: i64,
+        run_id: RunId,
         target: &str,
     ) -> Result<()> {
         let statement = format!(
@@ -328,7 +329,7 @@ impl AdbcLedger {
     pub fn mark_switched(
         &self,
         session: &mut AdbcSession,
-        run_id: i64,
+        run_id: RunId,
         at_microseconds: i64,
         loaded: &[u64],
     ) -> Result<()> {
@@ -371,7 +372,7 @@ impl AdbcLedger {
     }
 
     /// Notes that the staging tables of a run are gone.
-    pub fn clear_staging(&self, session: &mut AdbcSession, run_id: i64) -> Result<()> {
+    pub fn clear_staging(&self, session: &mut AdbcSession, run_id: RunId) -> Result<()> {
         let statement = format!(
             "UPDATE {} SET staging = '[]' WHERE run_id = {run_id}",
             self.run
@@ -381,7 +382,7 @@ impl AdbcLedger {
     }
 
     /// Marks a run as given up.
-    pub fn mark_discarded(&self, session: &mut AdbcSession, run_id: i64) -> Result<()> {
+    pub fn mark_discarded(&self, session: &mut AdbcSession, run_id: RunId) -> Result<()> {
         let doing = "cannot mark the run as given up";
         let units = format!("DELETE FROM {} WHERE run_id = {run_id}", self.unit);
         let run = format!(

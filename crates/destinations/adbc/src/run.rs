@@ -9,7 +9,7 @@ use inrush_destination::{
     Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
     UnitRecord, UnitStream,
 };
-use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
 use crate::interrupt::Interrupt;
 use crate::ledger::StoredRun;
@@ -171,7 +171,7 @@ fn enter(
 fn stopped(
     shared: &SharedDatabase,
     session: &mut AdbcSession,
-    run_id: i64,
+    run_id: RunId,
     run_key: &RunKey,
 ) -> Result<StoredRun> {
     let found = shared.ledger.run(session, run_id)?;

@@ -1,7 +1,7 @@
 //! Staging tables: one for each target, beside it, of the columns that are filled.
 
 use inrush_destination::{Error, Result, TargetPlan, WriteMode};
-use inrush_rows::ids::RunKey;
+use inrush_rows::ids::{RunId, RunKey};
 use sha2::{Digest, Sha256};
 
 use crate::carry::{self, Carried};
@@ -30,7 +30,7 @@ impl Staging {
         quirks: &Quirks,
         product: &str,
         run_key: &RunKey,
-        run_id: i64,
+        run_id: RunId,
         plan: &TargetPlan,
     ) -> Result<Staging> {
         let unsuitable = |what: String, hint: &str| Error::Unsuitable {
@@ -242,7 +242,7 @@ mod tests {
             Quirks::of("postgresql"),
             "PostgreSQL",
             &RunKey::new("k"),
-            1,
+            RunId::FIRST,
             &plan(),
         );
         let staging = staging.expect("possible");
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn another_shape_or_run_has_another_table() {
-        let of = |run_id, shape: &str| {
+        let of = |run_id: i64, shape: &str| {
             let plan = TargetPlan {
                 shape: shape.to_owned(),
                 ..plan()
@@ -271,7 +271,7 @@ mod tests {
                 Quirks::of("duckdb"),
                 "DuckDB",
                 &RunKey::new("k"),
-                run_id,
+                RunId::new(run_id),
                 &plan,
             )
             .expect("possible")
@@ -293,7 +293,7 @@ mod tests {
                 Quirks::of("postgresql"),
                 "PostgreSQL",
                 &RunKey::new("k"),
-                1,
+                RunId::FIRST,
                 &wrong,
             );
             assert!(matches!(refused, Err(Error::Unsuitable { .. })));

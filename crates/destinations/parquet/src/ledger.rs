@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use inrush_destination::{
     Error, PastRun, Result, RunRecord, RunState, TargetName, TargetPlan, UnitRecord,
 };
-use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -62,11 +62,11 @@ impl Root {
         self.home().join("runs")
     }
 
-    fn run_file(&self, run_id: i64) -> PathBuf {
+    fn run_file(&self, run_id: RunId) -> PathBuf {
         self.runs_folder().join(format!("{run_id}.json"))
     }
 
-    pub(super) fn staging(&self, run_id: i64) -> PathBuf {
+    pub(super) fn staging(&self, run_id: RunId) -> PathBuf {
         self.home().join("staging").join(run_id.to_string())
     }
 
@@ -105,7 +105,7 @@ impl Root {
         Ok(runs)
     }
 
-    pub(super) fn stored_run(&self, run_id: i64) -> Result<Option<StoredRun>> {
+    pub(super) fn stored_run(&self, run_id: RunId) -> Result<Option<StoredRun>> {
         let path = self.run_file(run_id);
         let run = files::read_whole::<StoredRun>(&path)?;
         if let Some(run) = &run {
@@ -281,7 +281,7 @@ pub(super) struct StoredColumn {
 /// A run in a generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GenerationRun {
-    pub(super) run_id: i64,
+    pub(super) run_id: RunId,
     pub(super) run_key: RunKey,
     pub(super) package: String,
     pub(super) started_at_microseconds: i64,

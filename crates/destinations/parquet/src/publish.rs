@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use inrush_destination::{Error, PublishStep, Published, Result, RunState, WriteMode};
 use inrush_rows::calendar::now_microseconds;
-use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
 use crate::data_file::DataFile;
 use crate::files::{self, Swap, failed};
@@ -367,7 +367,7 @@ fn file_name(run: &ParquetRun, key: &UnitKey, number: usize) -> String {
 /// The name of a unit's first file, without its ending.
 pub(super) fn first_file(
     run_key: &RunKey,
-    run_id: i64,
+    run_id: RunId,
     started_at: i64,
     unit_key: &UnitKey,
 ) -> String {

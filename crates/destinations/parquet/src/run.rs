@@ -13,7 +13,7 @@ use inrush_destination::{
     Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
     UnitRecord, UnitStream, WriteMode,
 };
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunId, UnitKey};
 
 use crate::data_file;
 use crate::files;
@@ -92,7 +92,7 @@ impl ParquetRun {
                 run_id: root
                     .stored_runs()?
                     .last()
-                    .map_or(1, |run| run.record.run_id + 1),
+                    .map_or(RunId::FIRST, |run| run.record.run_id.next()),
                 name: new.name.clone(),
                 run_key: new.run_key.clone(),
                 package: new.package.clone(),
@@ -183,7 +183,7 @@ impl ParquetRun {
 }
 
 /// The run that is gone on with.
-fn stopped(root: &Root, new: &NewRun, run_id: i64) -> Result<StoredRun> {
+fn stopped(root: &Root, new: &NewRun, run_id: RunId) -> Result<StoredRun> {
     let unsuitable = |what: &str| Error::Unsuitable {
         what: format!("run {run_id} in {} {what}", root.folder().display()),
         hint: "give the command again: it plans anew".to_owned(),
@@ -313,7 +313,7 @@ fn check_bloom_filters(options: &Options, plans: &[TargetPlan]) -> Result<()> {
 
 /// Makes the staging folders, removes what belongs to no committed unit, and returns the units that
 /// stand there whole.
-fn clear_staging(root: &Root, run_id: i64, targets: &[RunTarget]) -> Result<Vec<UnitRecord>> {
+fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<Vec<UnitRecord>> {
     let staging = root.staging(run_id);
     files::make_folder(&staging)?;
     for path in files::list(&staging)? {
@@ -454,7 +454,7 @@ impl OpenRun for ParquetRun {
 }
 
 /// Removes the staging of a run.
-pub(super) fn remove_staging(root: &Root, run_id: i64) -> Result<()> {
+pub(super) fn remove_staging(root: &Root, run_id: RunId) -> Result<()> {
     let staging = root.staging(run_id);
     // Records go first, so that a crash leaves no unit without its files.
     for target in files::list(&staging)? {

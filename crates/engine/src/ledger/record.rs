@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunId, SplitKey, UnitKey};
 use serde::{Deserialize, Serialize};
 
 /// Rows and bytes: read = loaded + rejected + skipped, always.
@@ -110,7 +110,7 @@ pub struct TouchedFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwitchedFile {
     /// The run.
-    pub run_id: i64,
+    pub run_id: RunId,
     /// The tables that the run's targets were then.
     pub target_oids: Vec<u32>,
     /// The target, `schema.table`, quoted.

@@ -1,5 +1,7 @@
 //! A run, as the ledger describes it to callers.
 
+use inrush_rows::ids::RunId;
+
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerRunState {
@@ -39,7 +41,7 @@ impl LedgerRunState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerRun {
     /// Its number.
-    pub run_id: i64,
+    pub run_id: RunId,
     /// Its name, which is also that of its folder and of its connections.
     pub name: String,
     /// The package's name.

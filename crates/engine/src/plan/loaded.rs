@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
-use inrush_rows::ids::FileKey;
+use inrush_rows::ids::{FileKey, RunId};
 
 use super::error::PlanError;
 use super::identity;
@@ -26,8 +26,8 @@ pub struct WantedFiles<'a> {
 pub fn loaded_by(
     flows: &[WantedFiles<'_>],
     switched: &[SwitchedFile],
-) -> Result<Option<i64>, PlanError> {
-    let mut newest: Option<i64> = None;
+) -> Result<Option<RunId>, PlanError> {
+    let mut newest: Option<RunId> = None;
     let mut loaded_files = Vec::new();
     let mut first_new = None;
     for flow in flows {
@@ -72,7 +72,7 @@ pub fn loaded_by(
 }
 
 /// The run whose rows took the place of all others, where it has loaded these files and no other.
-fn replaced_by(flow: &WantedFiles<'_>, switched: &[SwitchedFile]) -> Option<i64> {
+fn replaced_by(flow: &WantedFiles<'_>, switched: &[SwitchedFile]) -> Option<RunId> {
     let of_target = |known: &&SwitchedFile| known.target == flow.target;
     // They come newest first.
     let run_id = switched.iter().find(of_target)?.run_id;

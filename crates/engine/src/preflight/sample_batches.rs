@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
 use inrush_files::{BufferPool, RowReader};
 use inrush_rows::chunk::Chunk;
+use inrush_rows::ids::RunId;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 use inrush_source::Chunks;
@@ -65,7 +66,7 @@ pub fn converter(reading: &Reading) -> Result<Converter, Error> {
 /// With the columns of provenance filled as a run fills them.
 pub fn stamped(converter: Converter) -> Converter {
     converter.with_run(RunStamp {
-        run_id: 0,
+        run_id: RunId::new(0),
         started_at_microseconds: 0,
     })
 }

@@ -1,6 +1,7 @@
 //! Runs that are stopped, anywhere, and gone on with.
 
 use super::*;
+use inrush_rows::ids::RunId;
 
 #[test]
 fn a_stopped_run_keeps_its_units() {
@@ -215,7 +216,10 @@ fn a_run_that_is_given_up_leaves_nothing() {
         Vec::<PathBuf>::new()
     );
     let refused = destination
-        .begin(&new_run("key", Some(1)), std::slice::from_ref(&plan))
+        .begin(
+            &new_run("key", Some(RunId::FIRST)),
+            std::slice::from_ref(&plan),
+        )
         .err()
         .unwrap();
     assert!(

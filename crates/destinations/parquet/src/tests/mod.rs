@@ -23,7 +23,7 @@ use inrush_destination::{
     TargetPlan, UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
-use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_rows::timestamp;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -145,7 +145,7 @@ fn expected(batches: &[RecordBatch]) -> Vec<String> {
     rows
 }
 
-fn new_run(key: &str, takes_over: Option<i64>) -> NewRun {
+fn new_run(key: &str, takes_over: Option<RunId>) -> NewRun {
     NewRun {
         run_key: RunKey::new(key),
         name: format!("run of {key}"),

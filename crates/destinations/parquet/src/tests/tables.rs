@@ -1,6 +1,7 @@
 //! Whole tables: created, appended to, replaced; those of others; odd names.
 
 use super::*;
+use inrush_rows::ids::RunId;
 
 #[test]
 fn tables_are_created_appended_to_and_replaced() {
@@ -49,13 +50,13 @@ fn tables_are_created_appended_to_and_replaced() {
         gone(),
         [numbers_gone.clone(), numbers_gone.clone(), numbers_gone]
     );
-    let ids: Vec<i64> = destination
+    let ids: Vec<RunId> = destination
         .runs(None)
         .unwrap()
         .iter()
         .map(|run| run.record.run_id)
         .collect();
-    assert_eq!(ids, [1, 2, 3]);
+    assert_eq!(ids, [1, 2, 3].map(RunId::new));
     let units = &destination.runs(Some(&RunKey::new("first"))).unwrap()[0].units;
     let first = plan(WriteMode::Create);
     assert_eq!(*units, [unit(&first, 0, 3), unit(&first, 1, 2)]);

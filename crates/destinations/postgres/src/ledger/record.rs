@@ -1,6 +1,6 @@
 //! Units and splits in the ledger.
 
-use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunId, RunKey, SplitKey, UnitKey};
 use std::collections::BTreeMap;
 
 use tokio_postgres::Row;
@@ -135,7 +135,11 @@ impl UnitRow {
 
 impl Ledger {
     /// The units of a run that were committed.
-    pub async fn units(&self, session: &Session, run_id: i64) -> Result<Vec<UnitRow>, LedgerError> {
+    pub async fn units(
+        &self,
+        session: &Session,
+        run_id: RunId,
+    ) -> Result<Vec<UnitRow>, LedgerError> {
         let table = stored::table("straight", "target", "staging_schema", "staging_table");
         let filenodes = stored::filenodes("straight", "standing");
         let sql = format!(
@@ -149,7 +153,7 @@ impl Ledger {
             self.table("unit")
         );
         let rows = session
-            .query(&sql, &[&run_id], "reading the ledger")
+            .query(&sql, &[&run_id.number()], "reading the ledger")
             .await?;
         Ok(rows
             .iter()
@@ -177,7 +181,7 @@ impl Ledger {
     pub async fn splits(
         &self,
         session: &Session,
-        run_id: i64,
+        run_id: RunId,
     ) -> Result<Vec<SplitRecord>, LedgerError> {
         self.splits_of(session, run_id, &SplitChoice::default())
             .await
@@ -187,7 +191,7 @@ impl Ledger {
     pub async fn splits_of(
         &self,
         session: &Session,
-        run_id: i64,
+        run_id: RunId,
         choice: &SplitChoice<'_>,
     ) -> Result<Vec<SplitRecord>, LedgerError> {
         let mut splits = Vec::new();
@@ -200,7 +204,7 @@ impl Ledger {
     pub async fn each_split_of(
         &self,
         session: &Session,
-        run_id: i64,
+        run_id: RunId,
         choice: &SplitChoice<'_>,
         mut see: impl FnMut(SplitRecord),
     ) -> Result<(), LedgerError> {
@@ -215,7 +219,7 @@ impl Ledger {
             self.table("shard")
         );
         let parameters: &[&(dyn ToSql + Sync)] = &[
-            &run_id,
+            &run_id.number(),
             &choice.file_key_start,
             &choice.unit_key.map(UnitKey::as_str),
         ];
@@ -231,7 +235,7 @@ impl Ledger {
     pub async fn accounts(
         &self,
         session: &Session,
-        run_id: i64,
+        run_id: RunId,
     ) -> Result<UnitAccounts, LedgerError> {
         let sql = format!(
             "SELECT unit_key, count(*), sum(rows_read)::int8, sum(rows_loaded)::int8, \
@@ -241,7 +245,7 @@ impl Ledger {
         );
         let mut accounts = UnitAccounts::default();
         session
-            .query_each(&sql, &[&run_id], "reading the ledger", |row| {
+            .query_each(&sql, &[&run_id.number()], "reading the ledger", |row| {
                 accounts.split_count += count(row, 1);
                 let account = Account {
                     rows_read: count(row, 2),
@@ -291,7 +295,7 @@ impl Ledger {
         Ok(rows
             .iter()
             .map(|row| SwitchedFile {
-                run_id: row.get(0),
+                run_id: RunId::new(row.get(0)),
                 target_oids: row.get(1),
                 target: row.get(2),
                 file_key: FileKey::new(row.get::<_, &str>(3)),
@@ -332,7 +336,7 @@ impl Ledger {
             .query(
                 &sql,
                 &[
-                    &fence.run_id,
+                    &fence.run_id.number(),
                     &fence.epoch,
                     &unit.unit_key.as_str(),
                     &unit.flow,
@@ -370,7 +374,7 @@ impl Ledger {
         let rows = session
             .query(
                 &sql,
-                &[&fence.run_id, &unit_key.as_str()],
+                &[&fence.run_id.number(), &unit_key.as_str()],
                 "looking for the target",
             )
             .await?;
@@ -400,7 +404,7 @@ impl Ledger {
             .query(
                 &sql,
                 &[
-                    &fence.run_id,
+                    &fence.run_id.number(),
                     &fence.epoch,
                     &split.unit_key.as_str(),
                     &split.split_key.as_str(),
@@ -446,7 +450,7 @@ impl Ledger {
             self.table("shard")
         );
         let parameters: &[&(dyn ToSql + Sync)] = &[
-            &fence.run_id,
+            &fence.run_id.number(),
             &unit_key.as_str(),
             &split_key.as_str(),
             &count,
@@ -458,7 +462,11 @@ impl Ledger {
             self.table("unit")
         );
         session
-            .query(&sql, &[&fence.run_id, &unit_key.as_str(), &count], doing)
+            .query(
+                &sql,
+                &[&fence.run_id.number(), &unit_key.as_str(), &count],
+                doing,
+            )
             .await?;
         Ok(())
     }
@@ -468,7 +476,7 @@ impl Ledger {
     pub async fn touch_file(
         &self,
         session: &Session,
-        run_id: i64,
+        run_id: RunId,
         touched: &TouchedFile,
     ) -> Result<(), LedgerError> {
         let sql = format!(
@@ -484,7 +492,7 @@ impl Ledger {
         session
             .query(
                 &sql,
-                &[&run_id, &file_key.as_str(), &modified_ns, &state],
+                &[&run_id.number(), &file_key.as_str(), &modified_ns, &state],
                 "writing a file's time into the ledger",
             )
             .await?;
@@ -505,7 +513,7 @@ impl Ledger {
         session
             .query(
                 &sql,
-                &[&fence.run_id, &unit_key.as_str()],
+                &[&fence.run_id.number(), &unit_key.as_str()],
                 "forgetting splits",
             )
             .await?;
@@ -516,7 +524,7 @@ impl Ledger {
     pub async fn forget_units(
         &self,
         session: &Session,
-        run_id: i64,
+        run_id: RunId,
         unit_keys: &[UnitKey],
     ) -> Result<(), LedgerError> {
         let sql = format!(
@@ -525,7 +533,7 @@ impl Ledger {
         );
         let keys: Vec<&str> = unit_keys.iter().map(UnitKey::as_str).collect();
         session
-            .query(&sql, &[&run_id, &keys], "forgetting units")
+            .query(&sql, &[&run_id.number(), &keys], "forgetting units")
             .await?;
         Ok(())
     }

@@ -4,13 +4,13 @@ use super::Ledger;
 use super::error::LedgerError;
 use crate::engine::ledger::{LedgerRun, LedgerRunState};
 use crate::{PostgresError, Session};
-use inrush_rows::ids::RunKey;
+use inrush_rows::ids::{RunId, RunKey};
 
 /// What a transaction checks and holds, so that no run that was taken over can commit.
 #[derive(Clone, Debug)]
 pub struct Fence {
     /// The run.
-    pub run_id: i64,
+    pub run_id: RunId,
     /// Its name, for messages.
     pub name: String,
     /// The epoch that must still be the run's.
@@ -25,7 +25,7 @@ const COLUMNS: &str = "run_id, name, package, epoch, state, holder, \
 
 fn record(row: &tokio_postgres::Row) -> LedgerRun {
     LedgerRun {
-        run_id: row.get(0),
+        run_id: RunId::new(row.get(0)),
         name: row.get(1),
         package: row.get(2),
         epoch: row.get(3),
@@ -62,14 +62,14 @@ impl Ledger {
     pub async fn run(
         &self,
         session: &Session,
-        run_id: i64,
+        run_id: RunId,
     ) -> Result<Option<LedgerRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE run_id = $1",
             self.table("run")
         );
         let rows = session
-            .query(&sql, &[&run_id], "reading the ledger")
+            .query(&sql, &[&run_id.number()], "reading the ledger")
             .await?;
         Ok(rows.first().map(record))
     }
@@ -95,28 +95,28 @@ impl Ledger {
     pub async fn later_runs(
         &self,
         session: &Session,
-        run_id: i64,
+        run_id: RunId,
     ) -> Result<Vec<LedgerRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE run_id > $1 AND state = 'switched' ORDER BY run_id DESC",
             self.table("run")
         );
         let rows = session
-            .query(&sql, &[&run_id], "reading the ledger")
+            .query(&sql, &[&run_id.number()], "reading the ledger")
             .await?;
         Ok(rows.iter().map(record).collect())
     }
 
     /// Marks a run as undone, in the transaction that takes its rows out; false where it is
     /// switched no more.
-    pub async fn mark_undone(&self, session: &Session, run_id: i64) -> Result<bool, LedgerError> {
+    pub async fn mark_undone(&self, session: &Session, run_id: RunId) -> Result<bool, LedgerError> {
         let sql = format!(
             "UPDATE {} SET state = 'undone', epoch = epoch + 1 \
              WHERE run_id = $1 AND state = 'switched' RETURNING run_id",
             self.table("run")
         );
         let rows = session
-            .query(&sql, &[&run_id], "marking the run as undone")
+            .query(&sql, &[&run_id.number()], "marking the run as undone")
             .await?;
         Ok(!rows.is_empty())
     }
@@ -182,13 +182,13 @@ impl Ledger {
     }
 
     /// Takes the lock of a run that is known by its number.
-    pub async fn lock_run(&self, session: &Session, run_id: i64) -> Result<(), LedgerError> {
+    pub async fn lock_run(&self, session: &Session, run_id: RunId) -> Result<(), LedgerError> {
         let sql = format!(
             "SELECT run_key FROM {} WHERE run_id = $1",
             self.table("run")
         );
         let rows = session
-            .query(&sql, &[&run_id], "taking the run's lock")
+            .query(&sql, &[&run_id.number()], "taking the run's lock")
             .await?;
         match rows.first() {
             Some(row) => {
@@ -201,14 +201,14 @@ impl Ledger {
 
     /// Whether a living process holds the lock of a run with this key: tried without waiting,
     /// and given back at once.
-    pub async fn is_held(&self, session: &Session, run_id: i64) -> Result<bool, LedgerError> {
+    pub async fn is_held(&self, session: &Session, run_id: RunId) -> Result<bool, LedgerError> {
         let sql = format!(
             "SELECT pg_try_advisory_lock(hashtextextended('inrush run ' || run_key, 0)), run_key \
              FROM {} WHERE run_id = $1",
             self.table("run")
         );
         let doing = "looking whether a run is held";
-        let rows = session.query(&sql, &[&run_id], doing).await?;
+        let rows = session.query(&sql, &[&run_id.number()], doing).await?;
         let Some(row) = rows.first() else {
             return Ok(false);
         };
@@ -292,7 +292,9 @@ impl Ledger {
             self.table("run")
         );
         session.execute("SET lock_timeout = '30s'", doing).await?;
-        let updated = session.query(&sql, &[&run.run_id, &holder], doing).await;
+        let updated = session
+            .query(&sql, &[&run.run_id.number(), &holder], doing)
+            .await;
         session.execute("SET lock_timeout = 0", doing).await?;
         let rows = match updated {
             Err(PostgresError::Refused { code, .. })
@@ -340,7 +342,11 @@ impl Ledger {
             self.table("run")
         );
         let rows = session
-            .query(&sql, &[&fence.run_id, &fence.epoch], "checking the fence")
+            .query(
+                &sql,
+                &[&fence.run_id.number(), &fence.epoch],
+                "checking the fence",
+            )
             .await?;
         if rows.is_empty() {
             return Err(LedgerError::TakenOver {
@@ -366,7 +372,7 @@ impl Ledger {
         session
             .query(
                 &sql,
-                &[&fence.run_id, &target_oids],
+                &[&fence.run_id.number(), &target_oids],
                 "marking the run as switched",
             )
             .await?;
@@ -375,13 +381,13 @@ impl Ledger {
 
     /// Whether the run was switched: how a lost reply to the switch's COMMIT is settled. It waits
     /// for a transaction that is still committing.
-    pub async fn is_switched(&self, session: &Session, run_id: i64) -> Result<bool, LedgerError> {
+    pub async fn is_switched(&self, session: &Session, run_id: RunId) -> Result<bool, LedgerError> {
         let sql = format!(
             "SELECT state FROM {} WHERE run_id = $1 FOR SHARE",
             self.table("run")
         );
         let rows = session
-            .query(&sql, &[&run_id], "reading the ledger")
+            .query(&sql, &[&run_id.number()], "reading the ledger")
             .await?;
         Ok(rows
             .first()
@@ -389,14 +395,14 @@ impl Ledger {
     }
 
     /// Marks a run as given up; its staging tables have been dropped in the same transaction.
-    pub async fn discard(&self, session: &Session, run_id: i64) -> Result<(), LedgerError> {
+    pub async fn discard(&self, session: &Session, run_id: RunId) -> Result<(), LedgerError> {
         let sql = format!(
             "UPDATE {} SET state = 'discarded', epoch = epoch + 1 \
              WHERE run_id = $1 AND state = 'loading'",
             self.table("run")
         );
         session
-            .query(&sql, &[&run_id], "discarding the run")
+            .query(&sql, &[&run_id.number()], "discarding the run")
             .await?;
         Ok(())
     }

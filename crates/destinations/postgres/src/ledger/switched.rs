@@ -5,7 +5,7 @@ use super::error::LedgerError;
 use super::{Ledger, stored};
 use crate::Session;
 use crate::engine::ledger::LedgerRun;
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunId, UnitKey};
 
 /// What the switch did to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Ledger {
     pub async fn record_switched(
         &self,
         session: &Session,
-        run_id: i64,
+        run_id: RunId,
         tables: &[SwitchedTable],
     ) -> Result<(), LedgerError> {
         let sql = format!(
@@ -108,7 +108,7 @@ impl Ledger {
                 .query(
                     &sql,
                     &[
-                        &run_id,
+                        &run_id.number(),
                         &number,
                         &table.target,
                         &table.what.word(),
@@ -133,10 +133,14 @@ impl Ledger {
     pub async fn switched_tables(
         &self,
         session: &Session,
-        run_id: i64,
+        run_id: RunId,
     ) -> Result<Vec<SwitchedTable>, LedgerError> {
-        self.tables(session, "s.run_id = $1 ORDER BY s.number", &[&run_id])
-            .await
+        self.tables(
+            session,
+            "s.run_id = $1 ORDER BY s.number",
+            &[&run_id.number()],
+        )
+        .await
     }
 
     /// What earlier runs took out of a target and kept, and nobody has put back.
@@ -171,7 +175,9 @@ impl Ledger {
              ORDER BY o.run_id LIMIT 1"
         );
         let doing = "looking for what became of a run";
-        let rows = session.query(&sql, &[&run.run_id, &target], doing).await?;
+        let rows = session
+            .query(&sql, &[&run.run_id.number(), &target], doing)
+            .await?;
         if let Some(row) = rows.first() {
             return Ok(Some(Replaced { by: row.get(0) }));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_files::Pipes;
 use inrush_package::Package;
-use inrush_rows::ids::{SplitKey, UnitKey};
+use inrush_rows::ids::{RunId, SplitKey, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
@@ -261,7 +261,7 @@ async fn enter(
 async fn drop_units(
     control: &Session,
     ledger: &Ledger,
-    run_id: i64,
+    run_id: RunId,
     units: &[UnitRow],
     lock_timeout_ms: u32,
 ) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, Target
 use inrush_files::Pipes;
 use inrush_package::Package;
 use inrush_rows::calendar::now_microseconds;
-use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_rows::plural::counted;
 
 use crate::contract::OpenDestination;
@@ -239,7 +239,7 @@ fn tell_start(run: &ContractRun, options: &RunOptions<'_>) {
 }
 
 /// The numbers of the runs of a package that are switched.
-fn switched(destination: &dyn Destination, run_key: &RunKey) -> Result<Vec<i64>, Error> {
+fn switched(destination: &dyn Destination, run_key: &RunKey) -> Result<Vec<RunId>, Error> {
     let runs = destination.runs(Some(run_key))?.into_iter();
     let switched = runs.filter(|run| run.record.state == RunState::Switched);
     Ok(switched.map(|run| run.record.run_id).collect())
