@@ -10,8 +10,8 @@ use inrush_verdict::Phase;
 use tokio_postgres::CopyInSink;
 
 use super::block_socket::{BLOCK_BYTES, Outgoing};
-use super::error::PostgresError;
-use super::session::Session;
+use super::client_error::PostgresError;
+use super::connection::Session;
 
 /// Buffers that go round between a stream and its connection, so that none is allocated per
 /// block.

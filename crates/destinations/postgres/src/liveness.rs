@@ -7,8 +7,8 @@
 //! hours. But the server knows: once a connection was silent for as long as it takes to find out a peer
 //! that is gone, the server is asked over another one whether the backend is still there.
 //!
-//! This module and [`session`](super::session) need each other: a session keeps a watch of this kind over its connection,
-//! and the question to the server goes over a second connection, which `session` makes.
+//! This module and [`connection`](super::connection) need each other: a session keeps a watch of this kind over its connection,
+//! and the question to the server goes over a second connection, which `connection` makes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use tokio_postgres::SimpleQueryMessage;
 
 use super::address::{DatabaseAddress, ServerAddress};
 use super::backend::Backend;
-use super::error::PostgresError;
-use super::session::{Connected, connect};
+use super::client_error::PostgresError;
+use super::connection::{Connected, connect};
 use super::socket::SocketWatch;
 
 /// Looks in a row that came to nothing after which a connection is given up: with the usual

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::error::PostgresError;
-use super::session::Session;
+use super::client_error::PostgresError;
+use super::connection::Session;
 
 /// A partitioned table with all that is below it.
 #[derive(Clone, Debug, PartialEq, Eq)]

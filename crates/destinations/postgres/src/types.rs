@@ -3,8 +3,8 @@
 use inrush_pgcopy::PgType;
 use inrush_rows::column::{ColumnType, IntervalFields, SpecialType};
 
-use super::error::PostgresError;
-use super::session::Session;
+use super::client_error::PostgresError;
+use super::connection::Session;
 
 /// A type of PostgreSQL, resolved down to what COPY takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
