@@ -7,7 +7,7 @@ use std::time::Instant;
 use inrush::ExitStatus;
 use inrush::cancel::Stop;
 use inrush::plan::PlanError;
-use inrush::postgres::DatabaseAddress;
+use inrush::postgres::{DatabaseAddress, PostgresError};
 use inrush::report::TableReport;
 use inrush_workloads::WorkloadError;
 use inrush_workloads::demo::{FILE_NAME, check, package, save};
@@ -190,7 +190,7 @@ fn check_contents(
     let connection = reached.package.single_connection()?;
     let address =
         DatabaseAddress::parse(connection.address(), &credentials::connection_defaults()?)
-            .map_err(inrush::Error::from)?;
+            .map_err(|error| inrush::Error::from(PostgresError::from(error)))?;
     check(&address, loaded, tables, threads)?;
     output::say(&format!(
         "checked in {}: every row of {} in the database is one that was generated\n",

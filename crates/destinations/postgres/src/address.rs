@@ -10,7 +10,7 @@ use inrush_package::{URLS, redacted_url};
 use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, Host, SslNegotiation};
 
-use super::PostgresError;
+use super::client_error::ClientError;
 use super::password_file;
 use super::required_auth::RequiredAuth;
 use super::settings::UrlSettings;
@@ -121,11 +121,8 @@ pub fn is_meant(url: &str) -> bool {
 
 impl DatabaseAddress {
     /// Reads a URL and fills its gaps.
-    pub fn parse(
-        url: &str,
-        defaults: &ConnectionDefaults,
-    ) -> Result<DatabaseAddress, PostgresError> {
-        let fail = |reason: String| PostgresError::Address {
+    pub fn parse(url: &str, defaults: &ConnectionDefaults) -> Result<DatabaseAddress, ClientError> {
+        let fail = |reason: String| ClientError::Address {
             url: redacted_url(url),
             reason,
         };

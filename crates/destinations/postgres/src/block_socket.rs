@@ -10,12 +10,10 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use inrush_verdict::Phase;
 use socket2::SockRef;
 use tokio::net::{TcpStream, UnixStream};
 
 use super::socket::SocketWatch;
-use crate::engine::gauge::Gauge;
 
 /// Bytes of encoded rows that are sent at a time: large enough that a system call, or a hand-over to
 /// the driver, costs nothing, small enough to stay in the L2 cache.
@@ -126,13 +124,18 @@ impl BlockSocket {
         })
     }
 
-    /// Sends a block, and waits where the server takes no more for now. Where this is dropped before its end the
-    /// message may be cut, and must be [finished](BlockSocket::finish) before anything else is sent.
-    pub async fn send(&self, outgoing: &mut Outgoing, gauge: &Gauge) -> io::Result<()> {
+    /// Sends a block, and waits where the socket takes no more for now. `waiting` is called before each such wait; its
+    /// result is dropped after it, so that a caller can measure the wait. Where this is dropped before its end the message
+    /// may be cut, and must be [finished](BlockSocket::finish) before anything else is sent.
+    pub async fn send<W>(
+        &self,
+        outgoing: &mut Outgoing,
+        waiting: impl Fn() -> W,
+    ) -> io::Result<()> {
         while outgoing.next_message().is_some() {
             while !outgoing.message_is_sent() {
                 if !self.try_send(outgoing)? {
-                    let _waiting = gauge.enter(Phase::SendWait);
+                    let _waiting = waiting();
                     self.socket.writable().await?;
                 }
             }
@@ -225,8 +228,7 @@ mod tests {
 
     /// Sends until the socket takes no more, and drops the send.
     async fn send_until_full(blocks: &BlockSocket, outgoing: &mut Outgoing) {
-        let gauge = Gauge::default();
-        let mut sending = std::pin::pin!(blocks.send(outgoing, &gauge));
+        let mut sending = std::pin::pin!(blocks.send(outgoing, || ()));
         // The first look finds the socket not yet known to be writable.
         blocks.socket.writable().await.unwrap();
         std::future::poll_fn(|context| match sending.as_mut().poll(context) {
@@ -244,10 +246,9 @@ mod tests {
             .map(block)
             .collect();
         let sending = async {
-            let gauge = Gauge::default();
             for block in &sent {
                 let mut outgoing = Outgoing::new(block.clone());
-                blocks.send(&mut outgoing, &gauge).await.unwrap();
+                blocks.send(&mut outgoing, || ()).await.unwrap();
                 assert!(!outgoing.is_cut());
                 assert_eq!(&outgoing.into_block(), block);
             }
@@ -284,9 +285,8 @@ mod tests {
     #[tokio::test]
     async fn a_send_that_waits_fails_when_the_connection_is_closed() {
         let (blocks, _ours, _peers) = pair();
-        let gauge = Gauge::default();
         let mut outgoing = Outgoing::new(block(64 << 20));
-        let (sent, ()) = tokio::join!(blocks.send(&mut outgoing, &gauge), async {
+        let (sent, ()) = tokio::join!(blocks.send(&mut outgoing, || ()), async {
             blocks.close();
         });
         assert!(sent.is_err());

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_rows::column::Column;
 
-use super::client_error::PostgresError;
-use super::connection::Session;
+use super::error::PostgresError;
 use super::quote;
+use super::session::Session;
 use super::types::{self, PostgresType};
 
 /// A table as it stands before the load.

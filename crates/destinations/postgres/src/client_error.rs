@@ -4,9 +4,9 @@ use tokio_postgres::error::SqlState;
 
 use super::refusal::RefusalFacts;
 
-/// An error of the destination, or of the way to it.
+/// An error of a connection to a server.
 #[derive(Debug, thiserror::Error)]
-pub enum PostgresError {
+pub enum ClientError {
     /// The URL is not one.
     #[error("the connection URL {url} cannot be used: {reason}")]
     Address {
@@ -22,7 +22,7 @@ pub enum PostgresError {
         server: String,
         /// The likely cause in words.
         reason: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
         /// What the server or the system said.
         #[source]
@@ -52,29 +52,26 @@ pub enum PostgresError {
         /// What the system said.
         reason: String,
     },
-    /// The server is of a kind that Inrush cannot load into.
+    /// What was there a moment ago is gone.
     #[error("{what}")]
-    Unsuitable {
-        /// What it is.
+    Gone {
+        /// What is gone.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
     },
-    /// A batch cannot be encoded for its table.
-    #[error("a batch does not fit its table: {0}")]
-    Encode(#[from] inrush_pgcopy::EncodeError),
 }
 
-impl PostgresError {
+impl ClientError {
     /// Sorts an error of the driver: the server's refusals apart from a lost connection.
-    pub fn from_driver(error: tokio_postgres::Error, doing: impl Into<String>) -> PostgresError {
+    pub fn from_driver(error: tokio_postgres::Error, doing: impl Into<String>) -> ClientError {
         let doing = doing.into();
         match error.as_db_error() {
-            Some(refusal) if connection_ended(refusal.code()) => PostgresError::Lost {
+            Some(refusal) if connection_ended(refusal.code()) => ClientError::Lost {
                 doing,
                 reason: refusal.message().to_owned(),
             },
-            Some(refusal) => PostgresError::Refused {
+            Some(refusal) => ClientError::Refused {
                 doing,
                 code: refusal.code().clone(),
                 message: match refusal.detail() {
@@ -85,7 +82,7 @@ impl PostgresError {
                 hint: refusal.hint().map(str::to_owned),
                 facts: Box::new(RefusalFacts::from(refusal)),
             },
-            None => PostgresError::Lost {
+            None => ClientError::Lost {
                 doing,
                 reason: chain(&error),
             },
@@ -95,7 +92,7 @@ impl PostgresError {
     /// The SQLSTATE, where the server refused.
     pub fn code(&self) -> Option<&SqlState> {
         match self {
-            PostgresError::Refused { code, .. } => Some(code),
+            ClientError::Refused { code, .. } => Some(code),
             _ => None,
         }
     }
@@ -112,36 +109,19 @@ impl PostgresError {
     /// What the server said of a row that it refused, where a row is at fault.
     pub fn row_refusal(&self) -> Option<&RefusalFacts> {
         match self {
-            PostgresError::Refused { facts, .. } if facts.is_of_a_row() => Some(facts),
+            ClientError::Refused { facts, .. } if facts.is_of_a_row() => Some(facts),
             _ => None,
         }
     }
 
-    /// How to mend it, where that is known.
+    /// How to fix it, where that is known: of a refusal the server's own hint.
     pub fn hint(&self) -> Option<String> {
         match self {
-            PostgresError::Address { .. } | PostgresError::Encode(_) => None,
-            PostgresError::Connect { hint, .. } | PostgresError::Unsuitable { hint, .. } => {
+            ClientError::Connect { hint, .. } | ClientError::Gone { hint, .. } => {
                 Some(hint.clone())
             }
-            PostgresError::Lost { .. } => Some(
-                "once the server answers again, the same command goes on from what was committed, \
-                 if anything was"
-                    .to_owned(),
-            ),
-            // A partition's own bounds are no constraint with a name.
-            PostgresError::Refused { code, facts, .. }
-                if *code == SqlState::CHECK_VIOLATION && facts.constraint.is_none() =>
-            {
-                Some(
-                    "a row has no partition, or the default partition has rows that belong to a \
-                     new one: make the partition, or move those rows out of the default one"
-                        .to_owned(),
-                )
-            }
-            PostgresError::Refused { code, hint, .. } => {
-                mend(code).map(str::to_owned).or_else(|| hint.clone())
-            }
+            ClientError::Refused { hint, .. } => hint.clone(),
+            ClientError::Address { .. } | ClientError::Lost { .. } => None,
         }
     }
 }
@@ -167,31 +147,6 @@ fn connection_ended(code: &SqlState) -> bool {
         || *code == SqlState::CRASH_SHUTDOWN
         || *code == SqlState::CANNOT_CONNECT_NOW
         || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
-}
-
-fn mend(code: &SqlState) -> Option<&'static str> {
-    if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        Some("`inrush check` lists the privileges that the plan needs beside those that are held")
-    } else if *code == SqlState::DISK_FULL {
-        Some("free space in the server's tablespace; the same command then goes on")
-    } else if *code == SqlState::TOO_MANY_CONNECTIONS {
-        Some("lower `streams`, or raise the server's max_connections")
-    } else if *code == SqlState::UNDEFINED_OBJECT {
-        Some("name a type that the database knows, such as bigint, numeric(12,2), date or text")
-    } else if *code == SqlState::LOCK_NOT_AVAILABLE {
-        Some(
-            "somebody holds a lock for longer than it is waited for (run.lock_timeout_ms); the same \
-             command tries again, and keeps what is loaded",
-        )
-    } else if *code == SqlState::CHECK_VIOLATION
-        || *code == SqlState::UNIQUE_VIOLATION
-        || *code == SqlState::NOT_NULL_VIOLATION
-        || *code == SqlState::EXCLUSION_VIOLATION
-    {
-        Some("the row breaks a constraint of the target: mend the file or the constraint")
-    } else {
-        None
-    }
 }
 
 /// An error and its causes in one line.

@@ -1,7 +1,7 @@
 //! A connection that is ours: tagged, watched, with its settings made.
 //!
-//! This module and [`liveness`](super::liveness) need each other: a session keeps the watch of `liveness` over its
-//! connection, and that watch asks the server over a second connection, which is made here.
+//! This module and [`liveness`](super::liveness) need each other: a connection keeps the watch of `liveness` over itself,
+//! and that watch asks the server over a second connection, which is made here.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,14 +20,12 @@ use tokio_postgres::{Client, Row};
 use super::address::{DatabaseAddress, Keepalive, RequiredPeer, ServerAddress};
 use super::backend::Backend;
 use super::block_socket::{BLOCK_BYTES, BlockSocket};
-use super::client_error::{PostgresError, chain};
+use super::client_error::{ClientError, chain};
 use super::liveness;
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
 use super::tls_settings::SslMode;
 use super::tls_stream::Connector;
-use crate::engine::gauge::Gauge;
-use crate::engine::pace::Pace;
 
 /// How long a connection may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -62,35 +60,31 @@ const SETTINGS: &str = "\
     SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6; \
     SET client_connection_check_interval = '5s'";
 
-/// A connection to the destination.
-pub struct Session {
+/// A connection to a server, with the settings of a session that no site can change.
+pub struct ServerConnection {
     /// The driver's client.
     pub client: Client,
     /// What was seen on the wire.
     pub watch: Arc<SocketWatch>,
     /// The backend's process id as it says itself.
     pub backend_process_id: i32,
-    /// How fast it may be sent rows.
-    pub pace: Arc<Pace>,
-    /// Where its user's time goes.
-    pub gauge: Arc<Gauge>,
     /// The way of a COPY's blocks past the driver, where the connection is not encrypted.
     pub blocks: Option<Arc<BlockSocket>>,
-    connection: tokio::task::JoinHandle<()>,
+    task: tokio::task::JoinHandle<()>,
 }
 
-impl Session {
+impl ServerConnection {
     /// Connects, tags the connection with `application_name` and makes its settings.
     pub async fn open(
         address: &DatabaseAddress,
         application_name: &str,
-    ) -> Result<Session, PostgresError> {
+    ) -> Result<ServerConnection, ClientError> {
         let mut failures = Vec::new();
         for (number, place) in address.places_to_try() {
-            match Session::open_at(address, place, application_name).await {
-                Ok(session) => {
+            match ServerConnection::open_at(address, place, application_name).await {
+                Ok(connection) => {
                     address.took(number);
-                    return Ok(session);
+                    return Ok(connection);
                 }
                 Err(error) => failures.push(error),
             }
@@ -104,10 +98,10 @@ impl Session {
         address: &DatabaseAddress,
         place: &ServerAddress,
         application_name: &str,
-    ) -> Result<Session, PostgresError> {
+    ) -> Result<ServerConnection, ClientError> {
         let mut config = address.config_for(place);
         config.application_name(application_name);
-        let no_answer = |reason: &str, hint: &str| PostgresError::Connect {
+        let no_answer = |reason: &str, hint: &str| ClientError::Connect {
             server: place.describe(),
             reason: format!("{reason} within {} s", address.connect_timeout.as_secs()),
             hint: hint.to_owned(),
@@ -129,33 +123,31 @@ impl Session {
                 ));
             }
         };
-        let connection = spawn(link, address, place, &watch, blocks.clone());
+        let task = spawn(link, address, place, &watch, blocks.clone());
         let settling = settle_in(&client, address, place);
         match tokio::time::timeout(address.connect_timeout, settling).await {
             Ok(settled) => {
                 watch.served_by(settled.map_err(|error| with_reason(error, &watch))?);
             }
             Err(_) => {
-                connection.abort();
+                task.abort();
                 return Err(no_answer(
                     "it took the connection, and answered no statement",
                     "is the server overloaded, or does a proxy stand before it?",
                 ));
             }
         }
-        Ok(Session {
+        Ok(ServerConnection {
             client,
             backend_process_id: watch.backend().map_or(0, |backend| backend.process_id),
             watch,
-            pace: Arc::default(),
-            gauge: Arc::default(),
             blocks,
-            connection,
+            task,
         })
     }
 
     /// Runs statements that return nothing; several are separated by `;`.
-    pub async fn execute(&self, sql: &str, doing: &str) -> Result<(), PostgresError> {
+    pub async fn execute(&self, sql: &str, doing: &str) -> Result<(), ClientError> {
         self.watch.drop_rows(true);
         let done = self.client.batch_execute(sql).await;
         self.watch.drop_rows(false);
@@ -168,7 +160,7 @@ impl Session {
         sql: &str,
         parameters: &[&(dyn ToSql + Sync)],
         doing: &str,
-    ) -> Result<Vec<Row>, PostgresError> {
+    ) -> Result<Vec<Row>, ClientError> {
         self.client
             .query(sql, parameters)
             .await
@@ -182,7 +174,7 @@ impl Session {
         parameters: &[&(dyn ToSql + Sync)],
         doing: &str,
         mut take: impl FnMut(&Row),
-    ) -> Result<(), PostgresError> {
+    ) -> Result<(), ClientError> {
         let rows = self.client.query_raw(sql, parameters.iter().copied());
         let rows = rows.await.map_err(|error| self.error(error, doing))?;
         let mut rows = std::pin::pin!(rows);
@@ -197,13 +189,13 @@ impl Session {
     }
 
     /// An error of the driver, with the reason where it was we who gave the connection up.
-    pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> PostgresError {
-        with_reason(PostgresError::from_driver(error, doing), &self.watch)
+    pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> ClientError {
+        with_reason(ClientError::from_driver(error, doing), &self.watch)
     }
 
-    /// Cancels the statement that runs on this session, from another one.
-    pub async fn cancel(&self, address: &DatabaseAddress) -> Result<(), PostgresError> {
-        let other = Session::open(address, "inrush cancel").await?;
+    /// Cancels the statement that runs on this connection, over another one.
+    pub async fn cancel(&self, address: &DatabaseAddress) -> Result<(), ClientError> {
+        let other = ServerConnection::open(address, "inrush cancel").await?;
         other
             .query(
                 "SELECT pg_cancel_backend($1)",
@@ -217,7 +209,7 @@ impl Session {
 
     /// Drops the connection as it is: the server rolls back what was not committed.
     pub fn abandon(self) {
-        self.connection.abort();
+        self.task.abort();
     }
 
     /// Ends the connection and waits until the server has seen it.
@@ -225,14 +217,14 @@ impl Session {
         drop(self.client);
         // The task ends when the driver has sent Terminate and closed the socket; a network that
         // takes nothing is not waited for.
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.connection).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.task).await;
     }
 }
 
 /// A lost connection with the reason, where it was we who ended it.
-fn with_reason(error: PostgresError, watch: &SocketWatch) -> PostgresError {
+fn with_reason(error: ClientError, watch: &SocketWatch) -> ClientError {
     match (error, watch.violation().or(watch.given_up())) {
-        (PostgresError::Lost { doing, .. }, Some(reason)) => PostgresError::Lost {
+        (ClientError::Lost { doing, .. }, Some(reason)) => ClientError::Lost {
             doing,
             reason: reason.to_owned(),
         },
@@ -256,12 +248,12 @@ async fn settle_in(
     client: &Client,
     address: &DatabaseAddress,
     place: &ServerAddress,
-) -> Result<Backend, PostgresError> {
+) -> Result<Backend, ClientError> {
     let doing = "making the session's settings";
     client
         .batch_execute(SETTINGS)
         .await
-        .map_err(|error| PostgresError::from_driver(error, doing))?;
+        .map_err(|error| ClientError::from_driver(error, doing))?;
     let row = client
         .query_one(
             "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), \
@@ -271,7 +263,7 @@ async fn settle_in(
             &[],
         )
         .await
-        .map_err(|error| PostgresError::from_driver(error, doing))?;
+        .map_err(|error| ClientError::from_driver(error, doing))?;
     if row.get(2) {
         // Foreign keys are not checked there and triggers do not fire. Who may not set it is
         // told before anything is loaded.
@@ -279,11 +271,11 @@ async fn settle_in(
         if let Err(error) = client.batch_execute(set).await
             && error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE)
         {
-            return Err(PostgresError::from_driver(error, doing));
+            return Err(ClientError::from_driver(error, doing));
         }
     }
     if address.places.len() > 1 && row.get(1) {
-        return Err(PostgresError::Connect {
+        return Err(ClientError::Connect {
             server: place.describe(),
             reason: "it is a standby (in recovery)".to_owned(),
             hint: "name the primary among the hosts".to_owned(),
@@ -298,23 +290,23 @@ async fn settle_in(
 }
 
 /// Why none of an address's servers could be used: of one its own reason, of several all.
-fn all_failed(mut failures: Vec<PostgresError>) -> PostgresError {
+fn all_failed(mut failures: Vec<ClientError>) -> ClientError {
     if failures.len() == 1 {
         return failures.remove(0);
     }
     let each: Vec<String> = failures
         .iter()
         .map(|failure| match failure {
-            PostgresError::Connect { server, reason, .. } => format!("{server}: {reason}"),
+            ClientError::Connect { server, reason, .. } => format!("{server}: {reason}"),
             other => other.to_string(),
         })
         .collect();
-    PostgresError::Connect {
+    ClientError::Connect {
         server: format!("any of {} servers", failures.len()),
         reason: each.join("; "),
         hint: failures
             .iter()
-            .find_map(PostgresError::hint)
+            .find_map(ClientError::hint)
             .unwrap_or_else(|| "check the hosts of the URL".to_owned()),
         source: None,
     }
@@ -325,7 +317,7 @@ pub(super) async fn connect(
     config: &tokio_postgres::Config,
     address: &DatabaseAddress,
     place: &ServerAddress,
-) -> Result<Connected, PostgresError> {
+) -> Result<Connected, ClientError> {
     match &place.host {
         Host::Unix(folder) => {
             let path = folder.join(format!(".s.PGSQL.{}", place.port));
@@ -461,13 +453,13 @@ fn check_peer(
     stream: &UnixStream,
     required: &RequiredPeer,
     place: &ServerAddress,
-) -> Result<(), PostgresError> {
+) -> Result<(), ClientError> {
     let peer = stream
         .peer_cred()
         .map_err(|error| unreachable(place, &error))?;
     required
         .check(peer.uid())
-        .map_err(|reason| PostgresError::Connect {
+        .map_err(|reason| ClientError::Connect {
             server: place.describe(),
             reason,
             hint: "name the user that runs the server in requirepeer, or the server's own socket in host".to_owned(),
@@ -489,7 +481,7 @@ fn tune(stream: &TcpStream, keepalive: &Keepalive) -> std::io::Result<()> {
     socket.set_tcp_user_timeout(keepalive.user_timeout)
 }
 
-fn unreachable(place: &ServerAddress, error: &std::io::Error) -> PostgresError {
+fn unreachable(place: &ServerAddress, error: &std::io::Error) -> ClientError {
     let hint = match error.kind() {
         std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => {
             "is the server running, and is this its host and port?"
@@ -499,7 +491,7 @@ fn unreachable(place: &ServerAddress, error: &std::io::Error) -> PostgresError {
         }
         _ => "check the host's name and the network",
     };
-    PostgresError::Connect {
+    ClientError::Connect {
         server: place.describe(),
         reason: error.to_string(),
         hint: hint.to_owned(),
@@ -530,9 +522,9 @@ fn refused(
     place: &ServerAddress,
     watch: &SocketWatch,
     error: tokio_postgres::Error,
-) -> PostgresError {
+) -> ClientError {
     if let Some(violation) = watch.violation() {
-        return PostgresError::Connect {
+        return ClientError::Connect {
             server: place.describe(),
             reason: violation.to_owned(),
             hint: "is this the host and port of the PostgreSQL server, or has somebody put another one in its place?"
@@ -573,7 +565,7 @@ fn refused(
             "check sslmode, and that a PostgreSQL server listens there".to_owned(),
         ),
     };
-    PostgresError::Connect {
+    ClientError::Connect {
         server: place.describe(),
         reason,
         hint,

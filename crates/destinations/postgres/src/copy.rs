@@ -10,8 +10,9 @@ use inrush_verdict::Phase;
 use tokio_postgres::CopyInSink;
 
 use super::block_socket::{BLOCK_BYTES, Outgoing};
-use super::client_error::PostgresError;
-use super::connection::Session;
+use super::client_error::ClientError;
+use super::error::PostgresError;
+use super::session::Session;
 
 /// Buffers that go round between a stream and its connection, so that none is allocated per
 /// block.
@@ -144,7 +145,7 @@ impl<'session> CopyWriter<'session> {
         };
         let _sending = gauge.enter(Phase::Encode);
         let outgoing = self.outgoing.insert(Outgoing::new(block));
-        let sent = blocks.send(outgoing, gauge).await;
+        let sent = blocks.send(outgoing, || gauge.enter(Phase::SendWait)).await;
         let outgoing = self.outgoing.take()?;
         if sent.is_err() && outgoing.is_cut() {
             // What the driver sent to end the COPY would be taken for the rest of a row.
@@ -173,10 +174,13 @@ impl<'session> CopyWriter<'session> {
     async fn refusal(&mut self) -> CopyStop {
         match self.end().await {
             Err(error) => CopyStop::Failed(self.session.error(error, self.doing.clone())),
-            Ok(_) => CopyStop::Failed(PostgresError::Lost {
-                doing: self.doing.clone(),
-                reason: "the server ended the COPY early".to_owned(),
-            }),
+            Ok(_) => {
+                let lost = ClientError::Lost {
+                    doing: self.doing.clone(),
+                    reason: "the server ended the COPY early".to_owned(),
+                };
+                CopyStop::Failed(lost.into())
+            }
         }
     }
 }

@@ -3,9 +3,9 @@
 //! Staging tables are made in a schema of their own and moved, so that the server does not grant it
 //! by itself.
 
-use super::client_error::PostgresError;
-use super::connection::Session;
+use super::error::PostgresError;
 use super::quote::identifier;
+use super::session::Session;
 
 /// Privileges that one role gets on a new table.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use inrush_package::{Connection, Package};
 
 use super::plan::Plan;
 use super::upkeep::LedgerOfServer;
-use super::{DatabaseAddress, load, preflight};
+use super::{DatabaseAddress, PostgresError, load, preflight};
 use crate::engine::driver::{Checked, Driver, DriverPlan, PastRuns};
 use crate::engine::error::Error;
 use crate::engine::pipeline::{Failure, RunOptions, Success};
@@ -45,7 +45,8 @@ impl Driver for Postgres {
         connection: &Connection,
         options: &LedgerOptions<'_>,
     ) -> Result<Box<dyn PastRuns>, Error> {
-        let address = DatabaseAddress::parse(connection.address(), options.defaults)?;
+        let address = DatabaseAddress::parse(connection.address(), options.defaults)
+            .map_err(PostgresError::from)?;
         Ok(Box::new(LedgerOfServer { address }))
     }
 }

@@ -1,6 +1,7 @@
 //! Conversion between PostgreSQL's errors and the engine's own, in both directions.
 
 use super::PostgresError;
+use super::client_error::ClientError;
 use super::ledger::LedgerError;
 use super::switch::SwitchError;
 use super::undo::UndoError;
@@ -14,10 +15,10 @@ impl From<PostgresError> for DriverError {
     fn from(error: PostgresError) -> DriverError {
         let hint = error.hint();
         let exit_status = match &error {
-            PostgresError::Address { .. } => ExitStatus::Usage,
+            PostgresError::Client(ClientError::Address { .. }) => ExitStatus::Usage,
             _ => ExitStatus::Failed,
         };
-        let is_lost = matches!(&error, PostgresError::Lost { .. });
+        let is_lost = error.is_lost();
         let told = DriverError::new(error, hint).with_exit_status(exit_status);
         if is_lost { told.lost() } else { told }
     }

@@ -1,6 +1,6 @@
 //! PostgreSQL 14 to 18, by COPY into private staging tables.
 //!
-//! [`connection`] opens connections, [`catalog`] reads the tables that exist, [`types`] maps their types to columns, [`staging`]
+//! [`session`] opens connections, [`catalog`] reads the tables that exist, [`types`] maps their types to columns, [`staging`]
 //! writes the statements that make staging tables, [`copy`] streams blocks into one (on most connections by
 //! [`block_socket`]), and [`unit`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on
 //! the same sessions. [`driver`] is the entry of all of it for callers who do not know which driver loads.
@@ -18,6 +18,7 @@ mod copy;
 mod default_grants;
 mod driver;
 mod engine;
+mod error;
 mod failures;
 mod ledger;
 mod liveness;
@@ -37,6 +38,7 @@ mod row_numbers;
 mod server_certificate;
 mod server_facts;
 mod service_file;
+mod session;
 mod settings;
 mod socket;
 mod staging;
@@ -52,9 +54,10 @@ mod upkeep;
 mod verify;
 
 pub use address::{DatabaseAddress, is_meant};
-pub use client_error::PostgresError;
-pub use connection::Session;
+pub use client_error::ClientError;
 pub use driver::Postgres;
+pub use error::PostgresError;
 /// For the command, which finds the file that libpq would read.
 pub use password_file::text as password_file_text;
 pub use refusal::RefusalFacts;
+pub use session::Session;

@@ -7,7 +7,7 @@
 //! hours. But the server knows: once a connection was silent for as long as it takes to find out a peer
 //! that is gone, the server is asked over another one whether the backend is still there.
 //!
-//! This module and [`connection`](super::connection) need each other: a session keeps a watch of this kind over its connection,
+//! This module and [`connection`](super::connection) need each other: a connection keeps a watch of this kind over itself,
 //! and the question to the server goes over a second connection, which `connection` makes.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio_postgres::SimpleQueryMessage;
 
 use super::address::{DatabaseAddress, ServerAddress};
 use super::backend::Backend;
-use super::client_error::PostgresError;
+use super::client_error::ClientError;
 use super::connection::{Connected, connect};
 use super::socket::SocketWatch;
 
@@ -124,7 +124,7 @@ async fn ask(
     address: &DatabaseAddress,
     place: &ServerAddress,
     question: &str,
-) -> Result<Option<String>, PostgresError> {
+) -> Result<Option<String>, ClientError> {
     let mut config = address.config_for(place);
     config.application_name("inrush liveness");
     let Connected {
@@ -134,7 +134,7 @@ async fn ask(
     let answers = tokio::select! {
         biased;
         answers = client.simple_query(question) => {
-            answers.map_err(|error| PostgresError::from_driver(error, doing))?
+            answers.map_err(|error| ClientError::from_driver(error, doing))?
         }
         () = &mut link => return Ok(None),
     };
@@ -147,12 +147,12 @@ async fn ask(
 }
 
 /// Whether a PostgreSQL server said it, and not the system or what stands in between.
-fn is_of_a_server(error: &PostgresError) -> bool {
+fn is_of_a_server(error: &ClientError) -> bool {
     match error {
-        PostgresError::Connect { source, .. } => source
+        ClientError::Connect { source, .. } => source
             .as_ref()
             .is_some_and(|source| source.as_db_error().is_some()),
-        PostgresError::Refused { .. } => true,
+        ClientError::Refused { .. } => true,
         _ => false,
     }
 }

@@ -5,9 +5,9 @@
 
 use inrush_package::NAME_BYTES_MAX;
 
-use super::client_error::PostgresError;
-use super::connection::Session;
+use super::error::PostgresError;
 use super::quote::{cut, identifier, qualified};
+use super::session::Session;
 
 /// A table that may be taken out of its target: one of its partitions, or the target itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

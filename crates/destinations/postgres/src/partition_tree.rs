@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::client_error::PostgresError;
-use super::connection::Session;
+use super::error::PostgresError;
+use super::session::Session;
 
 /// A partitioned table with all that is below it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Ranges of partition keys, compared by the server: its order is the one that counts.
 
 use super::catalog::TableFacts;
-use super::client_error::PostgresError;
-use super::connection::Session;
+use super::error::PostgresError;
+use super::session::Session;
 
 /// A range of keys, from `lower` (inclusive) to `upper` (exclusive).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The facts of a server that shape a load, and refusals of servers and poolers that cannot be loaded into.
 
 use super::address::DatabaseAddress;
-use super::client_error::PostgresError;
-use super::connection::Session;
+use super::error::PostgresError;
+use super::session::Session;
 
 const OLDEST_VERSION: i32 = 140_000;
 

@@ -1,9 +1,9 @@
 //! Swapping a plain table for a new one: what stands in the way, and what the new one must be
 //! given so that nobody can tell it from the old one.
 
-use super::client_error::PostgresError;
-use super::connection::Session;
+use super::error::PostgresError;
 use super::old_tables;
+use super::session::Session;
 
 /// What makes a new table like the one whose place it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]

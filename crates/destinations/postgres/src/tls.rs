@@ -21,7 +21,7 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 use super::address::{DatabaseAddress, ServerAddress};
-use super::client_error::PostgresError;
+use super::client_error::ClientError;
 use super::server_certificate;
 use super::socket::SocketWatch;
 use super::tls_settings::{OwnCertificate, SslMode};
@@ -34,9 +34,9 @@ pub fn client_config(
     address: &DatabaseAddress,
     place: &ServerAddress,
     watch: &Arc<SocketWatch>,
-) -> Result<ClientConfig, PostgresError> {
+) -> Result<ClientConfig, ClientError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let fail = |reason: String, hint: &str| PostgresError::Connect {
+    let fail = |reason: String, hint: &str| ClientError::Connect {
         server: place.describe(),
         reason,
         hint: hint.to_owned(),

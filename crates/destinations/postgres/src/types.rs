@@ -3,8 +3,8 @@
 use inrush_pgcopy::PgType;
 use inrush_rows::column::{ColumnType, IntervalFields, SpecialType};
 
-use super::client_error::PostgresError;
-use super::connection::Session;
+use super::client_error::ClientError;
+use super::connection::ServerConnection;
 
 /// A type of PostgreSQL, resolved down to what COPY takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,11 +61,11 @@ const INFINITE_INTERVALS_VERSION: i32 = 170_000;
 /// Resolves a type by its OID and modifier. Domains are what they stand on: the server checks
 /// their constraints.
 pub async fn resolve(
-    session: &Session,
+    connection: &ServerConnection,
     oid: u32,
     modifier: i32,
-) -> Result<PostgresType, PostgresError> {
-    let rows = session
+) -> Result<PostgresType, ClientError> {
+    let rows = connection
         .query(
             "WITH RECURSIVE chain AS ( \
                SELECT t.oid, t.typtype, t.typbasetype, t.typnotnull, $2::int4 AS modifier, \
@@ -88,7 +88,7 @@ pub async fn resolve(
             "resolving a type",
         )
         .await?;
-    let row = rows.first().ok_or_else(|| PostgresError::Unsuitable {
+    let row = rows.first().ok_or_else(|| ClientError::Gone {
         what: format!("the type with OID {oid} is gone"),
         hint: "it was dropped a moment ago: run the command again".to_owned(),
     })?;
@@ -97,7 +97,7 @@ pub async fn resolve(
     let labels: Vec<String> = row.get(5);
     let element: Option<u32> = row.get(7);
     let money_scale = match base {
-        MONEY_OID => money_scale(session).await?,
+        MONEY_OID => money_scale(connection).await?,
         _ => MONEY_SCALE,
     };
     let facts = CatalogFacts {
@@ -110,7 +110,7 @@ pub async fn resolve(
     let (column_type, wire, may_change) = match element {
         _ if kind == "e" => (ColumnType::Enum { labels }, Some(PgType::Text), false),
         Some(element) => {
-            let element = Box::pin(resolve(session, element, facts.modifier)).await?;
+            let element = Box::pin(resolve(connection, element, facts.modifier)).await?;
             let column_type = array(element.column_type);
             let is_unchecked = column_type == ColumnType::Opaque && element.wire.is_some();
             (column_type, None, element.may_change || is_unchecked)
@@ -155,13 +155,15 @@ fn array(element: ColumnType) -> ColumnType {
 
 /// Digits after the point that money has with the locale that the role, the database or the server sets: what
 /// those who read the table see. Our own sessions set another one.
-async fn money_scale(session: &Session) -> Result<u8, PostgresError> {
+async fn money_scale(connection: &ServerConnection) -> Result<u8, ClientError> {
     let doing = "asking how many digits money has";
-    session.execute("SET lc_monetary = DEFAULT", doing).await?;
-    let one = session
+    connection
+        .execute("SET lc_monetary = DEFAULT", doing)
+        .await?;
+    let one = connection
         .query("SELECT encode(cash_send('1'::money), 'hex')", &[], doing)
         .await;
-    session.execute("SET lc_monetary = 'C'", doing).await?;
+    connection.execute("SET lc_monetary = 'C'", doing).await?;
     let hex: String = one?.first().map(|row| row.get(0)).unwrap_or_default();
     let mut number = i64::from_str_radix(&hex, 16).unwrap_or_default();
     let mut scale = 0;
@@ -175,37 +177,42 @@ async fn money_scale(session: &Session) -> Result<u8, PostgresError> {
 /// Resolves a type by its name in SQL. The package has made sure that it is a type's name and
 /// nothing else.
 pub async fn resolve_name(
-    session: &Session,
+    connection: &ServerConnection,
     type_name: &str,
     column: &str,
-) -> Result<PostgresType, PostgresError> {
+) -> Result<PostgresType, ClientError> {
     // Preparing describes the result without running it. Names without a schema are looked up as
     // the user's own sessions do.
-    session
+    connection
         .execute("SET search_path = DEFAULT", "resolving a type")
         .await?;
     let doing = format!("resolving the type `{type_name}` of column `{column}`");
-    let prepared = session
+    let prepared = connection
         .client
         .prepare(&format!("SELECT NULL::{type_name}"))
         .await;
     // A result is described by the type that a domain stands on; the name alone tells the domain.
-    let named = session
+    let named = connection
         .query(
             "SELECT oid FROM pg_type WHERE oid = to_regtype($1) AND typtype = 'd'",
             &[&type_name],
             &doing,
         )
         .await;
-    session
+    connection
         .execute("SET search_path = pg_catalog", "resolving a type")
         .await?;
-    let statement = prepared.map_err(|error| session.error(error, doing))?;
+    let statement = prepared.map_err(|error| connection.error(error, doing))?;
     if let Some(domain) = named?.first() {
-        return resolve(session, domain.get(0), -1).await;
+        return resolve(connection, domain.get(0), -1).await;
     }
     let described = &statement.columns()[0];
-    resolve(session, described.type_().oid(), described.type_modifier()).await
+    resolve(
+        connection,
+        described.type_().oid(),
+        described.type_modifier(),
+    )
+    .await
 }
 
 /// The columns and encodings of the built-in types, by OID (they are fixed in `pg_type.dat`).

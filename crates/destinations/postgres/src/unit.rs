@@ -1,7 +1,7 @@
 //! The transaction of a load unit: begun, measured, committed.
 
-use super::client_error::PostgresError;
-use super::connection::Session;
+use super::error::PostgresError;
+use super::session::Session;
 
 /// What the server says of a staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]

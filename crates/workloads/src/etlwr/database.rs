@@ -45,8 +45,8 @@ impl Database {
         server: Server,
     ) -> Result<Database, WorkloadError> {
         let connection = package.single_connection()?;
-        let address =
-            DatabaseAddress::parse(connection.address(), &defaults).map_err(inrush::Error::from)?;
+        let address = DatabaseAddress::parse(connection.address(), &defaults)
+            .map_err(|error| inrush::Error::from(PostgresError::from(error)))?;
         Ok(Database {
             address,
             connection: connection.clone(),
@@ -117,7 +117,7 @@ impl Database {
         let refused = self.with_session(async |session| {
             match session.execute("CHECKPOINT", "making ready").await {
                 Ok(()) => Ok(None),
-                Err(error @ PostgresError::Refused { .. }) => Ok(Some(error.to_string())),
+                Err(error) if error.code().is_some() => Ok(Some(error.to_string())),
                 Err(error) => Err(error),
             }
         })?;

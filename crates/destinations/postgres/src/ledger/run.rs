@@ -1,9 +1,11 @@
 //! Runs: begun, taken over, fenced, switched, discarded.
 
+use tokio_postgres::error::SqlState;
+
 use super::Ledger;
 use super::error::LedgerError;
+use crate::Session;
 use crate::engine::ledger::{LedgerRun, LedgerRunState};
-use crate::{PostgresError, Session};
 use inrush_rows::ids::{RunId, RunKey};
 
 /// What a transaction checks and holds, so that no run that was taken over can commit.
@@ -165,9 +167,7 @@ impl Ledger {
         session.execute("SET lock_timeout = 0", doing).await?;
         match locked {
             Ok(_) => Ok(()),
-            Err(PostgresError::Refused { code, .. })
-                if code == tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE =>
-            {
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
                 Err(match self.holder(session, run_key).await? {
                     Some(holder) => holder.into(),
                     None => LedgerError::Busy {
@@ -297,9 +297,7 @@ impl Ledger {
             .await;
         session.execute("SET lock_timeout = 0", doing).await?;
         let rows = match updated {
-            Err(PostgresError::Refused { code, .. })
-                if code == tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE =>
-            {
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
                 return Err(LedgerError::Busy {
                     run: Some(run.name.clone()),
                     holder: format!("{}, whose backend would not end", run.holder),

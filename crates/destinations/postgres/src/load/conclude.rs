@@ -277,7 +277,7 @@ async fn interrupted(context: &Context<'_>, control: &Session) -> Result<bool, E
 /// A lost connection leaves open whether the COMMIT took place: the ledger knows, once the server
 /// answers again. Until then nothing is claimed.
 async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> {
-    if !matches!(error.destination(), Some(PostgresError::Lost { .. })) {
+    if !error.destination().is_some_and(PostgresError::is_lost) {
         return Err(error.into());
     }
     for _ in 0..SETTLE_TRIES {

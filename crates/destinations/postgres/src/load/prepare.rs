@@ -47,10 +47,8 @@ pub enum Prepared {
 /// The one connection that the flows go to.
 pub fn address(package: &Package, options: &RunOptions<'_>) -> Result<DatabaseAddress, Error> {
     let connection = package.single_connection()?;
-    Ok(DatabaseAddress::parse(
-        connection.address(),
-        &options.connection_defaults,
-    )?)
+    let address = DatabaseAddress::parse(connection.address(), &options.connection_defaults);
+    Ok(address.map_err(PostgresError::from)?)
 }
 
 /// Plans the package and enters the run into the ledger, or finds that nothing is left to do.

@@ -6,7 +6,6 @@ use inrush_pgcopy::PgType;
 use inrush_rows::column::{Column, ColumnType};
 
 use super::WireForm;
-use crate::Session;
 use crate::catalog::{CatalogColumn, TableFacts};
 use crate::engine::plan::columns::{KnownColumns, TargetColumns, column};
 use crate::engine::plan::error::PlanError;
@@ -14,6 +13,7 @@ use crate::engine::plan::fields::Assigned;
 use crate::staging::NewColumn;
 use crate::types::{self, PostgresType};
 use crate::verify::ColumnForm;
+use crate::{PostgresError, Session};
 
 /// The columns of a flow, resolved.
 pub struct ResolvedColumns {
@@ -73,7 +73,9 @@ pub async fn resolve(
                 let type_name = known.type_name(detail)?;
                 let resolved = match named.get(type_name) {
                     Some(resolved) => PostgresType::clone(resolved),
-                    None => types::resolve_name(session, type_name, &detail.name).await?,
+                    None => types::resolve_name(session, type_name, &detail.name)
+                        .await
+                        .map_err(PostgresError::from)?,
                 };
                 named.insert(type_name, resolved.clone());
                 let nullable = detail.nullable && !resolved.not_null;

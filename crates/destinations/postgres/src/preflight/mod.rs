@@ -24,6 +24,7 @@ use inrush_files::{Pipes, ResolveOptions};
 use inrush_package::Package;
 
 use self::measure::Preflight;
+use crate::client_error::ClientError;
 use crate::engine::error::Error;
 use crate::engine::pipeline::{RunOptions, runtime};
 use crate::engine::plan::PlanOptions;
@@ -45,7 +46,7 @@ pub fn preflight(
     let address = prepare::address(package, options)?;
     let session = match runtime.block_on(Session::open(&address, "inrush preflight")) {
         Ok(session) => session,
-        Err(error @ PostgresError::Address { .. }) => return Err(error.into()),
+        Err(error @ PostgresError::Client(ClientError::Address { .. })) => return Err(error.into()),
         Err(error) => {
             report.findings.push(findings::of_error(&error.into()));
             report.findings.extend(missing_files(package, options));

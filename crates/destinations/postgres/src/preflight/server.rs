@@ -10,13 +10,14 @@ use super::network::{self, Network};
 use super::together::{self, TrialWork};
 use super::trial::Ground;
 use super::wal::{self, Wal};
+use crate::Session;
+use crate::client_error::ClientError;
 use crate::engine::error::Error;
 use crate::engine::preflight::flow_found::FlowFound;
 use crate::engine::preflight::result::{Finding, Step, Weight};
 use crate::engine::preflight::{Patience, STEP_PATIENCE, findings};
 use crate::failures::said_by_server;
 use crate::plan::{FlowPlan, Publish};
-use crate::{PostgresError, Session};
 
 /// For writing to the server's log.
 const WAL_PATIENCE: Duration = Duration::from_millis(1500);
@@ -173,13 +174,13 @@ impl ServerFound {
             Err(error) => said_by_server(error)?,
         };
         if !matches!(
-            error,
-            PostgresError::Refused { .. } | PostgresError::Connect { .. }
+            error.client(),
+            Some(ClientError::Refused { .. } | ClientError::Connect { .. })
         ) {
             return Err(error.into());
         }
-        if let (Some(flow), PostgresError::Refused { message, .. }, Some(_)) =
-            (flow, &error, error.row_refusal())
+        if let (Some(flow), Some(ClientError::Refused { message, .. }), Some(_)) =
+            (flow, error.client(), error.row_refusal())
         {
             self.row_refused(flow, message);
         }

@@ -1,6 +1,7 @@
 //! Why a switch did not happen. The targets are as they were.
 
 use crate::PostgresError;
+use crate::client_error::ClientError;
 use crate::engine::verify::VerifyError;
 use crate::ledger::LedgerError;
 
@@ -148,7 +149,9 @@ impl SwitchError {
                     .to_owned(),
             ),
             SwitchError::Statement { source, .. } => match source.as_ref() {
-                PostgresError::Refused { message, .. } if message.contains("multiple commands") => {
+                PostgresError::Client(ClientError::Refused { message, .. })
+                    if message.contains("multiple commands") =>
+                {
                     Some(
                         "write one statement for each entry of the list: [\"...\", \"...\"]"
                             .to_owned(),

@@ -57,7 +57,7 @@ pub async fn run(
             Err(error) => error,
         };
         let is_blocked = error.destination().is_some_and(PostgresError::is_blocked);
-        if !matches!(error.destination(), Some(PostgresError::Lost { .. })) {
+        if !error.destination().is_some_and(PostgresError::is_lost) {
             session
                 .execute(undo(task.plan), "undoing the switch")
                 .await?;

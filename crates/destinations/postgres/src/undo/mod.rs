@@ -18,7 +18,7 @@ use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::{LedgerRun, LedgerRunState};
 use crate::engine::pipeline::runtime;
 use crate::engine::undo::{UndoOptions, Undone, UndoneTarget};
-use crate::{DatabaseAddress, PostgresError, Session};
+use crate::{DatabaseAddress, Session};
 
 /// Undoes a run.
 pub fn undo(address: &DatabaseAddress, options: &UndoOptions<'_>) -> Result<Undone, Error> {
@@ -26,7 +26,7 @@ pub fn undo(address: &DatabaseAddress, options: &UndoOptions<'_>) -> Result<Undo
         let session = Session::open(address, "inrush undo").await?;
         let undone = carry_out(&session, options).await;
         match &undone {
-            Err(UndoError::Destination(PostgresError::Lost { .. })) => session.abandon(),
+            Err(UndoError::Destination(error)) if error.is_lost() => session.abandon(),
             _ => session.close().await,
         }
         Ok(undone?)
@@ -88,7 +88,7 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
             }
             Err(error) => error,
         };
-        if !matches!(error, UndoError::Destination(PostgresError::Lost { .. })) {
+        if !matches!(&error, UndoError::Destination(error) if error.is_lost()) {
             session.execute("ROLLBACK", "leaving all as it was").await?;
         }
         let is_blocked = matches!(&error, UndoError::Destination(refused) if refused.is_blocked());

@@ -1,0 +1,108 @@
+//! Errors of the destination, with what a user of a load can do about each.
+
+use tokio_postgres::error::SqlState;
+
+use super::client_error::ClientError;
+use super::refusal::RefusalFacts;
+
+/// An error of the destination, or of the way to it.
+#[derive(Debug, thiserror::Error)]
+pub enum PostgresError {
+    /// The server refused, or could not be reached.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The server is of a kind that Inrush cannot load into.
+    #[error("{what}")]
+    Unsuitable {
+        /// What it is.
+        what: String,
+        /// How to fix it.
+        hint: String,
+    },
+    /// A batch cannot be encoded for its table.
+    #[error("a batch does not fit its table: {0}")]
+    Encode(#[from] inrush_pgcopy::EncodeError),
+}
+
+impl PostgresError {
+    /// The error of the connection, if it is one.
+    pub fn client(&self) -> Option<&ClientError> {
+        match self {
+            PostgresError::Client(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The SQLSTATE, where the server refused.
+    pub fn code(&self) -> Option<&SqlState> {
+        self.client()?.code()
+    }
+
+    /// Whether the connection went away.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, PostgresError::Client(ClientError::Lost { .. }))
+    }
+
+    /// Whether somebody else's lock was in the way: later it may be gone.
+    pub fn is_blocked(&self) -> bool {
+        self.client().is_some_and(ClientError::is_blocked)
+    }
+
+    /// What the server said of a row that it refused, where a row is at fault.
+    pub fn row_refusal(&self) -> Option<&RefusalFacts> {
+        self.client()?.row_refusal()
+    }
+
+    /// How to fix it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            PostgresError::Unsuitable { hint, .. } => Some(hint.clone()),
+            PostgresError::Encode(_) => None,
+            PostgresError::Client(ClientError::Lost { .. }) => Some(
+                "once the server answers again, the same command goes on from what was committed, \
+                 if anything was"
+                    .to_owned(),
+            ),
+            // A partition's own bounds are no constraint with a name.
+            PostgresError::Client(ClientError::Refused { code, facts, .. })
+                if *code == SqlState::CHECK_VIOLATION && facts.constraint.is_none() =>
+            {
+                Some(
+                    "a row has no partition, or the default partition has rows that belong to a \
+                     new one: make the partition, or move those rows out of the default one"
+                        .to_owned(),
+                )
+            }
+            PostgresError::Client(error @ ClientError::Refused { code, .. }) => {
+                mend(code).map(str::to_owned).or_else(|| error.hint())
+            }
+            PostgresError::Client(error) => error.hint(),
+        }
+    }
+}
+
+/// What a user of a load can do about a refusal of this kind.
+fn mend(code: &SqlState) -> Option<&'static str> {
+    if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        Some("`inrush check` lists the privileges that the plan needs beside those that are held")
+    } else if *code == SqlState::DISK_FULL {
+        Some("free space in the server's tablespace; the same command then goes on")
+    } else if *code == SqlState::TOO_MANY_CONNECTIONS {
+        Some("lower `streams`, or raise the server's max_connections")
+    } else if *code == SqlState::UNDEFINED_OBJECT {
+        Some("name a type that the database knows, such as bigint, numeric(12,2), date or text")
+    } else if *code == SqlState::LOCK_NOT_AVAILABLE {
+        Some(
+            "somebody holds a lock for longer than it is waited for (run.lock_timeout_ms); the same \
+             command tries again, and keeps what is loaded",
+        )
+    } else if *code == SqlState::CHECK_VIOLATION
+        || *code == SqlState::UNIQUE_VIOLATION
+        || *code == SqlState::NOT_NULL_VIOLATION
+        || *code == SqlState::EXCLUSION_VIOLATION
+    {
+        Some("the row breaks a constraint of the target: mend the file or the constraint")
+    } else {
+        None
+    }
+}

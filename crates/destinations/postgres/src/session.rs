@@ -1,0 +1,91 @@
+//! A session of a load: a connection with the pace and the gauge of the stream that uses it.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::address::DatabaseAddress;
+use super::connection::ServerConnection;
+use super::error::PostgresError;
+use crate::engine::gauge::Gauge;
+use crate::engine::pace::Pace;
+
+/// A connection to the destination. Its methods are those of [`ServerConnection`], with the errors of this crate.
+pub struct Session {
+    connection: ServerConnection,
+    /// How fast it may be sent rows.
+    pub pace: Arc<Pace>,
+    /// Where its user's time goes.
+    pub gauge: Arc<Gauge>,
+}
+
+impl Deref for Session {
+    type Target = ServerConnection;
+
+    fn deref(&self) -> &ServerConnection {
+        &self.connection
+    }
+}
+
+impl Session {
+    /// Connects, tags the connection with `application_name` and makes its settings.
+    pub async fn open(
+        address: &DatabaseAddress,
+        application_name: &str,
+    ) -> Result<Session, PostgresError> {
+        Ok(Session {
+            connection: ServerConnection::open(address, application_name).await?,
+            pace: Arc::default(),
+            gauge: Arc::default(),
+        })
+    }
+
+    /// Runs statements that return nothing; several are separated by `;`.
+    pub async fn execute(&self, sql: &str, doing: &str) -> Result<(), PostgresError> {
+        Ok(self.connection.execute(sql, doing).await?)
+    }
+
+    /// Runs a query.
+    pub async fn query(
+        &self,
+        sql: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+        doing: &str,
+    ) -> Result<Vec<Row>, PostgresError> {
+        Ok(self.connection.query(sql, parameters, doing).await?)
+    }
+
+    /// Runs a query whose rows are taken one by one as they come, so that they need not fit into memory.
+    pub async fn query_each(
+        &self,
+        sql: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+        doing: &str,
+        take: impl FnMut(&Row),
+    ) -> Result<(), PostgresError> {
+        let queried = self.connection.query_each(sql, parameters, doing, take);
+        Ok(queried.await?)
+    }
+
+    /// An error of the driver, with the reason where it was we who gave the connection up.
+    pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> PostgresError {
+        self.connection.error(error, doing).into()
+    }
+
+    /// Cancels the statement that runs on this session, from another one.
+    pub async fn cancel(&self, address: &DatabaseAddress) -> Result<(), PostgresError> {
+        Ok(self.connection.cancel(address).await?)
+    }
+
+    /// Drops the connection as it is: the server rolls back what was not committed.
+    pub fn abandon(self) {
+        self.connection.abandon();
+    }
+
+    /// Ends the connection and waits until the server has seen it.
+    pub async fn close(self) {
+        self.connection.close().await;
+    }
+}
