@@ -100,12 +100,12 @@ pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, 
         folder,
         streams_default: cores(),
         again,
-        connection_defaults: credentials::connection_defaults()?,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
         ..RunOptions::default()
     };
-    Ok(inrush::check(&reached.package, &options)?)
+    let defaults = credentials::connection_defaults()?;
+    Ok(inrush::check(&reached.package, &options, &defaults)?)
 }
 
 /// Runs a package to its end, or until a signal stops it.
@@ -124,13 +124,13 @@ pub fn run(
         let own = setup.hint.and_then(|hint| hint(error));
         own.or_else(|| hint_for(error, reached, reads_a_pipe))
     };
+    let defaults = credentials::connection_defaults().map_err(|error| (error, None))?;
     let options = RunOptions {
         folder: setup.folder.clone(),
         runs_folder: setup.runs_folder.clone(),
         streams_default: cores(),
         again: setup.again,
         replays: setup.replays.clone(),
-        connection_defaults: credentials::connection_defaults().map_err(|error| (error, None))?,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
         stop: stop.clone(),
@@ -150,7 +150,7 @@ pub fn run(
         Left::Units
     };
     let guard = signals::stop_cleanly(stop, left);
-    let result = inrush::run(&reached.package, &options);
+    let result = inrush::run(&reached.package, &options, &defaults);
     drop(guard);
     drop(observer);
     result.map_err(|failure| {

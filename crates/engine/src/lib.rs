@@ -8,7 +8,6 @@
 //! `inrush_destination`. The engine names no implementation: its caller hands one in. It never prints and never reads the
 //! environment.
 
-pub mod connection_defaults;
 pub mod contract;
 pub mod driver;
 pub mod driver_error;

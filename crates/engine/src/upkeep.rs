@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::connection_defaults::ConnectionDefaults;
 use crate::ledger::{Account, LedgerRun};
 
 /// A run that stopped before its switch, or that is at work now.
@@ -45,8 +44,6 @@ pub struct LedgerOptions<'a> {
     pub site_packages: Option<&'a Path>,
     /// The ledger's schema.
     pub ledger_schema: &'a str,
-    /// What fills the gaps of a URL.
-    pub defaults: &'a ConnectionDefaults,
 }
 
 impl Which {

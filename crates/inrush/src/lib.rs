@@ -8,7 +8,6 @@ mod operations;
 mod registry;
 
 pub use inrush_convert as convert;
-pub use inrush_engine::connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use inrush_engine::driver::{Checked, DriverPlan, PastRuns};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
@@ -20,6 +19,7 @@ pub use inrush_files as source;
 pub use inrush_package as package;
 pub use inrush_package::secrets;
 pub use inrush_postgres as postgres;
+pub use inrush_postgres::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use inrush_rows::exit_status::ExitStatus;
 pub use inrush_rows::{
     cancel, chunk, column, column_policy, compression, encoding, location, padded_text, printable,

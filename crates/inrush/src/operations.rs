@@ -1,4 +1,5 @@
-//! The operations that need a destination: check, run, preflight, and access to the ledger.
+//! The operations that need a destination: check, run, preflight, and access to the ledger. `defaults` fill the gaps of a
+//! connection's URL: what the caller found on its machine, where libpq would look.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -9,19 +10,28 @@ use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_engine::preflight::{PreflightOptions, PreflightReport};
 use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, Package};
+use inrush_postgres::ConnectionDefaults;
 
 use crate::registry::{driver_of, driver_of_package};
 
 /// Plans a resolved package without running it.
-pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
+pub fn check(
+    package: &Package,
+    options: &RunOptions<'_>,
+    defaults: &ConnectionDefaults,
+) -> Result<Checked, Error> {
     package.check()?;
-    driver_of_package(package)?.check(package, options)
+    driver_of_package(package, defaults)?.check(package, options)
 }
 
 /// Runs a resolved package to its end, or until it is asked to stop.
-pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
+pub fn run(
+    package: &Package,
+    options: &RunOptions<'_>,
+    defaults: &ConnectionDefaults,
+) -> Result<Success, Failure> {
     package.check().map_err(Error::from)?;
-    driver_of_package(package)?.run(package, options)
+    driver_of_package(package, defaults)?.run(package, options)
 }
 
 /// Measures a resolved package, and predicts its run. Whatever would stop the run is a finding; an error is a package
@@ -30,19 +40,29 @@ pub fn preflight_of(
     package: &Package,
     options: &RunOptions<'_>,
     preflight_options: &PreflightOptions,
+    defaults: &ConnectionDefaults,
 ) -> Result<PreflightReport, Error> {
     package.check()?;
     let begun = Instant::now();
     let mut report = PreflightReport::begin(package, options);
-    driver_of_package(package)?.preflight(package, options, preflight_options, &mut report)?;
+    driver_of_package(package, defaults)?.preflight(
+        package,
+        options,
+        preflight_options,
+        &mut report,
+    )?;
     report.finish(begun.elapsed());
     Ok(report)
 }
 
 /// The folder that a preflight makes beside the destination, and removes at its end: for a caller that ends the process
 /// before that. Nothing where there is no place beside the destination.
-pub fn scratch_folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
-    let driver = driver_of_package(package).ok()?;
+pub fn scratch_folder(
+    package: &Package,
+    options: &RunOptions<'_>,
+    defaults: &ConnectionDefaults,
+) -> Option<PathBuf> {
+    let driver = driver_of_package(package, defaults).ok()?;
     driver.scratch_folder(package, options)
 }
 
@@ -50,6 +70,7 @@ pub fn scratch_folder(package: &Package, options: &RunOptions<'_>) -> Option<Pat
 pub fn ledger_of(
     connection: &Connection,
     options: &LedgerOptions<'_>,
+    defaults: &ConnectionDefaults,
 ) -> Result<Box<dyn PastRuns>, Error> {
-    driver_of(connection)?.past_runs(connection, options)
+    driver_of(connection, defaults)?.past_runs(connection, options)
 }

@@ -8,11 +8,8 @@ use inrush_engine::driver::Driver;
 use inrush_engine::driver_error::DriverError;
 use inrush_engine::error::Error;
 use inrush_package::{Connection, Package, URLS, redacted_url};
-use inrush_postgres::Postgres;
+use inrush_postgres::{ConnectionDefaults, Postgres};
 use inrush_rows::exit_status::ExitStatus;
-
-/// Loads into every destination that keeps the contract.
-static CONTRACT: Contract = Contract { open };
 
 /// Nothing loads into the destination of this URL.
 #[derive(Debug, thiserror::Error)]
@@ -22,14 +19,17 @@ struct UnknownDestination {
     url: String,
 }
 
-/// The driver that loads into the destination of a connection.
-pub fn driver_of(connection: &Connection) -> std::result::Result<&'static dyn Driver, Error> {
+/// The driver that loads into the destination of a connection. `defaults` fill the gaps of its URL.
+pub fn driver_of<'a>(
+    connection: &Connection,
+    defaults: &'a ConnectionDefaults,
+) -> std::result::Result<Box<dyn Driver + 'a>, Error> {
     let url = connection.address();
     if contract::is_meant(url) {
-        return Ok(&CONTRACT);
+        return Ok(Box::new(Contract { open }));
     }
     if inrush_postgres::is_meant(url) {
-        return Ok(&Postgres);
+        return Ok(Box::new(Postgres { defaults }));
     }
     let unknown = UnknownDestination {
         url: redacted_url(url),
@@ -40,8 +40,11 @@ pub fn driver_of(connection: &Connection) -> std::result::Result<&'static dyn Dr
 }
 
 /// The driver that loads a package: all of its flows go to one destination.
-pub fn driver_of_package(package: &Package) -> std::result::Result<&'static dyn Driver, Error> {
-    driver_of(package.single_connection()?)
+pub fn driver_of_package<'a>(
+    package: &Package,
+    defaults: &'a ConnectionDefaults,
+) -> std::result::Result<Box<dyn Driver + 'a>, Error> {
+    driver_of(package.single_connection()?, defaults)
 }
 
 /// Opens the destination that an address means. [`inrush_destination::Error::Address`] says why there is none, and which URLs there are.
@@ -75,7 +78,8 @@ mod tests {
     #[test]
     fn an_unknown_scheme_is_an_error_that_names_the_known_ones() {
         let unknown = |url: &str| {
-            let driver = driver_of(&Connection::new(url));
+            let defaults = ConnectionDefaults::default();
+            let driver = driver_of(&Connection::new(url), &defaults);
             driver.err().map(|error| error.to_string())
         };
         for url in ["mysql://u:secret@h/d", "embedded", "POSTGRESQL://h/d", ""] {

@@ -76,9 +76,9 @@ pub fn find(
         folder: &folder,
         site_packages: reached.site_packages.as_deref(),
         ledger_schema: &which.ledger_schema,
-        defaults: &credentials::connection_defaults()?,
     };
-    let ledger = inrush::ledger_of(connection, &options)?;
+    let defaults = credentials::connection_defaults()?;
+    let ledger = inrush::ledger_of(connection, &options, &defaults)?;
     Ok(LedgerDestination {
         ledger,
         which,

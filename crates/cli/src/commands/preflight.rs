@@ -37,19 +37,19 @@ pub fn preflight(
         reached => reached?,
     };
     let stop = Stop::default();
+    let defaults = credentials::connection_defaults()?;
     let options = RunOptions {
         folder: ready.folder,
         runs_folder: arguments.runs_folder.clone(),
         streams_default: cores(),
         again: arguments.again,
-        connection_defaults: credentials::connection_defaults()?,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
         stop: stop.clone(),
         ..RunOptions::default()
     };
     drop(guard);
-    let scratch = inrush::scratch_folder(&reached.package, &options);
+    let scratch = inrush::scratch_folder(&reached.package, &options, &defaults);
     let _guard = match scratch {
         // A file may have come into being that has to be closed to be removed.
         Some(_) => signals::stop_cleanly(&stop, Left::Nothing(scratch)),
@@ -58,14 +58,15 @@ pub fn preflight(
     let preflight_options = PreflightOptions {
         cold: arguments.cold,
     };
-    let report = match inrush::preflight_of(&reached.package, &options, &preflight_options) {
-        Err(inrush::Error::Interrupted) => {
-            return Err(CommandError::Stopped {
-                hint: "nothing was loaded, and nothing is left".to_owned(),
-            });
-        }
-        report => report?,
-    };
+    let report =
+        match inrush::preflight_of(&reached.package, &options, &preflight_options, &defaults) {
+            Err(inrush::Error::Interrupted) => {
+                return Err(CommandError::Stopped {
+                    hint: "nothing was loaded, and nothing is left".to_owned(),
+                });
+            }
+            report => report?,
+        };
     match arguments.json {
         true => drop(output::pretty_json(&report)),
         false => output::say(&words(&report)),

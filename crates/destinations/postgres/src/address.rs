@@ -16,7 +16,7 @@ use super::required_auth::RequiredAuth;
 use super::settings::UrlSettings;
 use super::socket::LoginRules;
 use super::tls_settings::{SslMode, TlsSettings};
-use crate::engine::connection_defaults::ConnectionDefaults;
+use crate::connection_defaults::ConnectionDefaults;
 
 const PORT: u16 = 5432;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -409,7 +409,7 @@ fn keepalive(settings: &UrlSettings) -> Result<Keepalive, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::connection_defaults::ServiceFile;
+    use crate::connection_defaults::ServiceFile;
 
     fn defaults(variables: &[(&str, &str)]) -> ConnectionDefaults {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -497,7 +497,7 @@ mod tests {
 
     #[test]
     fn every_variable_stands_in_for_a_setting_that_is_taken() {
-        for (variable, setting) in crate::engine::connection_defaults::LIBPQ_VARIABLES {
+        for (variable, setting) in crate::connection_defaults::LIBPQ_VARIABLES {
             let url = format!("postgresql://dw/t?{setting}=");
             let is_known = DatabaseAddress::parse(&url, &defaults(&[])).is_ok();
             assert_eq!(is_known, *setting != "geqo", "{variable}");

@@ -6,7 +6,7 @@ use inrush_package::{Connection, Package};
 
 use super::plan::Plan;
 use super::upkeep::LedgerOfServer;
-use super::{DatabaseAddress, PostgresError, load, preflight};
+use super::{ConnectionDefaults, DatabaseAddress, PostgresError, load, preflight};
 use crate::engine::driver::{Checked, Driver, DriverPlan, PastRuns};
 use crate::engine::error::Error;
 use crate::engine::pipeline::{Failure, RunOptions, Success};
@@ -14,15 +14,31 @@ use crate::engine::preflight::{PreflightOptions, PreflightReport};
 use crate::engine::upkeep::LedgerOptions;
 
 /// Loads into servers of PostgreSQL.
-pub struct Postgres;
+pub struct Postgres<'a> {
+    /// Fills the gaps of a connection's URL, as libpq does.
+    pub defaults: &'a ConnectionDefaults,
+}
 
-impl Driver for Postgres {
+impl Postgres<'_> {
+    /// The server that a connection names.
+    fn address(&self, connection: &Connection) -> Result<DatabaseAddress, Error> {
+        let address = DatabaseAddress::parse(connection.address(), self.defaults);
+        Ok(address.map_err(PostgresError::from)?)
+    }
+
+    /// The one server that the flows of a package go to.
+    fn address_of(&self, package: &Package) -> Result<DatabaseAddress, Error> {
+        self.address(package.single_connection()?)
+    }
+}
+
+impl Driver for Postgres<'_> {
     fn check(&self, package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
-        load::check(package, options).map(Checked::new)
+        load::check(package, &self.address_of(package)?, options).map(Checked::new)
     }
 
     fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
-        load::run(package, options)
+        load::run(package, &self.address_of(package)?, options)
     }
 
     fn preflight(
@@ -32,7 +48,8 @@ impl Driver for Postgres {
         preflight_options: &PreflightOptions,
         report: &mut PreflightReport,
     ) -> Result<(), Error> {
-        preflight::preflight(package, options, preflight_options, report)
+        let address = self.address_of(package)?;
+        preflight::preflight(package, &address, options, preflight_options, report)
     }
 
     /// It tries tables in the server, which rolls them back by itself.
@@ -43,11 +60,11 @@ impl Driver for Postgres {
     fn past_runs(
         &self,
         connection: &Connection,
-        options: &LedgerOptions<'_>,
+        _: &LedgerOptions<'_>,
     ) -> Result<Box<dyn PastRuns>, Error> {
-        let address = DatabaseAddress::parse(connection.address(), options.defaults)
-            .map_err(PostgresError::from)?;
-        Ok(Box::new(LedgerOfServer { address }))
+        Ok(Box::new(LedgerOfServer {
+            address: self.address(connection)?,
+        }))
     }
 }
 

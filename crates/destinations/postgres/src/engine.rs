@@ -3,12 +3,6 @@
 
 pub(crate) use inrush_engine::fault;
 
-pub(crate) mod connection_defaults {
-    pub(crate) use inrush_engine::connection_defaults::{
-        ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile,
-    };
-}
-
 pub(crate) mod driver {
     pub(crate) use inrush_engine::driver::{Checked, Driver, DriverPlan, PastRuns};
 }

@@ -14,6 +14,7 @@ mod block_socket;
 pub mod catalog;
 mod client_error;
 mod connection;
+mod connection_defaults;
 mod copy;
 mod default_grants;
 mod driver;
@@ -55,6 +56,7 @@ mod verify;
 
 pub use address::{DatabaseAddress, is_meant};
 pub use client_error::ClientError;
+pub use connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use driver::Postgres;
 pub use error::PostgresError;
 /// For the command, which finds the file that libpq would read.

@@ -1,6 +1,6 @@
 //! `pg_service.conf`: connections under a name, found as libpq finds them.
 
-use crate::engine::connection_defaults::ServiceFile;
+use crate::connection_defaults::ServiceFile;
 
 /// A service as a file defines it.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use super::service_file;
-use crate::engine::connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES};
+use crate::connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES};
 
 /// Settings that are taken: what each means to a load says `docs/connections.md`.
 const KNOWN: &[&str] = &[

@@ -6,7 +6,7 @@ use rustls::SupportedProtocolVersion;
 use rustls::version::{TLS12, TLS13};
 
 use super::settings::UrlSettings;
-use crate::engine::connection_defaults::ConnectionDefaults;
+use crate::connection_defaults::ConnectionDefaults;
 
 /// How far TLS is insisted on, with the meanings that libpq gives these words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

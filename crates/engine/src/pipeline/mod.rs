@@ -34,7 +34,6 @@ use std::path::PathBuf;
 use inrush_files::Pipes;
 use inrush_rows::cancel::Stop;
 
-use crate::connection_defaults::ConnectionDefaults;
 use crate::error::Error;
 use crate::event::{Observer, Silent};
 use crate::fault::Fault;
@@ -59,8 +58,6 @@ pub struct RunOptions<'a> {
     /// The run whose rejects are loaded: its targets may be partitioned in any way, and they are
     /// loaded once.
     pub replays: Option<String>,
-    /// What fills the gaps of a URL.
-    pub connection_defaults: ConnectionDefaults,
     /// Where installed Python packages lie, whose drivers are used.
     pub site_packages: Option<PathBuf>,
     /// The embedded server, where the caller started one; its URL stands in the package.
@@ -87,7 +84,6 @@ impl Default for RunOptions<'_> {
             streams_default: 1,
             again: false,
             replays: None,
-            connection_defaults: ConnectionDefaults::default(),
             site_packages: None,
             embedded: None,
             stop: Stop::default(),

@@ -140,9 +140,8 @@ impl Database {
             folder: Path::new("."),
             site_packages: None,
             ledger_schema: &which.ledger_schema,
-            defaults: &self.defaults,
         };
-        let ledger = inrush::ledger_of(&self.connection, &options)?;
+        let ledger = inrush::ledger_of(&self.connection, &options, &self.defaults)?;
         let removed = ledger.discard(&which)?;
         let note = |removed: upkeep::StoppedRun| {
             format!(

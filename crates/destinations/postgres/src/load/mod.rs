@@ -42,9 +42,9 @@ use inrush_files::Pipes;
 use inrush_package::Package;
 
 use self::summary::Summary;
-use super::Session;
 use super::plan::routing::KeyScans;
 use super::plan::{self, Earlier, Plan};
+use super::{DatabaseAddress, Session};
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::Account;
@@ -55,30 +55,36 @@ use crate::engine::pipeline::{
 use crate::engine::plan::ContentChecks;
 
 /// Plans a package without running it.
-pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error> {
+pub fn check(
+    package: &Package,
+    address: &DatabaseAddress,
+    options: &RunOptions<'_>,
+) -> Result<Plan, Error> {
     let runtime = runtime()?;
     runtime.block_on(async {
-        let address = prepare::address(package, options)?;
-        let session = Session::open(&address, "inrush check").await?;
+        let session = Session::open(address, "inrush check").await?;
         let pipes = Pipes::new(options.stop.clone());
         let key_scans = KeyScans::default();
         let contents = ContentChecks::default();
         let plan_options = plan_options(options, &pipes, &contents, false);
-        let plan = plan::build(&session, &address, package, &plan_options, &key_scans).await?;
+        let plan = plan::build(&session, address, package, &plan_options, &key_scans).await?;
         session.close().await;
         Ok(plan)
     })
 }
 
 /// Runs a package to its end, or until it is asked to stop.
-pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
+pub fn run(
+    package: &Package,
+    address: &DatabaseAddress,
+    options: &RunOptions<'_>,
+) -> Result<Success, Failure> {
     let mut summary = Summary::begin();
     let runtime = runtime()?;
-    let address = prepare::address(package, options)?;
     let prepared = runtime.block_on(async {
         tokio::select! {
             biased;
-            prepared = prepare::prepare(package, &address, options) => prepared,
+            prepared = prepare::prepare(package, address, options) => prepared,
             _ = options.stop.wait() => Err(Error::Interrupted),
         }
     })?;

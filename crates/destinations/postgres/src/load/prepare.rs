@@ -44,13 +44,6 @@ pub enum Prepared {
     Run(Box<PreparedRun>),
 }
 
-/// The one connection that the flows go to.
-pub fn address(package: &Package, options: &RunOptions<'_>) -> Result<DatabaseAddress, Error> {
-    let connection = package.single_connection()?;
-    let address = DatabaseAddress::parse(connection.address(), &options.connection_defaults);
-    Ok(address.map_err(PostgresError::from)?)
-}
-
 /// Plans the package and enters the run into the ledger, or finds that nothing is left to do.
 pub async fn prepare(
     package: &Package,

@@ -30,7 +30,6 @@ use crate::engine::pipeline::{RunOptions, runtime};
 use crate::engine::plan::PlanOptions;
 use crate::engine::preflight::result::{Finding, PreflightReport};
 use crate::engine::preflight::{PreflightOptions, findings, planning, record_input_error};
-use crate::load::prepare;
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan};
 use crate::{DatabaseAddress, PostgresError, Session};
@@ -38,12 +37,12 @@ use crate::{DatabaseAddress, PostgresError, Session};
 /// Measures, and predicts the run.
 pub fn preflight(
     package: &Package,
+    address: &DatabaseAddress,
     options: &RunOptions<'_>,
     preflight_options: &PreflightOptions,
     report: &mut PreflightReport,
 ) -> Result<(), Error> {
     let runtime = runtime()?;
-    let address = prepare::address(package, options)?;
     let session = match runtime.block_on(Session::open(&address, "inrush preflight")) {
         Ok(session) => session,
         Err(error @ PostgresError::Client(ClientError::Address { .. })) => return Err(error.into()),

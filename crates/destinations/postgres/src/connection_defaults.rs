@@ -1,9 +1,8 @@
 //! Settings that a caller finds on its machine to complete a connection's URL: the library itself reads no environment, no
 //! file of the user's and no home folder.
 //!
-//! These are the places where libpq looks, and the settings have its names. They stand in the engine because callers gather
-//! them before the destination is known; only PostgreSQL's driver reads them. Destinations of the contract get all their
-//! settings from the package.
+//! These are the places where libpq looks, and the settings have its names. Callers gather them before the destination is
+//! known; only PostgreSQL's client reads them. Destinations of the contract get all their settings from the package.
 
 use std::path::PathBuf;
 
