@@ -7,7 +7,7 @@ use std::time::Instant;
 use inrush::ExitStatus;
 use inrush::cancel::Stop;
 use inrush::plan::PlanError;
-use inrush::postgres::{DatabaseAddress, PostgresError};
+use inrush::postgres::Postgres;
 use inrush::report::TableReport;
 use inrush_workloads::WorkloadError;
 use inrush_workloads::demo::{FILE_NAME, check, package, save};
@@ -188,9 +188,11 @@ fn check_contents(
 ) -> Result<(), CommandError> {
     let started = Instant::now();
     let connection = reached.package.single_connection()?;
-    let address =
-        DatabaseAddress::parse(connection.address(), &credentials::connection_defaults()?)
-            .map_err(|error| inrush::Error::from(PostgresError::from(error)))?;
+    let defaults = credentials::connection_defaults()?;
+    let server = Postgres {
+        defaults: &defaults,
+    };
+    let address = server.address(connection)?;
     check(&address, loaded, tables, threads)?;
     output::say(&format!(
         "checked in {}: every row of {} in the database is one that was generated\n",

@@ -10,8 +10,8 @@ use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_engine::preflight::{PreflightOptions, PreflightReport};
 use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, Package};
-use inrush_postgres::ConnectionDefaults;
 
+use crate::ConnectionDefaults;
 use crate::registry::{driver_of, driver_of_package};
 
 /// Plans a resolved package without running it.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use inrush_rows::column::Column;
 
 use super::error::PostgresError;
-use super::quote;
 use super::session::Session;
-use super::types::{self, PostgresType};
+use crate::quote;
+use crate::types::{self, PostgresType};
 
 /// A table as it stands before the load.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::SinkExt;
+use inrush_pgclient::ClientError;
+use inrush_pgclient::block_socket::{BLOCK_BYTES, Outgoing};
 use inrush_rows::cancel::Stop;
 use inrush_verdict::Phase;
 use tokio_postgres::CopyInSink;
 
-use super::block_socket::{BLOCK_BYTES, Outgoing};
-use super::client_error::ClientError;
 use super::error::PostgresError;
 use super::session::Session;
 

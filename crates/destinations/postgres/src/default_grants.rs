@@ -4,8 +4,8 @@
 //! by itself.
 
 use super::error::PostgresError;
-use super::quote::identifier;
 use super::session::Session;
+use crate::quote::identifier;
 
 /// Privileges that one role gets on a new table.
 #[derive(Clone, Debug, PartialEq, Eq)]

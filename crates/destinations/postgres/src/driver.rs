@@ -21,7 +21,7 @@ pub struct Postgres<'a> {
 
 impl Postgres<'_> {
     /// The server that a connection names.
-    fn address(&self, connection: &Connection) -> Result<DatabaseAddress, Error> {
+    pub fn address(&self, connection: &Connection) -> Result<DatabaseAddress, Error> {
         let address = DatabaseAddress::parse(connection.address(), self.defaults);
         Ok(address.map_err(PostgresError::from)?)
     }

@@ -1,9 +1,7 @@
 //! Errors of the destination, with what a user of a load can do about each.
 
+use inrush_pgclient::{ClientError, RefusalFacts};
 use tokio_postgres::error::SqlState;
-
-use super::client_error::ClientError;
-use super::refusal::RefusalFacts;
 
 /// An error of the destination, or of the way to it.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,6 @@
 //! Conversion between PostgreSQL's errors and the engine's own, in both directions.
 
 use super::PostgresError;
-use super::client_error::ClientError;
 use super::ledger::LedgerError;
 use super::switch::SwitchError;
 use super::undo::UndoError;
@@ -9,6 +8,7 @@ use crate::engine::driver_error::DriverError;
 use crate::engine::error::Error;
 use crate::engine::plan::PlanError;
 use crate::engine::verify::VerifyError;
+use inrush_pgclient::ClientError;
 use inrush_rows::exit_status::ExitStatus;
 
 impl From<PostgresError> for DriverError {

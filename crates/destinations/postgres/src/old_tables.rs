@@ -6,8 +6,8 @@
 use inrush_package::NAME_BYTES_MAX;
 
 use super::error::PostgresError;
-use super::quote::{cut, identifier, qualified};
 use super::session::Session;
+use crate::quote::{cut, identifier, qualified};
 
 /// A table that may be taken out of its target: one of its partitions, or the target itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

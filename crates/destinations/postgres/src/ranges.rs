@@ -140,7 +140,7 @@ fn values(comparable_type: &str, ranges: &[PartitionRange]) -> String {
         .map(|range| {
             format!(
                 "({}, {}, {})",
-                super::quote::literal(&range.label),
+                crate::quote::literal(&range.label),
                 end(&range.lower),
                 end(&range.upper)
             )

@@ -2,7 +2,7 @@
 //! places there tell it no longer. So each has its number while the unit is loaded carefully: the
 //! first row that went in has 1, and there are no gaps.
 
-use super::quote::{identifier, literal};
+use crate::quote::{identifier, literal};
 
 /// The column, which no target has.
 pub const COLUMN: &str = "inrush: number of the row";

@@ -1,6 +1,7 @@
 //! The facts of a server that shape a load, and refusals of servers and poolers that cannot be loaded into.
 
-use super::address::DatabaseAddress;
+use inrush_pgclient::DatabaseAddress;
+
 use super::error::PostgresError;
 use super::session::Session;
 

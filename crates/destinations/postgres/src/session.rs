@@ -3,11 +3,10 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use inrush_pgclient::{DatabaseAddress, ServerConnection};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::address::DatabaseAddress;
-use super::connection::ServerConnection;
 use super::error::PostgresError;
 use crate::engine::gauge::Gauge;
 use crate::engine::pace::Pace;

@@ -1,7 +1,7 @@
 //! Statements that make staging tables, fill them and ready them for the switch.
 
 use super::catalog::{IndexFacts, TableFacts};
-use super::quote::{identifier, literal, qualified};
+use crate::quote::{identifier, literal, qualified};
 
 /// The name of the CHECK that proves a unit's bounds to ATTACH; it goes once it is attached.
 pub const BOUNDS_CHECK: &str = "inrush_bounds";

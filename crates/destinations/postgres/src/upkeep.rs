@@ -1,7 +1,6 @@
 //! The remains of stopped runs in a PostgreSQL server, shown and removed; and the undoing of finished runs.
 
 use super::ledger::{self, Ledger, UnitRow};
-use super::quote::qualified;
 use super::{DatabaseAddress, Session, undo};
 use crate::engine::driver::PastRuns;
 use crate::engine::error::Error;
@@ -9,6 +8,7 @@ use crate::engine::ledger::Account;
 use crate::engine::pipeline::runtime;
 use crate::engine::undo::{UndoOptions, Undone};
 use crate::engine::upkeep::{StoppedRun, Which};
+use crate::quote::qualified;
 
 /// How long somebody else's lock on a staging table is waited for: whoever reads one, or holds it in the
 /// middle of a switch, may stand still.

@@ -1,5 +1,6 @@
 //! Which crates depend on sources and destinations, read from their `Cargo.toml` files: the façade alone may, and no
-//! implementation depends on another one or on the engine.
+//! implementation depends on another one or on the engine. A client of a database is for the implementations, and depends
+//! on none of them.
 
 use std::fs;
 use std::path::Path;
@@ -10,6 +11,9 @@ struct Departure {
     to: &'static str,
     why: &'static str,
 }
+
+/// Clients of a database, which its source and its destination share.
+const CLIENTS: &[&str] = &["inrush-pgclient"];
 
 /// This list may only get shorter.
 const DEPARTURES: &[Departure] = &[
@@ -73,9 +77,15 @@ impl Package {
             .iter()
             .any(|folder| self.folder.starts_with(folder))
     }
+
+    /// Whether it is a client of a database.
+    fn is_client(&self) -> bool {
+        CLIENTS.contains(&self.name.as_str())
+    }
 }
 
-/// Dependencies on an implementation, but for the façade's, and those of an implementation on anything above it.
+/// Dependencies on an implementation or a client, but for the façade's and an implementation's on a client; and those of
+/// both on anything above them.
 fn forbidden(packages: &[Package]) -> Vec<(String, String)> {
     let above = [
         "inrush-engine",
@@ -92,8 +102,10 @@ fn forbidden(packages: &[Package]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for package in packages.iter().filter(|package| package.name != "inrush") {
         for taken in &package.takes {
-            let is_above = package.is_implementation() && above.contains(&taken.as_str());
-            if is_above || implementations.contains(&taken.as_str()) {
+            let is_below = package.is_implementation() || package.is_client();
+            let is_above = is_below && above.contains(&taken.as_str());
+            let is_client = !package.is_implementation() && CLIENTS.contains(&taken.as_str());
+            if is_above || is_client || implementations.contains(&taken.as_str()) {
                 found.push((package.name.clone(), taken.clone()));
             }
         }
@@ -152,7 +164,8 @@ fn forbidden_dependencies_are_found() {
             "inrush-b",
             "inrush-engine = { path = \"../../engine\" }",
         ),
-        of("sources/c", "inrush-c", "inrush-rows.workspace = true"),
+        of("sources/c", "inrush-c", "inrush-pgclient.workspace = true"),
+        of("pgclient", "inrush-pgclient", "inrush-c.workspace = true"),
         of("engine", "inrush-engine", "inrush-c.workspace = true"),
         of(
             "inrush",
@@ -164,12 +177,19 @@ fn forbidden_dependencies_are_found() {
             "inrush-cli",
             "inrush.workspace = true\ninrush-a.workspace = true",
         ),
+        of(
+            "workloads",
+            "inrush-workloads",
+            "inrush-pgclient.workspace = true",
+        ),
     ];
     let expected = [
         ("inrush-a", "inrush-b"),
         ("inrush-b", "inrush-engine"),
+        ("inrush-pgclient", "inrush-c"),
         ("inrush-engine", "inrush-c"),
         ("inrush-cli", "inrush-a"),
+        ("inrush-workloads", "inrush-pgclient"),
     ];
     let expected = expected.map(|(from, to)| (from.to_owned(), to.to_owned()));
     assert_eq!(forbidden(&packages), expected);

@@ -14,9 +14,11 @@ const WORDS: &[&str] = &[
     "DestinationKind::Parquet",
     "DestinationKind::of",
     "tokio_postgres",
+    "ClientError",
     "PostgresError",
     "LedgerError",
     "PgType",
+    "ServerConnection",
     "Session",
     "SwitchError",
     "UndoError",
@@ -24,6 +26,7 @@ const WORDS: &[&str] = &[
     "hash_record_extended",
     "inrush_adbc",
     "inrush_parquet",
+    "inrush_pgclient",
     "inrush_postgres",
     "pg_",
     "regclass",
@@ -148,8 +151,8 @@ const KNOW: &[Exception] = &[
     },
 ];
 
-/// The sources that are read, from `crates/` on. Those of destinations, of `pgcopy` and of `embedded` know their
-/// database; `verdict` words advice for one.
+/// The sources that are read, from `crates/` on. Those of destinations, of `pgclient`, of `pgcopy` and of `embedded` know
+/// their database; `verdict` words advice for one.
 const FOLDERS: &[&str] = &[
     "rows/src",
     "system/src",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use inrush::ConnectionDefaults;
 use inrush::package::{Connection, Package};
-use inrush::postgres::{DatabaseAddress, PostgresError, Session, catalog};
+use inrush::postgres::{DatabaseAddress, Postgres, PostgresError, Session, catalog};
 use inrush::report::{RunReport, machine};
 use inrush::upkeep::{self, LedgerOptions, Which};
 
@@ -45,8 +45,10 @@ impl Database {
         server: Server,
     ) -> Result<Database, WorkloadError> {
         let connection = package.single_connection()?;
-        let address = DatabaseAddress::parse(connection.address(), &defaults)
-            .map_err(|error| inrush::Error::from(PostgresError::from(error)))?;
+        let server_of = Postgres {
+            defaults: &defaults,
+        };
+        let address = server_of.address(connection)?;
         Ok(Database {
             address,
             connection: connection.clone(),

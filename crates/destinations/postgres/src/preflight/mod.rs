@@ -22,9 +22,9 @@ use std::time::Instant;
 
 use inrush_files::{Pipes, ResolveOptions};
 use inrush_package::Package;
+use inrush_pgclient::ClientError;
 
 use self::measure::Preflight;
-use crate::client_error::ClientError;
 use crate::engine::error::Error;
 use crate::engine::pipeline::{RunOptions, runtime};
 use crate::engine::plan::PlanOptions;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use inrush_pgclient::ClientError;
+
 use super::at_once::TrialServer;
 use super::destination;
 use super::hazards::WalSettings;
@@ -11,7 +13,6 @@ use super::together::{self, TrialWork};
 use super::trial::Ground;
 use super::wal::{self, Wal};
 use crate::Session;
-use crate::client_error::ClientError;
 use crate::engine::error::Error;
 use crate::engine::preflight::flow_found::FlowFound;
 use crate::engine::preflight::result::{Finding, Step, Weight};

@@ -1,7 +1,8 @@
 //! Why a switch did not happen. The targets are as they were.
 
+use inrush_pgclient::ClientError;
+
 use crate::PostgresError;
-use crate::client_error::ClientError;
 use crate::engine::verify::VerifyError;
 use crate::ledger::LedgerError;
 

@@ -20,7 +20,7 @@ use tokio_postgres::{Client, Row};
 use super::address::{DatabaseAddress, Keepalive, RequiredPeer, ServerAddress};
 use super::backend::Backend;
 use super::block_socket::{BLOCK_BYTES, BlockSocket};
-use super::client_error::{ClientError, chain};
+use super::error::{ClientError, chain};
 use super::liveness;
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;

@@ -17,8 +17,8 @@ use tokio_postgres::SimpleQueryMessage;
 
 use super::address::{DatabaseAddress, ServerAddress};
 use super::backend::Backend;
-use super::client_error::ClientError;
 use super::connection::{Connected, connect};
+use super::error::ClientError;
 use super::socket::SocketWatch;
 
 /// Looks in a row that came to nothing after which a connection is given up: with the usual

@@ -21,7 +21,7 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 use super::address::{DatabaseAddress, ServerAddress};
-use super::client_error::ClientError;
+use super::error::ClientError;
 use super::server_certificate;
 use super::socket::SocketWatch;
 use super::tls_settings::{OwnCertificate, SslMode};

@@ -3,8 +3,8 @@
 use inrush_pgcopy::PgType;
 use inrush_rows::column::{ColumnType, IntervalFields, SpecialType};
 
-use super::client_error::ClientError;
 use super::connection::ServerConnection;
+use super::error::ClientError;
 
 /// A type of PostgreSQL, resolved down to what COPY takes.
 #[derive(Clone, Debug, PartialEq, Eq)]

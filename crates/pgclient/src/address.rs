@@ -10,7 +10,7 @@ use inrush_package::{URLS, redacted_url};
 use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, Host, SslNegotiation};
 
-use super::client_error::ClientError;
+use super::error::ClientError;
 use super::password_file;
 use super::required_auth::RequiredAuth;
 use super::settings::UrlSettings;

@@ -125,7 +125,7 @@ impl UrlSettings {
                 "it has more than one `@`: one in a user or a password is written %40".to_owned(),
             );
         }
-        let config = Config::from_str(base).map_err(|error| super::client_error::chain(&error))?;
+        let config = Config::from_str(base).map_err(|error| super::error::chain(&error))?;
         let mut settings = UrlSettings::default();
         let hosts: Vec<String> = config.get_hosts().iter().map(host_text).collect();
         if !hosts.is_empty() {

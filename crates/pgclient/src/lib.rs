@@ -1,0 +1,41 @@
+//! Connections to PostgreSQL 14 to 18, with libpq's meaning of URLs, variables, service files, passwords and TLS.
+//!
+//! [`address`] reads a URL and fills its gaps from [`connection_defaults`]. [`connection`] logs in, makes the settings of a
+//! session and runs statements; a statement can be cancelled, and a backend that is gone without a word is found out. The
+//! rows of a COPY may pass the driver by ([`block_socket`]). [`quote`] writes names and texts into SQL, and [`types`] maps
+//! the types of the catalog to columns. An [`error`] keeps what the server said, with its SQLSTATE.
+//!
+//! Before a login anybody may be at the other end: `socket` reads the header of each message before the driver does, and
+//! `message_limits` has the limits.
+//!
+//! Nothing here knows of loads: staging tables, the ledger, plans, and advice for users of a load are those of
+//! `crates/destinations/postgres`.
+
+pub mod address;
+mod backend;
+pub mod block_socket;
+pub mod connection;
+pub mod connection_defaults;
+pub mod error;
+mod liveness;
+mod message_limits;
+mod password_file;
+pub mod quote;
+mod refusal;
+mod required_auth;
+mod server_certificate;
+mod service_file;
+mod settings;
+mod socket;
+mod tls;
+mod tls_settings;
+mod tls_stream;
+pub mod types;
+
+pub use address::{DatabaseAddress, is_meant};
+pub use connection::ServerConnection;
+pub use connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
+pub use error::ClientError;
+/// For a caller who finds the file that libpq would read.
+pub use password_file::text as password_file_text;
+pub use refusal::RefusalFacts;
