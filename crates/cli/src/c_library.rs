@@ -1,4 +1,4 @@
-//! What only the C library knows: the user's name, and what a signal does.
+//! What only the C library knows: its heap, and what a signal does.
 //!
 //! # Why it is sound
 //!
@@ -9,31 +9,7 @@
     reason = "calls of the C library that no crate in use has safe"
 )]
 
-use std::ffi::CStr;
 use std::mem::MaybeUninit;
-
-/// The name of a user of the operating system by its number.
-pub(crate) fn user_name(user: u32) -> Option<String> {
-    let mut entry = MaybeUninit::<libc::passwd>::uninit();
-    let mut buffer = vec![0; 16 * 1024];
-    let mut found = std::ptr::null_mut();
-    // SAFETY: entry and buffer are ours and live, and the length is the buffer's. The entry is
-    // read only where `found` says that it was filled; its name points into the buffer.
-    unsafe {
-        let status = libc::getpwuid_r(
-            user,
-            entry.as_mut_ptr(),
-            buffer.as_mut_ptr(),
-            buffer.len(),
-            &mut found,
-        );
-        if status != 0 || found.is_null() {
-            return None;
-        }
-        let name = CStr::from_ptr(entry.assume_init().pw_name);
-        name.to_str().ok().map(str::to_owned)
-    }
-}
 
 /// Lets all threads allocate from one heap. By itself the C library reserves 64 MiB of address space for each thread,
 /// which a limited address space soon does not have.
@@ -53,15 +29,5 @@ pub(crate) fn has_default_action(signal: i32) -> bool {
     unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
             && action.assume_init().sa_sigaction == libc::SIG_DFL
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn users_have_names() {
-        assert_eq!(user_name(0).as_deref(), Some("root"));
     }
 }

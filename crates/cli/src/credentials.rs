@@ -8,8 +8,8 @@ use inrush::postgres::password_file_text;
 use inrush::printable::line;
 use inrush::secrets::note_secret;
 use inrush::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
+use inrush_system::users;
 
-use crate::c_library::user_name;
 use crate::errors::CommandError;
 use crate::output;
 
@@ -35,7 +35,7 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
     let usual = |name: &str| Some(home.as_ref()?.join(".postgresql").join(name));
     Ok(ConnectionDefaults {
         variables: variables.collect(),
-        user: user_name(rustix::process::geteuid().as_raw()),
+        user: users::name_of(rustix::process::geteuid().as_raw()),
         password_file: password_file(home.as_deref()),
         service: variable("PGSERVICE"),
         service_files: service_files(home.as_deref())?,
@@ -43,7 +43,7 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
         ssl_revocation_list: usual("root.crl").filter(|path| path.is_file()),
         ssl_certificate: usual("postgresql.crt").filter(|path| path.is_file()),
         ssl_key: usual("postgresql.key"),
-        user_name: Some(user_name),
+        user_name: Some(users::name_of),
     })
 }
 

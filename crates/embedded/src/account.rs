@@ -1,7 +1,8 @@
 //! The user that the server runs as. PostgreSQL refuses to run as root, so root becomes
 //! another user first.
 
-use crate::c_library::{user_named, user_of};
+use inrush_system::users;
+
 use crate::error::EmbeddedError;
 
 /// Whom root becomes, first found first taken. `postgres` comes with a system package and owns
@@ -59,11 +60,11 @@ pub(crate) fn effective_uid() -> libc::uid_t {
 
 /// The name of a user, or its number where it has none.
 pub(crate) fn user_name(uid: libc::uid_t) -> String {
-    user_of(uid).map_or_else(|| uid.to_string(), |user| user.name)
+    users::name_of(uid).unwrap_or_else(|| uid.to_string())
 }
 
 fn by_name(name: &str) -> Option<OsAccount> {
-    let user = user_named(name).filter(|user| user.uid != 0)?;
+    let user = users::user_named(name).filter(|user| user.uid != 0)?;
     Some(OsAccount {
         name: user.name,
         uid: user.uid,

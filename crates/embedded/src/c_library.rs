@@ -1,79 +1,14 @@
-//! What only the C library knows: users, from wherever this system keeps them, and locales.
+//! What only the C library knows of locales.
 //!
 //! # Why it is sound
 //!
-//! Every call gets places of ours that are valid for as long as it runs, with their lengths, and
-//! names that end with a NUL. What it has filled in is read only where it says that it did, and
-//! copied before its memory goes.
+//! The call gets a name that ends with a NUL and is valid for as long as it runs. The locale that it makes is freed here.
 #![expect(
     unsafe_code,
     reason = "calls of the C library that no crate in use has safe"
 )]
 
-use std::ffi::{CStr, CString};
-use std::mem::MaybeUninit;
-
-/// An entry of the users that the system knows.
-pub(crate) struct User {
-    pub name: String,
-    pub uid: libc::uid_t,
-    pub gid: libc::gid_t,
-}
-
-/// The user of this number.
-pub(crate) fn user_of(uid: libc::uid_t) -> Option<User> {
-    look_up(|entry, buffer, found| {
-        // SAFETY: entry and found are valid for writes, buffer for its length.
-        unsafe { libc::getpwuid_r(uid, entry, buffer.as_mut_ptr(), buffer.len(), found) }
-    })
-}
-
-/// The user of this name.
-pub(crate) fn user_named(name: &str) -> Option<User> {
-    let name = CString::new(name).ok()?;
-    look_up(|entry, buffer, found| {
-        // SAFETY: name ends in NUL; entry and found are valid for writes, buffer for its length.
-        unsafe {
-            libc::getpwnam_r(
-                name.as_ptr(),
-                entry,
-                buffer.as_mut_ptr(),
-                buffer.len(),
-                found,
-            )
-        }
-    })
-}
-
-/// Calls one of the `getpw*_r` functions with a buffer that grows until the entry fits.
-fn look_up(
-    call: impl Fn(*mut libc::passwd, &mut [libc::c_char], *mut *mut libc::passwd) -> libc::c_int,
-) -> Option<User> {
-    let mut buffer: Vec<libc::c_char> = vec![0; 1024];
-    loop {
-        let mut entry = MaybeUninit::<libc::passwd>::uninit();
-        let mut found = std::ptr::null_mut();
-        let status = call(entry.as_mut_ptr(), &mut buffer, &mut found);
-        if status == libc::ERANGE && buffer.len() < 1 << 20 {
-            buffer.resize(buffer.len() * 2, 0);
-            continue;
-        }
-        if status != 0 || found.is_null() {
-            return None;
-        }
-        // SAFETY: the call succeeded and found an entry, so entry is filled, and its strings
-        // point into buffer, which is still alive.
-        let (entry, name) = unsafe {
-            let entry = entry.assume_init();
-            (entry, CStr::from_ptr(entry.pw_name))
-        };
-        return Some(User {
-            name: name.to_string_lossy().into_owned(),
-            uid: entry.pw_uid,
-            gid: entry.pw_gid,
-        });
-    }
-}
+use std::ffi::CStr;
 
 /// Whether there is a locale of this name for the kinds of characters.
 pub(crate) fn has_locale(name: &CStr) -> bool {

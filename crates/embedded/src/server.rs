@@ -1,11 +1,12 @@
 //! The server as a caller has it: its start, what can be asked of it, and its stop.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+use inrush_rows::percent::percent_encoded;
 
 use crate::account::OsAccount;
 use crate::binaries::Binaries;
@@ -185,29 +186,4 @@ fn write_access_file(path: &Path) -> Result<(), EmbeddedError> {
         file.set_permissions(std::fs::Permissions::from_mode(0o644))
     };
     write().map_err(file_error("cannot write", path))
-}
-
-/// Everything but letters, digits and `-._~` as `%XX`.
-fn percent_encoded(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_are_encoded() {
-        assert_eq!(percent_encoded(b"/tmp/a b@c"), "%2Ftmp%2Fa%20b%40c");
-        assert_eq!(percent_encoded("ü-1._~".as_bytes()), "%C3%BC-1._~");
-    }
 }

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use inrush_rows::sql_text::identifier;
+
 use crate::error::EmbeddedError;
 use crate::options::{DataFolder, Options};
 
@@ -113,7 +115,8 @@ fn access(options: &Options, places: &ServerPaths<'_>) -> Vec<Setting> {
         ),
         Setting::new(
             "unix_socket_directories",
-            quoted_path(places.socket_folder),
+            // A list: a name in double quotes may hold commas and blanks.
+            identifier(&places.socket_folder.display().to_string()),
             "a private folder, so that no two runs collide",
         ),
         Setting::new("unix_socket_permissions", "0700", "nobody else may connect"),
@@ -199,11 +202,6 @@ fn loading(options: &Options, disk_free_bytes: u64) -> Vec<Setting> {
             "compiling costs more than the short statements here gain",
         ),
     ]
-}
-
-/// `unix_socket_directories` is a list: a name in double quotes may hold commas and blanks.
-fn quoted_path(path: &Path) -> String {
-    format!("\"{}\"", path.display().to_string().replace('"', "\"\""))
 }
 
 /// What initdb is asked for, as far as a reader of the report wants to know.

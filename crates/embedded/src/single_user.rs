@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::Stdio;
 
+use inrush_rows::sql_text::{self, identifier};
 use rustix::process::Signal;
 
 use crate::account::OsAccount;
@@ -40,8 +41,7 @@ pub(crate) fn ensure_database(tools: &Tools<'_>, name: &str) -> Result<(), Embed
         &format!("SELECT datname FROM pg_database WHERE datname = {literal}"),
     )?;
     if values(&found, "datname").is_empty() {
-        let identifier = name.replace('"', "\"\"");
-        run(tools, &format!("CREATE DATABASE \"{identifier}\""))?;
+        run(tools, &format!("CREATE DATABASE {}", identifier(name)))?;
     }
     Ok(())
 }
@@ -53,8 +53,8 @@ pub(crate) fn set_password(
     password: &str,
 ) -> Result<(), EmbeddedError> {
     let literal = literal(password, "password")?;
-    let user = user.replace('"', "\"\"");
-    run(tools, &format!("ALTER ROLE \"{user}\" PASSWORD {literal}")).map(drop)
+    let user = identifier(user);
+    run(tools, &format!("ALTER ROLE {user} PASSWORD {literal}")).map(drop)
 }
 
 /// A string constant. In single-user mode the end of the line ends the statement.
@@ -62,11 +62,7 @@ fn literal(text: &str, what: &'static str) -> Result<String, EmbeddedError> {
     if text.is_empty() || text.contains(['\n', '\r', '\0']) {
         return Err(EmbeddedError::Unwritable { what });
     }
-    // The E form reads the same whatever standard_conforming_strings says.
-    Ok(format!(
-        "E'{}'",
-        text.replace('\\', "\\\\").replace('\'', "''")
-    ))
+    Ok(sql_text::literal(text))
 }
 
 fn run(tools: &Tools<'_>, statement: &str) -> Result<String, EmbeddedError> {
@@ -144,7 +140,7 @@ mod tests {
 
     #[test]
     fn literals_are_quoted_or_refused() {
-        assert_eq!(literal("it's a \\", "x").unwrap(), r"E'it''s a \\'");
+        assert_eq!(literal("it's a \\", "x").unwrap(), r" E'it''s a \\'");
         for text in ["", "two\nlines", "\0", "\r"] {
             assert!(literal(text, "x").is_err(), "{text:?}");
         }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use inrush_rows::percent::percent_encoded;
 use inrush_rows::suggest::suggestion;
 
 use super::error::PackageFaultKind;
-use super::percent::percent_encode;
 use super::sql_value;
 use super::texts::TextKind;
 use super::url::redacted_url;
@@ -84,7 +84,7 @@ pub(super) fn expand(
                     note_variable(variable, &value);
                 }
                 match kind == TextKind::Url && must_be_encoded(&expanded, rest) {
-                    true => percent_encode(&value, &mut expanded),
+                    true => expanded.push_str(&percent_encoded(value.as_bytes())),
                     false => expanded.push_str(&value),
                 }
             }

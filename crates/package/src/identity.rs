@@ -1,5 +1,6 @@
 //! The hash that tells in a report which package a run was made of.
 
+use inrush_rows::hexadecimal::hexadecimal;
 use sha2::{Digest, Sha256};
 
 use super::Package;
@@ -11,10 +12,7 @@ impl Package {
     pub fn hash(&self) -> String {
         // Tables keep the order of their types, and maps are sorted.
         let text = serde_json::to_string(self).expect("a package has only keys that are text");
-        Sha256::digest(text.as_bytes())
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        hexadecimal(&Sha256::digest(text.as_bytes()))
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use inrush_rows::sql_text::{identifier, take_identifier};
+
 use super::error::PackageFaultKind;
 
 /// PostgreSQL cuts longer names off, which would be a silent change.
@@ -54,22 +56,17 @@ impl TableName {
 impl fmt::Display for TableName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(schema) = &self.schema {
-            write!(f, "{}.", quoted(schema))?;
+            write!(f, "{}.", identifier(schema))?;
         }
-        f.write_str(&quoted(&self.name))
+        f.write_str(&identifier(&self.name))
     }
-}
-
-/// A name in double quotes, as SQL takes any name.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A name as it can be written in a package's SQL words: in quotes only where it needs them.
 pub fn quoted_where_needed(name: &str) -> String {
     match take_name(name) {
         Ok((read, "")) if read == name => name.to_owned(),
-        _ => quoted(name),
+        _ => identifier(name),
     }
 }
 
@@ -98,9 +95,9 @@ pub(super) fn single(text: &str) -> Result<String, NameFault> {
 
 /// The name that a text starts with, and what follows it.
 pub(super) fn take_name(text: &str) -> Result<(String, &str), NameFault> {
-    let (name, rest) = match text.strip_prefix('"') {
-        Some(inside) => take_quoted(inside)?,
-        None => {
+    let (name, rest) = match text.starts_with('"') {
+        true => take_identifier(text).ok_or_else(not_closed)?,
+        false => {
             let length = text.find(|c| !is_name_character(c)).unwrap_or(text.len());
             let (name, rest) = text.split_at(length);
             match name.chars().next() {
@@ -119,28 +116,6 @@ pub(super) fn take_name(text: &str) -> Result<(String, &str), NameFault> {
     };
     valid(&name)?;
     Ok((name, rest))
-}
-
-fn take_quoted(inside: &str) -> Result<(String, &str), NameFault> {
-    let mut name = String::new();
-    let mut rest = inside;
-    loop {
-        let Some(end) = rest.find('"') else {
-            return Err(NameFault {
-                cause: "a double quote is not closed".to_owned(),
-                mend: "write \" behind the name; \"\" inside it stands for one quote".to_owned(),
-            });
-        };
-        name.push_str(&rest[..end]);
-        rest = &rest[end + 1..];
-        match rest.strip_prefix('"') {
-            Some(more) => {
-                name.push('"');
-                rest = more;
-            }
-            None => return Ok((name, rest)),
-        }
-    }
 }
 
 /// Whether a name, as it stands, can be the name of anything in a database.
@@ -170,6 +145,13 @@ fn is_name_character(character: char) -> bool {
     character == '_'
         || character.is_ascii_alphanumeric()
         || (!character.is_ascii() && character.is_alphanumeric())
+}
+
+fn not_closed() -> NameFault {
+    NameFault {
+        cause: "a double quote is not closed".to_owned(),
+        mend: "write \" behind the name; \"\" inside it stands for one quote".to_owned(),
+    }
 }
 
 fn empty() -> NameFault {

@@ -16,9 +16,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
+use inrush_rows::percent::percent_encoded;
 use serde_json::Value;
-
-use super::percent::percent_encode;
 
 /// The shortest value that is hidden everywhere.
 const MIXED_BYTES_MIN: usize = 6;
@@ -144,8 +143,7 @@ fn forms_of(value: &str, shown: &str) -> Vec<WrittenForm> {
         let quoted = serde_json::to_string(text).unwrap_or_default();
         quoted[1..quoted.len().saturating_sub(1).max(1)].to_owned()
     };
-    let mut encoded = String::new();
-    percent_encode(value, &mut encoded);
+    let encoded = percent_encoded(value.as_bytes());
     let texts = [
         value.to_owned(),
         json(value),

@@ -4,8 +4,9 @@
 //! it stays in them. `{day}` inserts it as it is: a value of the package itself may be any SQL, because its author wrote
 //! the statement too, but a value that a command gives may only be a number, or part of a text in plain quotes.
 
+use inrush_rows::sql_text::{identifier, literal};
+
 use super::error::PackageFaultKind;
-use super::name::quoted as identifier;
 use super::sql_lexer::{SqlLexer, SqlPlace, ValueKind, Word};
 
 /// The value in the quotes that a form asks for.
@@ -33,15 +34,6 @@ fn quoted(parameter: &str, form: &str, value: &str) -> Result<String, PackageFau
                 "write {{{parameter}:literal}} for a text, or {{{parameter}:identifier}} for a name"
             ),
         }),
-    }
-}
-
-/// A text that reads the same whatever the server makes of backslashes.
-fn literal(value: &str) -> String {
-    let quoted = value.replace('\'', "''");
-    match quoted.contains('\\') {
-        true => format!(" E'{}'", quoted.replace('\\', "\\\\")),
-        false => format!("'{quoted}'"),
     }
 }
 

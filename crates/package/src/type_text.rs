@@ -4,7 +4,9 @@
 //! the statement: names, numbers in parentheses, and `[]`, no more. What the words mean the
 //! database says.
 
-use super::name::{NameFault, quoted, quoted_where_needed, take_name};
+use inrush_rows::sql_text::identifier;
+
+use super::name::{NameFault, quoted_where_needed, take_name};
 
 /// Types whose names are several words; `(` stands where numbers in parentheses may.
 const SEVERAL_WORDS: [&str; 12] = [
@@ -204,7 +206,7 @@ fn take_dimensions(text: &str) -> Result<(String, &str), NameFault> {
 /// `schema.name` from its first part on.
 fn take_qualified(first: String, after: &str) -> Result<(String, &str), NameFault> {
     if !after.starts_with('.') && OTHER_IN_QUOTES.contains(&first.as_str()) {
-        return Ok((quoted(&first), after));
+        return Ok((identifier(&first), after));
     }
     let first = quoted_where_needed(&first);
     match after.strip_prefix('.') {

@@ -1,6 +1,8 @@
 //! The words that all of Inrush shares: columns and their types, chunks and places of rows, rejects and their codes,
 //! numbers of batches that Arrow itself cannot mean (`timestamp`, `interval`), encodings of text, time zones, numbers in
 //! sentences (`quantity`, `plural`), ids of runs, units, splits and files, exit statuses, and the request to stop.
+//! sentences (`quantity`, `plural`), texts that become part of SQL or of a URL (`sql_text`, `percent`), exit statuses, and
+//! the request to stop.
 //!
 //! Nothing here reads a file, knows a database or starts a thread.
 
@@ -16,14 +18,17 @@ pub mod encoding;
 pub mod encoding_guess;
 pub mod exit_status;
 pub mod ids;
+pub mod hexadecimal;
 pub mod interval;
 pub mod location;
 pub mod padded_text;
+pub mod percent;
 pub mod plural;
 pub mod printable;
 pub mod quantity;
 pub mod reject;
 pub mod special_type;
+pub mod sql_text;
 pub mod suggest;
 pub mod time_zone;
 pub mod timestamp;

@@ -1,5 +1,5 @@
-//! What the operating system knows of this process, its connections, its files and its disks. All unsafe calls stand in
-//! `system_calls.rs`.
+//! What the operating system knows of this process, its users, its connections, its files and its disks. All unsafe calls
+//! stand in `system_calls.rs` and `users.rs`.
 
 pub mod address_space;
 pub mod free_space;
@@ -7,3 +7,4 @@ pub mod lock_file;
 pub mod process;
 pub mod system_calls;
 pub mod tcp;
+pub mod users;

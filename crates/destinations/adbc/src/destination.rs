@@ -344,7 +344,7 @@ impl Destination for AdbcDestination {
         {
             return Err(Error::Unsuitable {
                 what: format!("the schema {schema} of the table {name} is not there"),
-                hint: format!("make it: CREATE SCHEMA {}", sql::name(schema)),
+                hint: format!("make it: CREATE SCHEMA {}", sql::identifier(schema)),
             });
         }
         let quirks = self.shared.quirks;
@@ -355,8 +355,8 @@ impl Destination for AdbcDestination {
         };
         Ok(TargetName {
             sql: match &schema {
-                Some(schema) => format!("{}.{}", sql::name(schema), sql::name(&name)),
-                None => sql::name(&name),
+                Some(schema) => format!("{}.{}", sql::identifier(schema), sql::identifier(&name)),
+                None => sql::identifier(&name),
             },
             schema,
             name,

@@ -43,8 +43,8 @@ impl AdbcLedger {
         let prefix = quirks.ledger_prefix;
         let schema = quirks.has_schemas().then(|| schema.to_owned());
         let quoted = |table: &str| match &schema {
-            Some(schema) => format!("{}.{}", sql::name(schema), sql::name(table)),
-            None => sql::name(table),
+            Some(schema) => format!("{}.{}", sql::identifier(schema), sql::identifier(table)),
+            None => sql::identifier(table),
         };
         let run_name = format!("{prefix}run");
         AdbcLedger {
@@ -70,7 +70,7 @@ impl AdbcLedger {
         if let Some(schema) = &self.schema
             && !catalog::schema_exists(session, schema)?
         {
-            session.run(doing, &format!("CREATE SCHEMA {}", sql::name(schema)))?;
+            session.run(doing, &format!("CREATE SCHEMA {}", sql::identifier(schema)))?;
         }
         // The table of runs comes last: where it is there, both are.
         let unit = format!(

@@ -118,7 +118,7 @@ fn fill(
             let rename = format!(
                 "ALTER TABLE {} RENAME TO {}",
                 staging.sql,
-                sql::name(&target.name)
+                sql::identifier(&target.name)
             );
             session.run(&format!("cannot make {}", target.sql), &rename)?;
         }

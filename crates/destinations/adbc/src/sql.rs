@@ -1,9 +1,7 @@
 //! Texts of SQL: names and literals in quotes, and the statements of a user's text.
 
-/// A name in quotes, as the SQL standard has them.
-pub fn name(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
-}
+pub use inrush_rows::sql_text::identifier;
+use inrush_rows::sql_text::take_identifier;
 
 /// A text in quotes. Backslashes mean themselves, which is asked of databases that are not known.
 pub fn text(value: &str) -> String {
@@ -12,35 +10,18 @@ pub fn text(value: &str) -> String {
 
 /// Names in quotes, with commas.
 pub fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let quoted: Vec<String> = names.into_iter().map(name).collect();
+    let quoted: Vec<String> = names.into_iter().map(identifier).collect();
     quoted.join(", ")
 }
 
-/// The schema and the name in `"schema"."name"` or `"name"`, as [`name`] writes them.
+/// The schema and the name in `"schema"."name"` or `"name"`, as [`identifier`] writes them.
 pub fn parse_names(text: &str) -> Option<(Option<String>, String)> {
-    let (first, rest) = parse_name(text)?;
+    let (first, rest) = take_identifier(text)?;
     match rest.strip_prefix('.') {
         None => rest.is_empty().then_some((None, first)),
         Some(rest) => {
-            let (second, rest) = parse_name(rest)?;
+            let (second, rest) = take_identifier(rest)?;
             rest.is_empty().then_some((Some(first), second))
-        }
-    }
-}
-
-fn parse_name(text: &str) -> Option<(String, &str)> {
-    let mut rest = text.strip_prefix('"')?;
-    let mut name = String::new();
-    loop {
-        let quote = rest.find('"')?;
-        name.push_str(&rest[..quote]);
-        rest = &rest[quote + 1..];
-        match rest.strip_prefix('"') {
-            Some(behind) => {
-                name.push('"');
-                rest = behind;
-            }
-            None => return Some((name, rest)),
         }
     }
 }
@@ -145,12 +126,12 @@ mod tests {
 
     #[test]
     fn names_and_texts_are_quoted() {
-        assert_eq!(name("a \"b\" ü"), "\"a \"\"b\"\" ü\"");
+        assert_eq!(identifier("a \"b\" ü"), "\"a \"\"b\"\" ü\"");
         assert_eq!(text("it's \\"), "'it''s \\'");
         assert_eq!(names(["a", "b"]), "\"a\", \"b\"");
         let odd = "a.\"b";
-        assert_eq!(parse_names(&name(odd)), Some((None, odd.to_owned())));
-        let both = format!("{}.{}", name("s"), name(odd));
+        assert_eq!(parse_names(&identifier(odd)), Some((None, odd.to_owned())));
+        let both = format!("{}.{}", identifier("s"), identifier(odd));
         assert_eq!(
             parse_names(&both),
             Some((Some("s".to_owned()), odd.to_owned()))

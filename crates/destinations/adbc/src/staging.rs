@@ -2,6 +2,7 @@
 
 use inrush_destination::{Error, Result, TargetPlan, WriteMode};
 use inrush_rows::ids::{RunId, RunKey};
+use inrush_rows::hexadecimal::hexadecimal;
 use sha2::{Digest, Sha256};
 
 use crate::carry::{self, Carried};
@@ -57,7 +58,7 @@ impl Staging {
                 unsuitable(
                     format!(
                         "{table}.{}: there is no way into the type {} through this driver",
-                        sql::name(&column.name),
+                        sql::identifier(&column.name),
                         column.sql
                     ),
                     "leave the column out, or make it text",
@@ -70,12 +71,7 @@ impl Staging {
                 .join("\0")
                 .as_bytes(),
         );
-        let hexadecimal: String = digest
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let name = format!("inrush_staging_{hexadecimal}");
+        let name = format!("inrush_staging_{}", hexadecimal(&digest[..8]));
         Ok(Staging {
             plan: plan.clone(),
             sql: quoted(schema.as_deref(), &name),
@@ -123,7 +119,7 @@ impl Staging {
                 let not_null = if column.nullable { "" } else { " NOT NULL" };
                 format!(
                     "{} {}{not_null}",
-                    sql::name(&column.name),
+                    sql::identifier(&column.name),
                     own.unwrap_or(&column.sql)
                 )
             })
@@ -140,8 +136,8 @@ impl Staging {
             .iter()
             .zip(&self.carried)
             .map(|(column, carried)| match carried.staging {
-                Some(_) => format!("CAST({} AS {})", sql::name(&column.name), column.sql),
-                None => sql::name(&column.name),
+                Some(_) => format!("CAST({} AS {})", sql::identifier(&column.name), column.sql),
+                None => sql::identifier(&column.name),
             })
             .collect();
         format!(
@@ -179,8 +175,8 @@ pub fn remove(session: &mut AdbcSession, schema: Option<&str>, table: &str) -> R
 
 fn quoted(schema: Option<&str>, table: &str) -> String {
     match schema {
-        Some(schema) => format!("{}.{}", sql::name(schema), sql::name(table)),
-        None => sql::name(table),
+        Some(schema) => format!("{}.{}", sql::identifier(schema), sql::identifier(table)),
+        None => sql::identifier(table),
     }
 }
 

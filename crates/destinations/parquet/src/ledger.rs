@@ -22,6 +22,7 @@ use inrush_destination::{
     Error, PastRun, Result, RunRecord, RunState, TargetName, TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
+use inrush_rows::hexadecimal::hexadecimal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -216,10 +217,7 @@ pub(super) fn digest(texts: &[&str]) -> String {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }
-    hash.finalize()[..12]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hexadecimal(&hash.finalize()[..12])
 }
 
 /// A run in its own file.

@@ -5,8 +5,7 @@ use inrush_rows::column_policy::{
     DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim, ValueSource,
 };
 use inrush_rows::plural::counted;
-
-use super::plan_text::quoted_name;
+use inrush_rows::sql_text::identifier;
 
 /// One line for each column that is not simply the field at its own place, and one for fields
 /// that no column takes.
@@ -17,7 +16,7 @@ pub fn lines(columns: &[Column], field_count: usize) -> Vec<String> {
         if !words.is_empty() {
             lines.push(format!(
                 "{}: {}",
-                quoted_name(&column.name),
+                identifier(&column.name),
                 words.join("; ")
             ));
         }

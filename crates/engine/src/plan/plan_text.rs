@@ -107,11 +107,6 @@ pub fn dialect_words(flow: &Reading) -> String {
     text
 }
 
-/// The name of a column: in quotes, for it may hold anything.
-pub fn quoted_name(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 /// What becomes of a target whose rows an earlier run has loaded.
 pub const TARGET_LOADED: &str =
     "the target has the rows of these files already, and stays as it is";

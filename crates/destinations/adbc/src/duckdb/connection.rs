@@ -199,7 +199,7 @@ impl AdbcConnection for DuckDbConnection {
         let schema = into.schema.iter();
         let table: Vec<String> = schema
             .chain([&into.table])
-            .map(|name| sql::name(name))
+            .map(|name| sql::identifier(name))
             .collect();
         let columns = sql::names(source.names());
         let from = self.0.instance.sources.lend(source);

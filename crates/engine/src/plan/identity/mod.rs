@@ -8,6 +8,7 @@ mod golden_test;
 
 use inrush_files::{SourceFile, Split};
 use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
+use inrush_rows::hexadecimal::hexadecimal;
 use inrush_rows::plural::counted_do;
 use sha2::{Digest, Sha256};
 
@@ -55,15 +56,7 @@ impl Digesting {
     }
 
     fn end(self) -> String {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let bytes = self.0.finalize();
-        // There may be one for each of a hundred thousand files: as long as it is, and no longer.
-        let mut text = String::with_capacity(2 * bytes.len());
-        for byte in bytes {
-            text.push(DIGITS[usize::from(byte >> 4)].into());
-            text.push(DIGITS[usize::from(byte & 15)].into());
-        }
-        text
+        hexadecimal(&self.0.finalize())
     }
 }
 

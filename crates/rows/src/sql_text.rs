@@ -1,0 +1,63 @@
+//! Names and texts in SQL, in quotes that they cannot end.
+
+/// An identifier as SQL takes it, whatever characters the name has.
+pub fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The name in double quotes that a text begins with, and the text behind its closing quote. None where the text does not
+/// begin with a quote, or no quote closes the name. [`identifier`] writes what this reads.
+pub fn take_identifier(text: &str) -> Option<(String, &str)> {
+    let mut rest = text.strip_prefix('"')?;
+    let mut name = String::new();
+    loop {
+        let (before, behind) = rest.split_once('"')?;
+        name.push_str(before);
+        match behind.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => return Some((name, behind)),
+        }
+    }
+}
+
+/// A string literal of PostgreSQL that reads the same whatever `standard_conforming_strings` says.
+pub fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    match quoted.contains('\\') {
+        // The blank keeps the E apart from a letter before it.
+        true => format!(" E'{}'", quoted.replace('\\', "\\\\")),
+        false => format!("'{quoted}'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_and_texts_cannot_end_their_quotes() {
+        assert_eq!(identifier("a\"; go --"), "\"a\"\"; go --\"");
+        assert_eq!(literal("O'Brien"), "'O''Brien'");
+        assert_eq!(literal("a\\'b"), " E'a\\\\''b'");
+    }
+
+    #[test]
+    fn a_name_without_both_quotes_is_none() {
+        for text in ["", "a", "\"a", "\"a\"\"", " \"a\""] {
+            assert_eq!(take_identifier(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_is_read_as_it_was_written(name in ".{0,20}", behind in "[^\"].{0,5}|") {
+            let text = format!("{}{behind}", identifier(&name));
+            prop_assert_eq!(take_identifier(&text), Some((name, behind.as_str())));
+        }
+    }
+}
