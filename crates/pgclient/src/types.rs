@@ -297,16 +297,7 @@ fn decimal(modifier: i32) -> ColumnType {
     let packed = modifier - 4;
     let precision = (packed >> 16) & 0xffff;
     let scale = ((packed & 0x7ff) ^ 1024) - 1024;
-    if (1..=38).contains(&precision) && (0..=precision).contains(&scale) {
-        ColumnType::Decimal {
-            precision: precision as u8,
-            scale: scale as u8,
-        }
-    } else {
-        ColumnType::DecimalText {
-            limit: Some((precision as u16, scale as i16)),
-        }
-    }
+    ColumnType::numeric(precision as u16, scale as i16)
 }
 
 /// `interval`: the modifier holds the fields in its upper half and the precision in its lower,

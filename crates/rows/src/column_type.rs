@@ -89,6 +89,19 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
+    /// `numeric(precision, scale)`: numbers of 128 bits where they have at most 38 digits and the point stands among them,
+    /// else texts of digits within that limit.
+    pub fn numeric(precision: u16, scale: i16) -> ColumnType {
+        match (u8::try_from(precision), u8::try_from(scale)) {
+            (Ok(precision @ 1..=38), Ok(scale)) if scale <= precision => {
+                ColumnType::Decimal { precision, scale }
+            }
+            _ => ColumnType::DecimalText {
+                limit: Some((precision, scale)),
+            },
+        }
+    }
+
     /// Whether its values are numbers.
     pub fn is_number(&self) -> bool {
         matches!(

@@ -98,16 +98,7 @@ impl TypeName {
         if !(1..=1000).contains(&precision) || !(-1000..=1000).contains(&scale) {
             return None;
         }
-        Some(if precision <= 38 && (0..=precision).contains(&scale) {
-            ColumnType::Decimal {
-                precision: precision as u8,
-                scale: scale as u8,
-            }
-        } else {
-            ColumnType::DecimalText {
-                limit: Some((precision as u16, scale as i16)),
-            }
-        })
+        Some(ColumnType::numeric(precision as u16, scale as i16))
     }
 
     fn text(&self, characters_default: Option<u32>, blank_padded: bool) -> Option<ColumnType> {

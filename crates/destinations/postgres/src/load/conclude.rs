@@ -131,8 +131,7 @@ async fn in_file_order(
         source: refusal,
     } = refusal;
     let flow = &run.plan.flows[flow_index];
-    let mut splits = flow.units.iter().flat_map(|unit| &unit.splits);
-    if let Some(pipe) = splits.find(|split| !split.file.is_read_again()) {
+    if let Some(pipe) = flow.splits().find(|split| !split.file.is_read_again()) {
         return Err(Error::RefusedFromPipe {
             limit: flow.reject_limit.rows_accepted(),
             pipe: pipe.file.path.display().to_string(),

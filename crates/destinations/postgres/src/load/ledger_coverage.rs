@@ -61,7 +61,7 @@ pub fn check_fed(
 
 /// The files of a flow, and whether they are fed.
 pub fn files(flow: &FlowPlan) -> Vec<(&Arc<SourceFile>, bool)> {
-    let splits = flow.units.iter().flat_map(|unit| &unit.splits);
+    let splits = flow.splits();
     let mut files: Vec<(&Arc<SourceFile>, bool)> =
         splits.map(|split| (&split.file, split.is_fed)).collect();
     // The ranges of a file stand one after the other.

@@ -326,8 +326,7 @@ async fn finish_preparing(
         for unit in &flow.units {
             kept.add(tally(splits, &unit.key));
         }
-        let splits = flow.units.iter().flat_map(|unit| &unit.splits);
-        rejects.push(RejectCount::new(flow, splits, kept));
+        rejects.push(RejectCount::new(flow, flow.splits(), kept));
     }
     let mut sharing = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
@@ -482,7 +481,7 @@ fn tally(kept: &BTreeMap<(UnitKey, SplitKey), SplitRecord>, unit_key: &UnitKey) 
 /// loaded once more.
 fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
     for flow in plan.flows.iter().filter(|flow| flow.keeps_pipes()) {
-        for split in flow.units.iter().flat_map(|unit| &unit.splits) {
+        for split in flow.splits() {
             let kept = split.file.keep_in(folder.path());
             kept.map_err(|source| Error::Folder {
                 path: folder.path().display().to_string(),
@@ -533,17 +532,8 @@ fn tell_plan(plan: &Plan, options: &RunOptions<'_>) {
             .map(|flow| TargetSize {
                 flow: flow.name.clone(),
                 target: flow.target(),
-                stored_bytes: flow
-                    .units
-                    .iter()
-                    .flat_map(|unit| &unit.splits)
-                    .map(|split| split.size_bytes())
-                    .sum(),
-                has_pipe: flow
-                    .units
-                    .iter()
-                    .flat_map(|unit| &unit.splits)
-                    .any(|split| split.file.is_pipe()),
+                stored_bytes: flow.stored_bytes(),
+                has_pipe: flow.has_pipes(),
                 units: flow.units.len(),
             })
             .collect(),

@@ -264,12 +264,7 @@ fn table_report(
         flow: flow.name.clone(),
         target: flow.target(),
         account,
-        stored_bytes: flow
-            .units
-            .iter()
-            .flat_map(|unit| &unit.splits)
-            .map(|split| split.size_bytes())
-            .sum(),
+        stored_bytes: flow.stored_bytes(),
         partitions,
         rows_updated: None,
         changes: Vec::new(),

@@ -225,10 +225,19 @@ impl FlowPlan {
         appends.then(|| Mark::new(run, &self.target(), target_oid, files))?
     }
 
+    /// The splits of all its units.
+    pub fn splits(&self) -> impl Iterator<Item = &Split> {
+        self.units.iter().flat_map(|unit| &unit.splits)
+    }
+
+    /// Bytes of its files as they are stored.
+    pub fn stored_bytes(&self) -> u64 {
+        self.splits().map(Split::size_bytes).sum()
+    }
+
     /// Whether a pipe is among its files.
     pub fn has_pipes(&self) -> bool {
-        let mut splits = self.units.iter().flat_map(|unit| &unit.splits);
-        splits.any(|split| split.file.is_pipe())
+        self.splits().any(|split| split.file.is_pipe())
     }
 }
 

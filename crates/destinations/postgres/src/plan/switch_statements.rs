@@ -1,5 +1,7 @@
 //! The statements of the switch: written by the plan, run by the switch.
 
+use inrush_rows::column::Column;
+
 use super::{FlowPlan, Publish, index_rebuild, replace, routing};
 use crate::quote::{identifier, literal, qualified};
 use crate::staging::{self, BOUNDS_CHECK, Upper};
@@ -129,21 +131,8 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             statements
         }
         Publish::Insert => {
-            let columns: Vec<String> = flow
-                .columns
-                .iter()
-                .map(|column| identifier(&column.name))
-                .collect();
-            let columns = columns.join(", ");
             vec![
-                // Without an identity column the clause says nothing.
-                SwitchStep::CopyRows(CopyRows {
-                    insert: format!(
-                        "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE \
-                         SELECT {columns} FROM {staging}"
-                    ),
-                    conflict: String::new(),
-                }),
+                SwitchStep::CopyRows(insert_rows(&target, &staging, names(&flow.columns))),
                 Metadata(format!("DROP TABLE {staging}")),
             ]
         }
@@ -175,12 +164,30 @@ pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
     statements
 }
 
+/// Copies all rows of a table into a target.
+pub fn insert_rows<'a>(
+    target: &str,
+    source: &str,
+    columns: impl IntoIterator<Item = &'a str>,
+) -> CopyRows {
+    let columns: Vec<String> = columns.into_iter().map(identifier).collect();
+    let columns = columns.join(", ");
+    CopyRows {
+        // Without an identity column `OVERRIDING` says nothing.
+        insert: format!(
+            "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {source}"
+        ),
+        conflict: String::new(),
+    }
+}
+
+/// The names of columns, as [`insert_rows`] takes them.
+pub fn names(columns: &[Column]) -> impl Iterator<Item = &str> {
+    columns.iter().map(|column| column.name.as_str())
+}
+
 /// Merges rows into a target by a key.
 pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> CopyRows {
-    let list = |names: &[String]| {
-        let names: Vec<String> = names.iter().map(|name| identifier(name)).collect();
-        names.join(", ")
-    };
     let others: Vec<&String> = columns.iter().filter(|name| !key.contains(name)).collect();
     // Where the key is all there is, setting it to itself counts the row as one that was met.
     let set = match others.is_empty() {
@@ -191,16 +198,14 @@ pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> 
         .into_iter()
         .map(|name| format!("{0} = excluded.{0}", identifier(name)))
         .collect();
-    let columns = list(columns);
+    let key: Vec<String> = key.iter().map(|name| identifier(name)).collect();
     CopyRows {
-        insert: format!(
-            "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {source}"
-        ),
         conflict: format!(
             " ON CONFLICT ({}) DO UPDATE SET {}",
-            list(key),
+            key.join(", "),
             set.join(", ")
         ),
+        ..insert_rows(target, source, columns.iter().map(String::as_str))
     }
 }
 

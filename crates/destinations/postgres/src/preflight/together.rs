@@ -26,8 +26,8 @@ use crate::load::copying::Copying;
 use crate::load::expected_keys::ExpectedKeys;
 use crate::load::ready::{Standing, make_ready};
 use crate::load::rows;
-use crate::plan::statistics;
-use crate::quote::{identifier, qualified};
+use crate::plan::{statistics, switch_statements};
+use crate::quote::qualified;
 use crate::{Session, staging, unit};
 
 /// A piece of work that is tried.
@@ -353,14 +353,10 @@ async fn copy(session: &Session, trial: &Trial, table: &str) -> Result<f64, Erro
     let make = format!("CREATE TABLE {into} (LIKE {target} INCLUDING ALL)");
     session.execute(&make, doing).await?;
     trial.number_apart(session, &into, doing).await?;
-    let columns = trial.flow.columns.iter();
-    let columns: Vec<String> = columns.map(|column| identifier(&column.name)).collect();
-    let columns = columns.join(", ");
+    let columns = switch_statements::names(&trial.flow.columns);
+    let copy = switch_statements::insert_rows(&into, table, columns);
     let begun = Instant::now();
-    let insert = format!(
-        "INSERT INTO {into} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {table}"
-    );
-    session.execute(&insert, doing).await?;
+    session.execute(&copy.all(), doing).await?;
     Ok(begun.elapsed().as_secs_f64())
 }
 

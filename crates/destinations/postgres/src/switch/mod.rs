@@ -12,6 +12,7 @@ mod routed;
 mod run;
 mod search_path;
 pub mod take_out;
+mod target_copy;
 mod tasks;
 
 pub use careful::{CarefulRows, CopiedRows};

@@ -5,9 +5,9 @@ use inrush_package::Mode;
 
 use super::careful::CarefulRows;
 use super::error::SwitchError;
-use super::run::{SwitchTask, copy_rows, metadata};
+use super::run::{SwitchTask, metadata};
+use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
-use super::{deferred, search_path};
 use crate::plan::FlowPlan;
 use crate::plan::partition_names::PartitionNames;
 use crate::plan::routing::{Becomes, RoutePlan, statements};
@@ -32,6 +32,7 @@ pub async fn publish(
     let schema = &task.plan.settings.staging_schema;
     let mut done = target.clone();
     done.units.clear();
+    let target_copy = TargetCopy::new(session, task, target.flow, later);
     for unit in &target.units {
         let staging = &unit.staging_table;
         let has_numbers = has_numbers(session, schema, staging, &doing).await?;
@@ -44,17 +45,9 @@ pub async fn publish(
                     } else {
                         count(session, schema, &unit.staging_table, &doing).await?
                     };
-                    search_path::of_users(session, &doing).await?;
-                    let rows = if careful.wants(target.flow) {
-                        deferred::check_each_row(session, task, target.flow, later).await?;
-                        careful
-                            .copy(session, target.flow, &unit.staging_table, &statement)
-                            .await?
-                    } else {
-                        copy_rows(session, target.flow, &statement.all(), &doing).await?
-                    };
-                    rows.hold_against(&name, expected)?;
-                    search_path::our_own(session, &doing).await?;
+                    target_copy
+                        .copy(careful, &unit.staging_table, &statement, expected)
+                        .await?;
                 }
             }
         }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use inrush_package::Mode;
 use inrush_rows::ids::UnitKey;
 
-use super::careful::{CarefulRows, CopiedRows};
+use super::careful::CarefulRows;
 use super::error::SwitchError;
 use super::take_out::{self, TakenOut};
+use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
 use super::{deferred, order, routed, search_path};
 use crate::engine::fault::{self, Fault, FaultPoint};
@@ -280,6 +281,7 @@ async fn publish(
     for statement in index_rebuild::before_rows(flow) {
         session.execute(&statement, &doing).await?;
     }
+    let target_copy = TargetCopy::new(session, task, target.flow, later);
     for unit in &target.units {
         if let Publish::Swap = &flow.publish {
             take_out::name_indexes(session, flow, staging_schema, unit).await?;
@@ -299,17 +301,9 @@ async fn publish(
                         let rows = session.query(count, &[], &doing).await?;
                         updated = Some(rows[0].get::<_, i64>(0));
                     }
-                    search_path::of_users(session, &doing).await?;
-                    let rows = if careful.wants(target.flow) {
-                        deferred::check_each_row(session, task, target.flow, later).await?;
-                        careful
-                            .copy(session, target.flow, &unit.staging_table, &statement)
-                            .await?
-                    } else {
-                        copy_rows(session, target.flow, &statement.all(), &doing).await?
-                    };
-                    rows.hold_against(&name, target.rows)?;
-                    search_path::our_own(session, &doing).await?;
+                    let rows = target_copy
+                        .copy(careful, &unit.staging_table, &statement, target.rows)
+                        .await?;
                     if let (Some(count), false) = (count, rows.refused.is_empty()) {
                         // Of one key there is one row, so those of refused rows are as before.
                         let count = format!("{count} AND s.ctid = ANY ($1::text[]::tid[])");
@@ -424,24 +418,6 @@ pub(super) async fn metadata(
 ) -> Result<(), SwitchError> {
     let done = session.execute(sql, doing).await;
     done.map_err(|error| refused(flow, false, error))
-}
-
-/// Copies all rows of a staging table by one statement.
-pub(super) async fn copy_rows(
-    session: &Session,
-    flow: usize,
-    sql: &str,
-    doing: &str,
-) -> Result<CopiedRows, SwitchError> {
-    let counted = session.client.execute(sql, &[]).await;
-    let counted = counted.map_err(|error| {
-        let error = session.error(error, doing);
-        refused(flow, true, error)
-    })?;
-    Ok(CopiedRows {
-        copied: counted,
-        refused: Vec::new(),
-    })
 }
 
 /// An error of a statement that brings rows in: one of them may be at fault.

@@ -3,7 +3,7 @@
 use super::route::{RouteNode, RoutePlan};
 use crate::catalog::TableFacts;
 use crate::plan::FlowPlan;
-use crate::plan::switch_statements::{self, CopyRows, SwitchStep, expression};
+use crate::plan::switch_statements::{self, SwitchStep, expression};
 use crate::quote::{identifier, qualified};
 use crate::row_numbers;
 use crate::staging::{self, BOUNDS_CHECK, Model, Storage, UnitBounds, Upper};
@@ -180,19 +180,9 @@ pub fn switch(
         )));
     }
     if route.copies_rows() {
-        let columns: Vec<String> = flow
-            .columns
-            .iter()
-            .map(|column| identifier(&column.name))
-            .collect();
-        let columns = columns.join(", ");
-        steps.push(SwitchStep::CopyRows(CopyRows {
-            insert: format!(
-                "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM \
-                 {staging}"
-            ),
-            conflict: String::new(),
-        }));
+        let columns = switch_statements::names(&flow.columns);
+        let copy = switch_statements::insert_rows(&target, &staging, columns);
+        steps.push(SwitchStep::CopyRows(copy));
     }
     steps.push(Metadata(format!("DROP TABLE {staging}")));
     steps
