@@ -69,7 +69,8 @@ fn run_package(
         ready.package.run.streams = Some(streams);
         ready.package.check().map_err(|error| alone(error.into()))?;
     }
-    let reached = embedded::reach(ready.package, &ready.folder, surroundings).map_err(alone)?;
+    let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)
+        .map_err(alone)?;
     let setup = RunSetup {
         folder: ready.folder,
         runs_folder: request.runs_folder,

@@ -40,7 +40,7 @@ pub fn demo(
         save(&package, files.folder())?;
     }
     let started = Instant::now();
-    let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     if let Some(server) = reached.server() {
         output::say(&format!(
             "started PostgreSQL {} in {}\n",

@@ -75,14 +75,38 @@ impl Reached {
     }
 }
 
+/// On whose word the server opens a data folder with data in it. What is stored there runs as the server's user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataTrust {
+    /// On the user's: an argument names the folder, or says `--trust`.
+    OfUser,
+    /// On the records of the folders that Inrush made for this user: only the package names it.
+    OfRecords,
+}
+
+/// On whose word the data folder that a package loads into is opened, without `--trust`.
+pub fn data_trust(package: &Package, overrides: &Overrides) -> Result<DataTrust, PackageError> {
+    let used = package.single_connection()?;
+    let mut given = overrides.connections.iter();
+    let is_given = given.any(|(name, _)| {
+        let named = package.connections.get(name);
+        named.is_some_and(|named| std::ptr::eq(named, used))
+    });
+    Ok(match is_given {
+        true => DataTrust::OfUser,
+        false => DataTrust::OfRecords,
+    })
+}
+
 /// Starts the embedded server where the package's connection asks for it. `folder` is where
 /// a relative folder for its data starts.
 pub fn reach(
     package: Package,
     folder: &Path,
+    trust: DataTrust,
     surroundings: &Surroundings,
 ) -> Result<Reached, CommandError> {
-    reach_with(package, folder, surroundings, |data| data)
+    reach_with(package, folder, trust, surroundings, |data| data)
 }
 
 /// As [`reach`], for a look: where there is no data yet, none is made, and an empty server that
@@ -90,9 +114,10 @@ pub fn reach(
 pub fn reach_to_look(
     package: Package,
     folder: &Path,
+    trust: DataTrust,
     surroundings: &Surroundings,
 ) -> Result<Reached, CommandError> {
-    reach_with(package, folder, surroundings, |data| match data {
+    reach_with(package, folder, trust, surroundings, |data| match data {
         DataFolder::Kept(folder) if !folder.join("PG_VERSION").exists() => DataFolder::Temporary {
             parent: nearest_folder(&folder),
         },
@@ -103,6 +128,7 @@ pub fn reach_to_look(
 fn reach_with(
     mut package: Package,
     folder: &Path,
+    trust: DataTrust,
     surroundings: &Surroundings,
     choose: impl FnOnce(DataFolder) -> DataFolder,
 ) -> Result<Reached, CommandError> {
@@ -118,7 +144,7 @@ fn reach_with(
     };
     let keeps_data = matches!(data, DataFolder::Kept(_));
     let streams = package.run.streams.map_or_else(cores, usize::from);
-    let server = start(data, streams, surroundings)?;
+    let server = start(data, trust, streams, surroundings)?;
     let report = EmbeddedReport {
         version: server.server_version().to_owned(),
         data_folder: keeps_data.then(|| server.data_folder().display().to_string()),
@@ -161,7 +187,8 @@ fn data_folder(url: &str, folder: &Path) -> Option<DataFolder> {
 
 /// Refuses a data folder that the package names and that Inrush has not made on this machine: what is stored in its
 /// database runs as the server's user. A folder that an argument names is the user's own word, and one that has no data
-/// yet is made.
+/// yet is made. This check names the line of the package, before anything starts; the start of the server
+/// ([`Options::requires_record`]) checks the folder that it has opened.
 pub fn require_made_here(
     package: &Package,
     folder: &Path,
@@ -224,6 +251,7 @@ fn programs(surroundings: &Surroundings) -> Result<Binaries, CommandError> {
 
 fn start(
     data: DataFolder,
+    trust: DataTrust,
     streams: usize,
     surroundings: &Surroundings,
 ) -> Result<EmbeddedServer, CommandError> {
@@ -231,6 +259,7 @@ fn start(
     let mut options = Options::new(binaries, data, machine().memory_bytes);
     let streams = u32::try_from(streams).unwrap_or(u32::MAX);
     options.records = records();
+    options.requires_record = trust == DataTrust::OfRecords;
     options.connections_max = options
         .connections_max
         .max(streams.saturating_add(CONNECTIONS_SPARE));

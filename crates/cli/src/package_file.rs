@@ -6,7 +6,7 @@ use inrush::package::{Overrides, Package, password_takes};
 
 use crate::arguments::OverrideArguments;
 use crate::credentials;
-use crate::embedded;
+use crate::embedded::{self, DataTrust};
 use crate::errors::CommandError;
 
 /// A package that is ready, and the folder where its relative paths start.
@@ -15,6 +15,8 @@ pub struct Ready {
     pub package: Package,
     /// Relative paths start here.
     pub folder: PathBuf,
+    /// On whose word the data folder of an embedded server is opened.
+    pub data_trust: DataTrust,
 }
 
 /// Reads a package and puts in what the arguments replace.
@@ -82,25 +84,26 @@ fn resolved(package: &Package, overrides: &Overrides, trust: bool) -> Result<Rea
     for (_, url) in &mut overrides.connections {
         *url = from_here(url);
     }
-    let ready = ready(package, &overrides, folder)?;
+    let mut ready = ready(package, &overrides, folder)?;
     if !trust {
-        require_trusted(&ready.package, &ready.folder, &overrides)?;
+        ready.data_trust = require_trusted(&ready.package, &ready.folder, &overrides)?;
     }
     Ok(ready)
 }
 
-/// Refuses code that the package brings, in libraries and in the data folders of embedded servers.
+/// Refuses code that the package brings, in libraries and in the data folders of embedded servers. Returns on whose word
+/// a data folder may be opened: its server's start checks the folder again, because it may be another one by then.
 pub fn require_trusted(
     package: &Package,
     folder: &Path,
     overrides: &Overrides,
-) -> Result<(), CommandError> {
+) -> Result<DataTrust, CommandError> {
     package.require_trusted(overrides)?;
     embedded::require_made_here(package, folder, overrides)?;
-    Ok(())
+    Ok(embedded::data_trust(package, overrides)?)
 }
 
-/// Puts the values into a package and checks it.
+/// Puts the values into a package, which is the command's own or trusted, and checks it.
 pub fn ready(
     package: &Package,
     overrides: &Overrides,
@@ -108,7 +111,11 @@ pub fn ready(
 ) -> Result<Ready, CommandError> {
     let package = package.resolve(overrides, &credentials::variable)?;
     package.check()?;
-    Ok(Ready { package, folder })
+    Ok(Ready {
+        package,
+        folder,
+        data_trust: DataTrust::OfUser,
+    })
 }
 
 /// The folder of an embedded server that is given as an argument starts at the current folder,

@@ -108,6 +108,29 @@ pub enum EmbeddedError {
         found: String,
     },
 
+    /// The data folder must be one that was made here, and is not.
+    #[error(
+        "{} may hold code of somebody else: {reason}\n\
+         if you trust whoever made the folder, add --trust; if not, name a folder that does not exist yet", folder.display()
+    )]
+    FolderUntrusted {
+        /// The folder.
+        folder: PathBuf,
+        /// Why it is not known to be made here.
+        reason: String,
+    },
+
+    /// The path of the data folder meant another folder after it was checked.
+    #[error(
+        "{} was replaced by another folder while its server started: another user can write to a folder above it\n\
+         take that right from them (chmod go-w FOLDER), or keep the data in a folder that only you can write to",
+        folder.display()
+    )]
+    FolderReplaced {
+        /// The folder.
+        folder: PathBuf,
+    },
+
     /// The data folder was made by another major version.
     #[error(
         "{} was made by PostgreSQL {found}, but the binaries are version {wanted}\n\

@@ -1,9 +1,9 @@
 //! The folders of a server: its data, and the private one for its socket.
 
-use std::fs::{DirBuilder, File, Permissions};
+use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
@@ -11,23 +11,26 @@ use rustix::process::Signal;
 use crate::account::{OsAccount, user_name};
 use crate::error::{EmbeddedError, file_error};
 use crate::free::{PATIENCE, wait_until_free};
+use crate::open_folder::OpenFolder;
 use crate::process::command_as;
+use crate::record::ServerRecords;
 
 /// The longest path of a socket: `sun_path` has 108 bytes with the NUL at its end.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
+/// The records that a folder with data in it must be in. Without any, none is.
+pub(crate) struct Required<'a>(pub Option<&'a ServerRecords>);
+
 /// A data folder that the user keeps, checked and locked.
 pub(crate) struct Kept {
-    /// Its canonical path.
-    pub path: PathBuf,
+    /// The folder, locked. The server's processes inherit it, so that the lock lasts as long as they.
+    pub folder: OpenFolder,
     /// The user that its server runs as.
     pub account: OsAccount,
     /// Whether it must be filled by initdb.
     pub fresh: bool,
     /// Whether we made the folder itself.
     pub made: bool,
-    /// Holds the lock; the server's processes inherit it, so that it lasts as long as they.
-    pub lock: File,
 }
 
 /// Makes a folder that only `account` (and root) may enter, in `parent`.
@@ -68,43 +71,66 @@ pub(crate) fn make_inside(folder: &Path, account: &OsAccount) -> Result<(), Embe
     give_to(folder, account)
 }
 
-/// Checks and locks a folder that is kept.
+/// Checks and locks a folder that is kept. Where `records` are given, one that has data in it must be in them.
 pub(crate) fn prepare_kept(
     folder: &Path,
     major: u32,
     account: &OsAccount,
+    records: Option<&Required<'_>>,
 ) -> Result<Kept, EmbeddedError> {
     let made = make_missing(folder)?;
-    let path = folder
-        .canonicalize()
-        .map_err(file_error("cannot use the folder", folder))?;
-    let prepared = (|| {
-        if !path.is_dir() {
-            return Err(EmbeddedError::NotAFolder { path: path.clone() });
-        }
-        let lock = File::open(&path).map_err(file_error("cannot read the folder", &path))?;
-        wait_until_free(&path, &lock, PATIENCE)?;
-        let fresh = is_fresh(&path, major)?;
-        let account = owner(&path, account, fresh)?;
-        if !can_enter(&account, &path) {
-            return Err(EmbeddedError::FolderUnreachable {
-                folder: path.clone(),
-                account: account.name,
-            });
-        }
-        Ok(Kept {
-            path: path.clone(),
+    let opened = OpenFolder::open(folder).map_err(|source| match source.kind() {
+        io::ErrorKind::NotADirectory => EmbeddedError::NotAFolder {
+            path: folder.to_owned(),
+        },
+        _ => file_error("cannot use the folder", folder)(source),
+    })?;
+    let prepared = prepare_open(&opened, major, account, records);
+    match prepared {
+        Ok((account, fresh)) => Ok(Kept {
+            folder: opened,
             account,
             fresh,
             made,
-            lock,
-        })
-    })();
-    if made && prepared.is_err() {
-        // It is empty and ours; what else went wrong is the better message.
-        let _ = std::fs::remove_dir(&path);
+        }),
+        Err(error) => {
+            if made {
+                // It is empty and ours; what else went wrong is the better message.
+                let _ = std::fs::remove_dir(opened.path());
+            }
+            Err(error)
+        }
     }
-    prepared
+}
+
+/// The user that the server of a folder runs as, and whether initdb must fill the folder.
+fn prepare_open(
+    folder: &OpenFolder,
+    major: u32,
+    account: &OsAccount,
+    records: Option<&Required<'_>>,
+) -> Result<(OsAccount, bool), EmbeddedError> {
+    wait_until_free(folder.path(), folder.handle(), PATIENCE)?;
+    let fresh = is_fresh(folder, major)?;
+    if let (false, Some(records)) = (fresh, records) {
+        let known = match records.0 {
+            Some(records) => records.require_open(folder),
+            None => Err("Inrush has no records of the folders that it made".to_owned()),
+        };
+        known.map_err(|reason| EmbeddedError::FolderUntrusted {
+            folder: folder.path().to_owned(),
+            reason,
+        })?;
+    }
+    let account = owner(folder, account, fresh)?;
+    if !can_enter(&account, folder.path()) {
+        return Err(EmbeddedError::FolderUnreachable {
+            folder: folder.path().to_owned(),
+            account: account.name,
+        });
+    }
+    folder.require_in_place()?;
+    Ok((account, fresh))
 }
 
 /// Free bytes on the disk of a folder; 0 where the system does not say.
@@ -130,39 +156,51 @@ fn make_missing(folder: &Path) -> Result<bool, EmbeddedError> {
 }
 
 /// Whether the folder is empty; an error when it is not and no data folder of this version.
-fn is_fresh(path: &Path, major: u32) -> Result<bool, EmbeddedError> {
-    let mut entries =
-        std::fs::read_dir(path).map_err(file_error("cannot read the folder", path))?;
-    let Some(first) = entries.next() else {
+fn is_fresh(folder: &OpenFolder, major: u32) -> Result<bool, EmbeddedError> {
+    let path = folder.path();
+    let first = folder
+        .first_entry()
+        .map_err(file_error("cannot read the folder", path))?;
+    let Some(first) = first else {
         return Ok(true);
     };
-    let version_file = path.join("PG_VERSION");
-    match std::fs::read_to_string(&version_file) {
-        Ok(found) if found.trim() == major.to_string() => Ok(false),
-        Ok(found) => Err(EmbeddedError::FolderVersion {
-            folder: path.to_owned(),
-            found: found.trim().to_owned(),
-            wanted: major,
-        }),
+    match folder.read_small("PG_VERSION") {
+        Ok(found) => {
+            let found = String::from_utf8_lossy(&found).trim().to_owned();
+            match found == major.to_string() {
+                true => Ok(false),
+                false => Err(EmbeddedError::FolderVersion {
+                    folder: path.to_owned(),
+                    found,
+                    wanted: major,
+                }),
+            }
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let first = first.map_err(file_error("cannot read the folder", path))?;
             Err(EmbeddedError::FolderForeign {
                 folder: path.to_owned(),
-                found: first.file_name().to_string_lossy().into_owned(),
+                found: first,
             })
         }
-        Err(error) => Err(file_error("cannot read", &version_file)(error)),
+        Err(error) => Err(file_error("cannot read", &path.join("PG_VERSION"))(error)),
     }
 }
 
 /// The user that serves the folder: for an empty one ours (root gives it away), else its owner.
-fn owner(path: &Path, account: &OsAccount, fresh: bool) -> Result<OsAccount, EmbeddedError> {
-    let metadata = path
+fn owner(
+    folder: &OpenFolder,
+    account: &OsAccount,
+    fresh: bool,
+) -> Result<OsAccount, EmbeddedError> {
+    let (path, handle) = (folder.path(), folder.handle());
+    let metadata = handle
         .metadata()
         .map_err(file_error("cannot read the folder", path))?;
     if fresh && account.change {
-        give_to(path, account)?;
-        std::fs::set_permissions(path, Permissions::from_mode(0o700))
+        fchown(handle, Some(account.uid), Some(account.gid))
+            .map_err(file_error("cannot change the owner of", path))?;
+        handle
+            .set_permissions(Permissions::from_mode(0o700))
             .map_err(file_error("cannot set the mode of", path))?;
         return Ok(account.clone());
     }

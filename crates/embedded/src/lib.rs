@@ -27,6 +27,7 @@ mod free;
 mod initialize;
 mod install;
 mod janitor;
+mod open_folder;
 mod options;
 mod pid_file;
 mod process;

@@ -63,9 +63,10 @@ pub struct Options {
     pub socket_parent: PathBuf,
     /// Where an installation is copied that the server's user cannot reach.
     pub copy_parent: PathBuf,
-    /// Where a kept data folder is recorded. The caller asks these records before it opens a folder that somebody else
-    /// may have made.
+    /// Where a kept data folder is recorded.
     pub records: Option<ServerRecords>,
+    /// Whether a kept folder that has data in it must be one of these records: the start fails where it is not.
+    pub requires_record: bool,
 }
 
 impl Options {
@@ -83,6 +84,7 @@ impl Options {
             socket_parent: PathBuf::from("/tmp"),
             copy_parent: PathBuf::from("/var/tmp"),
             records: None,
+            requires_record: false,
         }
     }
 }

@@ -13,14 +13,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::account::effective_uid;
+use crate::open_folder::{OpenFolder, read_small};
 
 /// The file in a data folder that holds its id: 32 digits of base 16.
 const ID_FILE: &str = "inrush-folder-id";
 
 const ID_BYTES: usize = 16;
-
-/// A path has 4,096 bytes at most.
-const RECORD_BYTES_MAX: u64 = 4_096;
 
 /// The records of a user, one file for each data folder.
 #[derive(Clone, Debug)]
@@ -36,10 +34,15 @@ impl ServerRecords {
 
     /// Whether the data folder was made here, or was opened here by the user's own word; else the reason to doubt it.
     pub fn require(&self, data: &Path) -> Result<(), String> {
-        let path = data
-            .canonicalize()
-            .map_err(|error| format!("it cannot be read: {error}"))?;
-        let id = read_small(&path.join(ID_FILE))
+        let folder =
+            OpenFolder::open(data).map_err(|error| format!("it cannot be read: {error}"))?;
+        self.require_open(&folder)
+    }
+
+    /// As [`Self::require`], of a folder that is open already.
+    pub(crate) fn require_open(&self, folder: &OpenFolder) -> Result<(), String> {
+        let id = folder
+            .read_small(ID_FILE)
             .ok()
             .and_then(|text| String::from_utf8(text).ok())
             .filter(|id| is_id(id))
@@ -53,9 +56,10 @@ impl ServerRecords {
                 )
             })?;
         }
-        let recorded = read_small(&record)
+        let recorded = open_file(&record)
+            .and_then(read_small)
             .map_err(|error| format!("its record {} cannot be read: {error}", record.display()))?;
-        if recorded == path.as_os_str().as_bytes() {
+        if recorded == folder.path().as_os_str().as_bytes() {
             return Ok(());
         }
         Err(format!(
@@ -65,11 +69,10 @@ impl ServerRecords {
     }
 
     /// Records a data folder, if it is not yet. Fails where the record could not be relied on later.
-    pub(crate) fn add(&self, data: &Path) -> io::Result<()> {
-        if self.require(data).is_ok() {
+    pub(crate) fn add(&self, folder: &OpenFolder) -> io::Result<()> {
+        if self.require_open(folder).is_ok() {
             return Ok(());
         }
-        let path = data.canonicalize()?;
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -77,13 +80,8 @@ impl ServerRecords {
         require_ours(&self.folder)
             .map_err(|problem| io::Error::other(format!("{} {problem}", self.folder.display())))?;
         let id = random_id()?;
-        write_new(&self.folder.join(&id), path.as_os_str().as_bytes())?;
-        let file = path.join(ID_FILE);
-        match std::fs::remove_file(&file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        write_new(&file, id.as_bytes())
+        write_new(&self.folder.join(&id), folder.path().as_os_str().as_bytes())?;
+        folder.write_small(ID_FILE, id.as_bytes())
     }
 }
 
@@ -122,19 +120,13 @@ fn require_ours(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The content of a small regular file; a link is not followed.
-fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+/// Opens a file to read it; a link is not followed, and a pipe is not waited for.
+fn open_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
+    OpenOptions::new()
         .read(true)
         .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    let mut text = Vec::new();
-    file.take(RECORD_BYTES_MAX).read_to_end(&mut text)?;
-    Ok(text)
+        .open(path)
 }
 
 fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
@@ -172,6 +164,11 @@ mod tests {
             }
         }
 
+        fn add(&self, data: &Path) {
+            let folder = OpenFolder::open(data).unwrap();
+            self.records.add(&folder).unwrap();
+        }
+
         fn reason(&self) -> String {
             self.records.require(&self.data).unwrap_err()
         }
@@ -186,9 +183,9 @@ mod tests {
     fn a_folder_is_known_once_it_is_recorded() {
         let case = Case::new();
         assert!(case.reason().contains("no record"));
-        case.records.add(&case.data).unwrap();
+        case.add(&case.data);
         case.records.require(&case.data).unwrap();
-        case.records.add(&case.data).unwrap();
+        case.add(&case.data);
         assert_eq!(fs::read_dir(&case.records.folder).unwrap().count(), 1);
         // By another name it is the same folder.
         let link = case.folder.path().join("link");
@@ -199,21 +196,38 @@ mod tests {
     #[test]
     fn a_copy_is_not_known() {
         let case = Case::new();
-        case.records.add(&case.data).unwrap();
+        case.add(&case.data);
         let copy = case.folder.path().join("copy");
         fs::create_dir(&copy).unwrap();
         fs::copy(case.data.join(ID_FILE), copy.join(ID_FILE)).unwrap();
         let reason = case.records.require(&copy).unwrap_err();
         assert!(reason.contains("moved or copied"), "{reason}");
-        case.records.add(&copy).unwrap();
+        case.add(&copy);
         case.records.require(&copy).unwrap();
         case.records.require(&case.data).unwrap();
     }
 
     #[test]
+    fn the_folder_that_is_checked_is_the_one_that_was_opened() {
+        let case = Case::new();
+        case.add(&case.data);
+        let foreign = case.folder.path().join("foreign");
+        fs::create_dir(&foreign).unwrap();
+        let link = case.folder.path().join("link");
+        symlink(&case.data, &link).unwrap();
+        let opened = OpenFolder::open(&link).unwrap();
+        // Somebody exchanges the link between the two looks at it.
+        fs::remove_file(&link).unwrap();
+        symlink(&foreign, &link).unwrap();
+        case.records.require_open(&opened).unwrap();
+        assert_eq!(opened.path(), case.data.canonicalize().unwrap());
+        assert!(case.records.require(&link).is_err());
+    }
+
+    #[test]
     fn another_folder_in_its_place_is_not_known() {
         let case = Case::new();
-        case.records.add(&case.data).unwrap();
+        case.add(&case.data);
         for id in [
             "",
             "../../../data/x",
@@ -232,7 +246,7 @@ mod tests {
     fn what_others_may_write_proves_nothing() {
         for is_folder in [true, false] {
             let case = Case::new();
-            case.records.add(&case.data).unwrap();
+            case.add(&case.data);
             let open = if is_folder {
                 case.records.folder.clone()
             } else {

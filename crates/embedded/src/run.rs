@@ -15,6 +15,7 @@ use crate::diagnosis::{likely_cause, log_end};
 use crate::error::EmbeddedError;
 use crate::folder;
 use crate::janitor::Janitor;
+use crate::open_folder::OpenFolder;
 use crate::options::{DataFolder, Options};
 use crate::pid_file::read_pid_file;
 use crate::process::{ProcessEnd, ServerProcess, command_as, log_to};
@@ -43,8 +44,8 @@ pub(crate) struct ServerRun {
     private: Vec<PathBuf>,
     /// A folder that we made and that is still empty when the start fails.
     pub made: Option<PathBuf>,
-    /// Held as long as the server runs on a kept folder.
-    pub lock: Option<File>,
+    /// A kept data folder, locked as long as the server runs.
+    pub folder: Option<OpenFolder>,
     /// Ends when the last process of the server is gone.
     alive: Option<PipeReader>,
     janitor: Option<Janitor>,
@@ -66,7 +67,7 @@ impl ServerRun {
             socket_folder: PathBuf::new(),
             private: Vec::new(),
             made: None,
-            lock: None,
+            folder: None,
             alive: None,
             janitor: None,
             process: None,
@@ -85,12 +86,15 @@ impl ServerRun {
                 Ok((run, account, true))
             }
             DataFolder::Kept(path) => {
-                let kept = folder::prepare_kept(path, options.binaries.major, &account)?;
-                let log = kept.path.join("inrush-server.log");
-                let mut run = run(kept.path.clone(), log);
+                let required = folder::Required(options.records.as_ref());
+                let required = options.requires_record.then_some(&required);
+                let major = options.binaries.major;
+                let kept = folder::prepare_kept(path, major, &account, required)?;
+                let path = kept.folder.path().to_owned();
+                let mut run = run(path.clone(), path.join("inrush-server.log"));
                 run.kept = true;
-                run.lock = Some(kept.lock);
-                run.made = kept.made.then_some(kept.path);
+                run.folder = Some(kept.folder);
+                run.made = kept.made.then_some(path);
                 run.add_socket_folder(options, &kept.account)?;
                 Ok((run, kept.account, kept.fresh))
             }
@@ -114,6 +118,13 @@ impl ServerRun {
         } else {
             ("QUIT", Signal::QUIT)
         }
+    }
+
+    /// Fails where the path of a kept data folder means another folder by now.
+    pub fn require_in_place(&self) -> Result<(), EmbeddedError> {
+        self.folder
+            .as_ref()
+            .map_or(Ok(()), OpenFolder::require_in_place)
     }
 
     /// Starts the janitor, before anything that it would have to tidy up.
@@ -149,8 +160,9 @@ impl ServerRun {
             arguments.push("-c".into());
             arguments.push(format!("{name}={value}").into());
         }
-        let lock = match &self.lock {
-            Some(lock) => Some(lock.try_clone().map_err(pipe_error)?),
+        self.require_in_place()?;
+        let lock = match &self.folder {
+            Some(folder) => Some(folder.handle().try_clone().map_err(pipe_error)?),
             None => None,
         };
         let death_signal = self.stop_signal().1;
@@ -184,7 +196,10 @@ impl ServerRun {
         loop {
             let file = read_pid_file(&self.data);
             if file.is_some_and(|file| file.pid == process.pid() && file.status == "ready") {
-                return Ok(());
+                return match &self.folder {
+                    Some(folder) => folder.require_works_here(process.pid()),
+                    None => Ok(()),
+                };
             }
             // This wakes up at once when the server ends.
             if let Some(ended) = process.wait(LOOK_EVERY) {
@@ -219,9 +234,9 @@ impl ServerRun {
             // Programs that ran before the server have ended; this sees its own processes.
             ends_within(&alive, IMMEDIATE_STOP_WAIT)
         });
-        if let Some(lock) = self.lock.take() {
+        if let Some(folder) = self.folder.take() {
             // A fork of this program may hold the same lock open.
-            let _ = lock.unlock();
+            let _ = folder.handle().unlock();
         }
         let janitor = self.janitor.take();
         if !gone {

@@ -1,6 +1,5 @@
 //! The server as a caller has it: its start, what can be asked of it, and its stop.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -15,7 +14,7 @@ use crate::error::{EmbeddedError, file_error};
 use crate::folder;
 use crate::initialize::{SUPERUSER, initialize};
 use crate::install;
-use crate::options::{DataFolder, Options};
+use crate::options::Options;
 use crate::process::ServerProcess;
 use crate::run::{ServerRun, pipe_error};
 use crate::settings::{self, ServerPaths, Setting};
@@ -58,13 +57,14 @@ impl EmbeddedServer {
         run.start_janitor(alive)?;
 
         let mut inherited = vec![held_by_server.as_fd()];
-        inherited.extend(run.lock.as_ref().map(File::as_fd));
+        inherited.extend(run.folder.as_ref().map(|folder| folder.handle().as_fd()));
         let tools = Tools {
             binaries: &binaries,
             account: &account,
             data: &run.data,
             inherited,
         };
+        run.require_in_place()?;
         let mut settings = Vec::new();
         let user = if fresh {
             initialize(&tools, &options.data)?;
@@ -73,9 +73,10 @@ impl EmbeddedServer {
         } else {
             single_user::superuser(&tools)?
         };
-        if let (DataFolder::Kept(_), Some(records)) = (&options.data, &options.records) {
+        run.require_in_place()?;
+        if let (Some(folder), Some(records)) = (&run.folder, &options.records) {
             // Without its record the folder is asked for again, and that message says why there is none.
-            let _ = records.add(&run.data);
+            let _ = records.add(folder);
         }
         if !fresh || options.database != "postgres" {
             single_user::ensure_database(&tools, &options.database)?;

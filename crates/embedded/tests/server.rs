@@ -4,11 +4,11 @@
 
 mod common;
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use common::*;
-use inrush_embedded::{Binaries, EmbeddedError, EmbeddedServer, Listen};
+use inrush_embedded::{Binaries, EmbeddedError, EmbeddedServer, Listen, ServerRecords};
 
 /// Runs the body once for each version on this machine.
 macro_rules! on_each_version {
@@ -143,6 +143,34 @@ on_each_version! {
         EmbeddedServer::start(kept(binaries, &empty, parent.path())).unwrap().stop().unwrap();
         assert!(empty.join("PG_VERSION").exists());
         assert_eq!(processes_at(parent.path()), [0; 0]);
+    }
+
+    a_folder_that_is_exchanged_after_the_first_check_is_not_opened(binaries) {
+        let parent = open_folder();
+        let [own, foreign, link] = ["own", "foreign", "link"].map(|name| parent.path().join(name));
+        let records = ServerRecords::new(parent.path().join("state"));
+        let mut options = kept(binaries, &own, parent.path());
+        options.records = Some(records.clone());
+        EmbeddedServer::start(options).unwrap().stop().unwrap();
+        EmbeddedServer::start(kept(binaries, &foreign, parent.path())).unwrap().stop().unwrap();
+
+        symlink(&own, &link).unwrap();
+        let mut options = kept(binaries, &link, parent.path());
+        options.records = Some(records.clone());
+        options.requires_record = true;
+        records.require(&link).unwrap();
+        let server = EmbeddedServer::start(options.clone()).unwrap();
+        assert_eq!(server.data_folder(), own.canonicalize().unwrap());
+        server.stop().unwrap();
+
+        records.require(&link).unwrap();
+        std::fs::remove_file(&link).unwrap();
+        symlink(&foreign, &link).unwrap();
+        let before = names_in(&foreign);
+        let error = refused(options);
+        assert!(matches!(error, EmbeddedError::FolderUntrusted { .. }), "{error}");
+        assert_says(&error, &["foreign", "no record", "--trust"]);
+        assert_eq!(names_in(&foreign), before);
     }
 
     a_kept_folder_in_use_is_refused_with_the_process(binaries) {

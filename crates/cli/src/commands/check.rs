@@ -16,7 +16,8 @@ pub fn check(
         ready.package.run.streams = arguments.streams;
     }
     let _guard = signals::end_at_once(None);
-    let reached = embedded::reach_to_look(ready.package, &ready.folder, surroundings)?;
+    let reached =
+        embedded::reach_to_look(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     let plan = running::plan(&reached, ready.folder, arguments.again)?;
     output::say(&plan.to_string());
     reached.stop()?;

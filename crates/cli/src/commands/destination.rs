@@ -70,7 +70,8 @@ pub fn find(
         });
     }
     let folder = ready.folder.clone();
-    let reached = embedded::reach_to_look(ready.package, &ready.folder, surroundings)?;
+    let reached =
+        embedded::reach_to_look(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     let connection = reached.package.single_connection()?;
     let options = LedgerOptions {
         folder: &folder,

@@ -28,14 +28,16 @@ pub fn preflight(
     refuse_pipes(&ready)?;
     // The embedded server finds out by itself that this process has ended.
     let guard = signals::end_at_once(None);
-    let reached = match embedded::reach_to_look(ready.package, &ready.folder, surroundings) {
-        // What keeps a look from having its server keeps the run from it.
-        Err(error @ CommandError::Embedded(_)) => {
-            output::errors(&error.to_string());
-            return Ok(ExitStatus::Preflight);
-        }
-        reached => reached?,
-    };
+    let reached =
+        match embedded::reach_to_look(ready.package, &ready.folder, ready.data_trust, surroundings)
+        {
+            // What keeps a look from having its server keeps the run from it.
+            Err(error @ CommandError::Embedded(_)) => {
+                output::errors(&error.to_string());
+                return Ok(ExitStatus::Preflight);
+            }
+            reached => reached?,
+        };
     let stop = Stop::default();
     let defaults = credentials::connection_defaults()?;
     let options = RunOptions {

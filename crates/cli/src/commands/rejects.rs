@@ -10,6 +10,7 @@ use inrush::report::{Outcome, RunReport};
 use serde_json::json;
 
 use crate::arguments::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
+use crate::embedded::DataTrust;
 use crate::errors::CommandError;
 use crate::numbers::counted;
 use crate::package_file::{self, Ready};
@@ -117,12 +118,13 @@ fn replay(
     }
     // What another URL takes the place of needs no variable.
     package.fill_connections(&credentials::variable)?;
+    let mut data_trust = DataTrust::OfUser;
     if !arguments.trust {
         let overrides = Overrides {
             parameters: Vec::new(),
             connections: arguments.connection.clone(),
         };
-        package_file::require_trusted(&package, &folder, &overrides)?;
+        data_trust = package_file::require_trusted(&package, &folder, &overrides)?;
     }
     if let Some(rows) = arguments.max_rejects {
         for flow in &mut package.flows {
@@ -139,9 +141,10 @@ fn replay(
     let ready = Ready {
         package,
         folder: folder.clone(),
+        data_trust,
     };
     let guard = signals::end_at_once(None);
-    let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     drop(guard);
     let setup = RunSetup {
         replays: Some(replay.run.clone()),

@@ -32,7 +32,7 @@ pub fn run_ready(
     }
     // The embedded server finds out by itself that this process has ended.
     let guard = signals::end_at_once(None);
-    let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     drop(guard);
     let setup = RunSetup::new(arguments, &ready.folder);
     let success = running::run(&reached, &setup).map_err(|(error, _)| error)?;

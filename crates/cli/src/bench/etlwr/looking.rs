@@ -37,7 +37,7 @@ pub fn look(
     let mut package = package(&stand_ins.tables, settings);
     package.run.streams = settings.streams_most();
     let ready = package_file::ready(&package, &Default::default(), PathBuf::from("."))?;
-    let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     database(&reached)?.refuse_tables(tables)?;
     // What stopped loads have left is removed before a series, whatever it was.
     let again = settings.is_series();

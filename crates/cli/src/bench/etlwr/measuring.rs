@@ -48,7 +48,8 @@ impl Task<'_> {
         }
         package.run.streams = self.settings.streams_most();
         let ready = package_file::ready(&package, &Default::default(), PathBuf::from("."))?;
-        let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+        let reached =
+            embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
         let measurement = Measurement {
             set: self.set,
             settings: self.settings,
