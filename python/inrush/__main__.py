@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
-from inrush import _inrush
-from inrush.wheel import site_packages
+# README.md says what it means.
+INTERRUPTED = 130
+ENDS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main() -> int:
     """Run the command with this process's arguments and return its exit status."""
-    # The command stops cleanly by itself; Python's own handler would raise afterwards.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return _inrush.main(sys.argv[1:], site_packages())
+    for number in ENDS:
+        signal.signal(number, lambda *_: os._exit(INTERRUPTED))
+    # Loading the engine takes a while: a signal meanwhile ends it at once.
+    from inrush import _inrush
+    from inrush.wheel import site_packages
+
+    found = site_packages()
+    # The command handles signals by itself; handlers of Python would run only after its end.
+    for number in ENDS:
+        signal.signal(number, signal.SIG_DFL)
+    return _inrush.main(sys.argv[1:], found)
 
 
 if __name__ == "__main__":

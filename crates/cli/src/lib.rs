@@ -49,7 +49,9 @@ const ONE_HEAP_BELOW: u64 = 8 << 30;
 /// Runs the command with these arguments (without the program's name) and returns its exit
 /// status.
 pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> ExitStatus {
+    // First: what is opened next must not get the number of a standard descriptor.
     descriptors::hold_standard();
+    let _signals = signals::of_command();
     output::tell_panics();
     signals::survive_file_limit();
     if inrush::address_space().is_some_and(|space| space.limit < ONE_HEAP_BELOW) {

@@ -1,10 +1,11 @@
 //! SIGINT and SIGTERM: the first one stops the run cleanly, the second one at once.
 //!
 //! One thread for the life of the process waits for signals and hands them to the work that is
-//! going on. Where none is, a signal does what it did before the command was there, so that the
-//! library can live in a Python process.
+//! going on. Where none is, a signal ends the command ([`of_command`]). In a Python process that uses the library it does
+//! what it did before.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use inrush::ExitStatus;
@@ -47,6 +48,25 @@ pub enum Left {
 }
 
 static WORK: Mutex<Option<Work>> = Mutex::new(None);
+
+/// Whether this process is the command, and not a Python program that uses the library.
+static IS_COMMAND: AtomicBool = AtomicBool::new(false);
+
+/// A signal ends the command while this lives.
+pub struct Command(());
+
+impl Drop for Command {
+    fn drop(&mut self) {
+        IS_COMMAND.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Lets a signal end the command with the documented exit status at any time, work or no work.
+pub fn of_command() -> Command {
+    IS_COMMAND.store(true, Ordering::Relaxed);
+    wait_for_signals();
+    Command(())
+}
 
 /// Signals reach the work while this lives.
 pub struct Guard(());
@@ -149,6 +169,7 @@ fn handle(signal: i32, had_default: bool) {
             remove(folder.as_deref());
             exit();
         }
+        None if IS_COMMAND.load(Ordering::Relaxed) => exit(),
         // Whatever handled it before was called too, except for the default.
         None if had_default => {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
