@@ -147,7 +147,13 @@ def test_it_can_be_given_up(found: Found) -> None:
     before = {target: found.rows(target) for target in found.left.full}
     if found.left.straight_rows:
         left_alone = found.inrush("cleanup", PACKAGE).expect(CLEAN, "left alone", found.run)
-        assert f"inrush cleanup --run {found.run}" in left_alone.said
+        # Its own command would be refused: the hint is what the refusal says.
+        assert "loads the rest" not in left_alone.said
+        hint = "resume it with the version that began it; or delete these rows and give the run up"
+        assert f"{hint}: inrush cleanup --run {found.run}" in left_alone.said
+        found.inrush("run", PACKAGE).expect(FAILED, f"inrush cleanup --run {found.run}")
+        status = found.inrush("status", PACKAGE).expect(CLEAN, found.run)
+        assert "its command is refused by this one" in status.output
     found.inrush("cleanup", PACKAGE, "--run", found.run).expect(CLEAN, found.run)
     found.assert_nothing_staged()
     assert found.stopped_runs() == []

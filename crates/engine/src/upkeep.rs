@@ -21,6 +21,9 @@ pub struct StoppedRun {
     pub staging_tables: Vec<String>,
     /// Rows that went straight into targets, where no clean-up takes them out.
     pub rows_straight: u64,
+    /// Another version of Inrush loaded units of it, and this one cannot tell which: its rows in targets are not resumed,
+    /// and its staged units start again from the beginning.
+    pub is_of_another_version: bool,
     /// Bytes that they take in the database.
     pub staging_bytes: u64,
 }

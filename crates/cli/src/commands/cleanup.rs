@@ -2,6 +2,7 @@
 
 use inrush::ExitStatus;
 use inrush::printable::line;
+use inrush::upkeep::StoppedRun;
 
 use super::destination::find;
 use super::status::{json, table};
@@ -10,6 +11,25 @@ use crate::arguments::CleanupArguments;
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted};
 use crate::{output, signals};
+
+/// Why the rows that a stopped run wrote directly to its targets stay, and how to go on.
+fn left_alone(run: &StoppedRun) -> String {
+    let (name, rows) = (&run.run.name, counted(run.rows_straight, "row"));
+    let next = match run.is_of_another_version {
+        false => format!(
+            "its command loads the rest, `inrush cleanup --run {name}` gives it up and leaves them"
+        ),
+        // The plan refuses it in the same words.
+        true => format!(
+            "another version of Inrush loaded them, so the command of this version refuses the run: resume it with the \
+             version that began it; or delete these rows and give the run up: inrush cleanup --run {name}"
+        ),
+    };
+    format!(
+        "left alone: run {name} has put {rows} straight into its targets (atomic = false), which no clean-up takes out; \
+         {next}"
+    )
+}
 
 /// Removes what stopped runs left.
 pub fn cleanup(
@@ -43,14 +63,7 @@ pub fn cleanup(
             )));
         }
         for run in left.iter().filter(|run| !run.held && run.rows_straight > 0) {
-            output::say(&line(&format!(
-                "left alone: run {} has put {} straight into its targets (atomic = false), which \
-                 no clean-up takes out; its command loads the rest, `inrush cleanup --run {}` \
-                 gives it up and leaves them",
-                run.run.name,
-                counted(run.rows_straight, "row"),
-                run.run.name
-            )));
+            output::say(&line(&left_alone(run)));
         }
         for run in left.iter().filter(|run| run.held) {
             output::say(&line(&format!(

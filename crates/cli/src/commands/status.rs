@@ -89,6 +89,12 @@ pub fn table(runs: &[StoppedRun]) -> String {
                 count(stopped.rows_straight)
             ));
         }
+        if stopped.is_of_another_version {
+            text.push_str(match stopped.rows_straight {
+                0 => "  another version of Inrush loaded its units: they start again from the beginning\n",
+                _ => "  another version of Inrush began it: its command is refused by this one\n",
+            });
+        }
     }
     text
 }
@@ -108,6 +114,7 @@ pub fn json(runs: &[StoppedRun]) -> Value {
                 "units_begun": stopped.units_begun,
                 "account": stopped.account,
                 "rows_straight": stopped.rows_straight,
+                "is_of_another_version": stopped.is_of_another_version,
                 "staging_tables": stopped.staging_tables,
                 "staging_bytes": stopped.staging_bytes,
             })

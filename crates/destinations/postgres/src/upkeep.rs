@@ -6,6 +6,7 @@ use crate::engine::driver::PastRuns;
 use crate::engine::error::Error;
 use crate::engine::ledger::Account;
 use crate::engine::pipeline::runtime;
+use crate::engine::plan::identity;
 use crate::engine::undo::{UndoOptions, Undone};
 use crate::engine::upkeep::{StoppedRun, Which};
 use crate::quote::qualified;
@@ -100,6 +101,9 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
             units_begun: units.iter().filter(|unit| !unit.finished).count(),
             account,
             rows_straight,
+            is_of_another_version: units
+                .iter()
+                .any(|unit| identity::is_of_another_version(&unit.unit_key)),
             staging_tables,
             staging_bytes: rows[0].get::<_, i64>(0) as u64,
             run,

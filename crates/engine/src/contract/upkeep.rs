@@ -9,6 +9,7 @@ use crate::driver::PastRuns;
 use crate::error::Error;
 use crate::ledger::{Account, LedgerRun, LedgerRunState};
 use crate::pipeline::naming;
+use crate::plan::identity;
 use crate::undo::{UndoOptions, Undone};
 use crate::upkeep::{StoppedRun, Which};
 
@@ -105,6 +106,10 @@ impl From<&PastRun> for StoppedRun {
             account,
             staging_tables: Vec::new(),
             rows_straight: 0,
+            is_of_another_version: run
+                .units
+                .iter()
+                .any(|unit| identity::is_of_another_version(&unit.key)),
             staging_bytes: 0,
         }
     }
