@@ -64,6 +64,12 @@ class Authority:
         )  # fmt: skip
         return certificate
 
+    def authority(self, name: str, *, version: int = 3, extensions: str = "") -> Authority:
+        """Make an authority that this one has signed."""
+        rights = extensions or "basicConstraints = critical, CA:TRUE\n"
+        self.sign(name, f"/CN={name}", rights, version)
+        return Authority(self.folder, name)
+
     def revoke(self, name: str, *certificates: Path) -> Path:
         """Write a list of revoked certificates."""
         configuration = self.folder / f"{name}.cnf"
@@ -97,3 +103,19 @@ def self_signed(folder: Path, name: str, subject: str, *more: str) -> Path:
     )  # fmt: skip
     (folder / f"{name}.key").chmod(0o600)
     return certificate
+
+
+def authority_of_version_1(folder: Path, name: str) -> Authority:
+    """Make an authority as `openssl x509 -req -signkey` did it: without any extension."""
+    found = Authority(folder, name)
+    request = folder / f"{name}.csr"
+    openssl(
+        "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}",
+        "-keyout", found.key, "-out", request,
+    )  # fmt: skip
+    openssl(
+        "x509", "-req", "-days", "2", "-in", request, "-signkey", found.key,
+        "-out", found.certificate,
+    )  # fmt: skip
+    found.key.chmod(0o600)
+    return found

@@ -207,6 +207,89 @@ def test_certificates_of_servers(tls: TlsServer, inrush: Inrush, kind: str) -> N
         assert assert_alike(inrush, tls.url(host, "sslmode=require"))
 
 
+RIGHTS = {
+    "no authority": "basicConstraints = critical, CA:FALSE\n",
+    "for no more": "basicConstraints = critical, CA:TRUE, pathlen:0\n",
+    "for clients": "basicConstraints = critical, CA:TRUE\nextendedKeyUsage = clientAuth\n",
+    "to sign lists": "basicConstraints = critical, CA:TRUE\nkeyUsage = critical, cRLSign\n",
+}
+
+
+def chained(tls: TlsServer, kind: str) -> tuple[Path, Path]:
+    """Return a certificate with the authorities above it, and the root that a client trusts."""
+    leaf_kind, *above_it, root_kind = kind.split(", ")
+    root = tls.root
+    if root_kind == "root of version 1":
+        root = made.authority_of_version_1(tls.folder, f"root-{next(numbers)}")
+    signer, sent = root, ""
+    for word in reversed(above_it):
+        if word == "unknown":
+            signer = tls.other
+            continue
+        version = 1 if word == "intermediate of version 1" else 3
+        extensions = RIGHTS.get(word, "")
+        name = f"between-{next(numbers)}"
+        signer = signer.authority(name, version=version, extensions=extensions)
+        sent = signer.certificate.read_text() + sent
+    version = 1 if leaf_kind == "leaf of version 1" else 3
+    names = "subjectAltName = DNS:localhost\n"
+    leaf = signer.sign(f"leaf-{next(numbers)}", "/CN=localhost", names, version)
+    leaf.write_text(leaf.read_text() + sent)
+    return leaf, root.certificate
+
+
+# Chains from the server's certificate up, by what libpq makes of them.
+CHAINS = {
+    "leaf, root of version 1": True,
+    "leaf of version 1, root": True,
+    "leaf of version 1, root of version 1": True,
+    "leaf, intermediate, root": True,
+    "leaf, intermediate, root of version 1": True,
+    "leaf of version 1, intermediate, root": True,
+    "leaf of version 1, intermediate, root of version 1": True,
+    "leaf of version 1, intermediate, intermediate, root": True,
+    "leaf, intermediate of version 1, root": False,
+    "leaf of version 1, intermediate of version 1, root": False,
+    "leaf of version 1, no authority, root": False,
+    "leaf of version 1, for no more, root": True,
+    "leaf of version 1, for no more, intermediate, root": True,
+    "leaf of version 1, intermediate, for no more, root": False,
+    "leaf of version 1, for clients, root": False,
+    "leaf of version 1, to sign lists, root": False,
+    "leaf of version 1, intermediate, unknown, root": False,
+    "leaf of version 1, unknown, root": False,
+}
+
+
+@pytest.mark.parametrize("kind", CHAINS)
+def test_chains_with_certificates_of_version_1(tls: TlsServer, inrush: Inrush, kind: str) -> None:
+    presented, trusted = chained(tls, kind)
+    tls.present(presented)
+    for mode in ("verify-ca", "verify-full"):
+        url = tls.url("localhost", f"sslmode={mode}&sslrootcert={trusted}")
+        assert assert_alike(inrush, url) == CHAINS[kind]
+    if kind == "leaf, intermediate of version 1, root":
+        said = inrush_connects(inrush, url)
+        assert said is not None and "issue it again with version 3" in said
+
+
+def test_a_certificate_of_version_1_is_not_looked_up_in_lists(
+    tls: TlsServer, inrush: Inrush
+) -> None:
+    """Where libpq looks it up, we refuse it and say how to go on."""
+    presented = tls.root.sign("old-and-listed", "/CN=localhost", version=1)
+    tls.present(presented)
+    lists = tls.root.revoke("list-for-old")
+    query = f"sslmode=verify-full&sslrootcert={tls.root.certificate}"
+    assert assert_alike(inrush, tls.url("localhost", query))
+    url = tls.url("localhost", f"{query}&sslcrl={lists}")
+    assert libpq_connects(url) is None
+    said = inrush_connects(inrush, url)
+    assert said is not None
+    for part in ("X.509 version 1", "revoked", "give the server a certificate of version 3"):
+        assert part in said
+
+
 def test_revoked_certificates(tls: TlsServer, inrush: Inrush) -> None:
     good = tls.root.sign("good", "/CN=localhost", "subjectAltName=DNS:localhost")
     bad = tls.root.sign("bad", "/CN=localhost", "subjectAltName=DNS:localhost")

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use x509_cert::Certificate;
 use x509_cert::certificate::Version;
 use x509_cert::der::asn1::Any;
-use x509_cert::der::oid::ObjectIdentifier;
+use x509_cert::der::oid::{AssociatedOid, ObjectIdentifier};
 use x509_cert::der::{Decode, Encode};
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage, SubjectAltName};
@@ -23,12 +23,27 @@ const NAME_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.
 const FOR_SERVERS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
 const FOR_ANYTHING: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37.0");
 
+/// As many authorities may stand between a certificate and a trusted one; webpki has the same limit.
+const INTERMEDIATES_MAX: usize = 6;
+/// Signatures that are checked for one certificate: a hostile server sends many authorities of the same name.
+const SIGNATURES_MAX: usize = 100;
+
+/// The authorities that a server's certificate may be signed by.
+pub struct Authorities<'a> {
+    /// Those that the user trusts.
+    pub trusted: &'a [CertificateDer<'a>],
+    /// Those that the server has sent. They count only where a trusted one has signed them, directly or through others.
+    pub sent: &'a [CertificateDer<'a>],
+    /// The kinds of signatures that are accepted.
+    pub algorithms: &'a WebPkiSupportedAlgorithms,
+}
+
 /// Whether a certificate that webpki refuses is good to OpenSSL: it is a trusted one itself, or it is of version 1 and
-/// signed by a trusted one. Revocation is not looked at: where lists are given, this is not asked.
+/// signed by a trusted one, directly or through intermediate authorities. Revocation is not looked at: where lists are
+/// given, this is not asked.
 pub fn is_trusted(
     certificate: &CertificateDer<'_>,
-    trusted: &[CertificateDer<'_>],
-    algorithms: &WebPkiSupportedAlgorithms,
+    authorities: &Authorities<'_>,
     now: UnixTime,
 ) -> bool {
     let Ok(parsed) = Certificate::from_der(certificate) else {
@@ -38,19 +53,105 @@ pub fn is_trusted(
         return false;
     }
     let body = &parsed.tbs_certificate;
-    if trusted.iter().any(|one| one == certificate) {
+    if authorities.trusted.iter().any(|one| one == certificate) {
         // OpenSSL takes one that is trusted only where it ends its own chain.
         return body.issuer == body.subject;
     }
-    body.version == Version::V1
-        && trusted.iter().any(|one| {
-            Certificate::from_der(one).is_ok_and(|authority| {
-                authority.tbs_certificate.subject == body.issuer
-                    && is_authority(&authority)
-                    && is_valid_at(&authority, now)
-                    && is_signed_by(&parsed, &authority, algorithms)
+    let parse = |all: &[CertificateDer<'_>]| -> Vec<Certificate> {
+        all.iter()
+            .filter_map(|one| Certificate::from_der(one).ok())
+            .collect()
+    };
+    let mut search = ChainSearch {
+        trusted: parse(authorities.trusted),
+        sent: parse(authorities.sent),
+        algorithms: authorities.algorithms,
+        now,
+        signatures_left: SIGNATURES_MAX,
+    };
+    body.version == Version::V1 && search.leads_to_trusted(&parsed, 0)
+}
+
+/// A search for a chain of authorities. Each of them must be one that webpki and OpenSSL both accept.
+struct ChainSearch<'a> {
+    trusted: Vec<Certificate>,
+    sent: Vec<Certificate>,
+    algorithms: &'a WebPkiSupportedAlgorithms,
+    now: UnixTime,
+    signatures_left: usize,
+}
+
+impl ChainSearch<'_> {
+    /// Whether a certificate, which has so many authorities below it, is signed by a trusted authority or by one for which
+    /// the same holds.
+    fn leads_to_trusted(&mut self, certificate: &Certificate, below: usize) -> bool {
+        let issuers = |all: &[Certificate]| -> Vec<Certificate> {
+            let issuer = &certificate.tbs_certificate.issuer;
+            all.iter()
+                .filter(|one| one.tbs_certificate.subject == *issuer)
+                .filter(|one| may_issue(one, below) && is_valid_at(one, self.now))
+                .cloned()
+                .collect()
+        };
+        let (trusted, sent) = (issuers(&self.trusted), issuers(&self.sent));
+        if trusted.iter().any(|one| self.has_issued(one, certificate)) {
+            return true;
+        }
+        below < INTERMEDIATES_MAX
+            && sent.iter().any(|one| {
+                let body = &one.tbs_certificate;
+                body.issuer != body.subject
+                    && self.has_issued(one, certificate)
+                    && self.leads_to_trusted(one, below + 1)
             })
+    }
+
+    fn has_issued(&mut self, authority: &Certificate, certificate: &Certificate) -> bool {
+        if self.signatures_left == 0 {
+            return false;
+        }
+        self.signatures_left -= 1;
+        is_signed_by(certificate, authority, self.algorithms)
+    }
+}
+
+/// Whether an authority may issue certificates of servers, with so many authorities between it and the server.
+fn may_issue(authority: &Certificate, below: usize) -> bool {
+    let body = &authority.tbs_certificate;
+    let allows_below = match body.get::<BasicConstraints>() {
+        Ok(Some((_, constraints))) => constraints
+            .path_len_constraint
+            .is_none_or(|most| below <= usize::from(most)),
+        Ok(None) => true,
+        Err(_) => false,
+    };
+    // Constraints of names are webpki's to check, and it does not reach here. What is critical and not known means no.
+    let is_known = |id: &ObjectIdentifier| {
+        [
+            BasicConstraints::OID,
+            KeyUsage::OID,
+            ExtendedKeyUsage::OID,
+            SubjectAltName::OID,
+        ]
+        .contains(id)
+    };
+    let mut extensions = body.extensions.iter().flatten();
+    let has_unknown = extensions.any(|extension| {
+        extension.extn_id == NAME_CONSTRAINTS
+            || (extension.critical && !is_known(&extension.extn_id))
+    });
+    is_authority(authority) && allows_below && !has_unknown && serves(authority)
+}
+
+/// Whether a certificate of version 1 that is not its own issuer is among these. Neither OpenSSL nor webpki takes one for an
+/// authority, because nothing in it says that it is one.
+pub fn has_intermediate_of_version_1(sent: &[CertificateDer<'_>]) -> bool {
+    sent.iter().any(|one| {
+        Certificate::from_der(one).is_ok_and(|one| {
+            let body = one.tbs_certificate;
+            body.version == Version::V1 && body.issuer != body.subject
         })
+    })
 }
 
 fn is_valid_at(certificate: &Certificate, now: UnixTime) -> bool {
@@ -69,15 +170,19 @@ fn is_for_servers(certificate: &Certificate) -> bool {
         Ok(None) => true,
         Err(_) => false,
     };
-    let extended = match body.get::<ExtendedKeyUsage>() {
+    of_key && serves(certificate)
+}
+
+/// Whether its extended usage, where it has one, is that of servers.
+fn serves(certificate: &Certificate) -> bool {
+    match certificate.tbs_certificate.get::<ExtendedKeyUsage>() {
         Ok(Some((_, usage))) => usage
             .0
             .iter()
             .any(|one| *one == FOR_SERVERS || *one == FOR_ANYTHING),
         Ok(None) => true,
         Err(_) => false,
-    };
-    of_key && extended
+    }
 }
 
 fn is_authority(certificate: &Certificate) -> bool {

@@ -13,8 +13,8 @@ use rustls::pki_types::{
 };
 use rustls::sign::CertifiedKey;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, InconsistentKeys, PeerMisbehaved,
-    RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, InconsistentKeys, OtherError,
+    PeerMisbehaved, RootCertStore, SignatureScheme,
 };
 use tokio_postgres::config::Host;
 use x509_cert::Certificate;
@@ -22,7 +22,7 @@ use x509_cert::der::Decode;
 
 use super::address::{DatabaseAddress, ServerAddress};
 use super::error::ClientError;
-use super::server_certificate;
+use super::server_certificate::{self, Authorities};
 use super::socket::SocketWatch;
 use super::tls_settings::{OwnCertificate, SslMode};
 
@@ -301,6 +301,28 @@ impl Verifier {
     }
 }
 
+/// A certificate of X.509 version 1 where none can be accepted.
+#[derive(Debug, thiserror::Error)]
+enum OldCertificate {
+    #[error(
+        "the server's certificate is of X.509 version 1, and Inrush cannot look such a certificate up in lists of revoked \
+         certificates: give the server a certificate of version 3 (with extensions: `openssl x509 -req -extfile FILE`), or \
+         no lists (sslcrl, sslcrldir, ~/.postgresql/root.crl)"
+    )]
+    OfServer,
+    #[error(
+        "an intermediate certificate that the server sent is of X.509 version 1, so nothing says that it may sign others \
+         (libpq refuses it too): issue it again with version 3 and `basicConstraints = critical, CA:TRUE`"
+    )]
+    OfIntermediate,
+}
+
+impl From<OldCertificate> for rustls::Error {
+    fn from(error: OldCertificate) -> rustls::Error {
+        rustls::Error::Other(OtherError(Arc::new(error)))
+    }
+}
+
 /// Whether webpki refuses a certificate for its version alone.
 fn is_of_other_version(certificate: &CertificateDer<'_>) -> bool {
     Certificate::from_der(certificate)
@@ -336,17 +358,31 @@ impl ServerCertVerifier for Verifier {
                 ),
             ) => self.check_host(chain, end_entity, intermediates, refusal),
             Err(refusal) => {
-                let algorithms = &self.provider.signature_verification_algorithms;
-                let is_trusted = !chain.has_revocation_lists
-                    && server_certificate::is_trusted(end_entity, &chain.trusted, algorithms, now);
-                match is_trusted {
-                    true => {
-                        let refusal =
-                            rustls::Error::InvalidCertificate(CertificateError::NotValidForName);
-                        self.check_host(chain, end_entity, intermediates, refusal)
-                    }
-                    false => Err(refusal),
+                let authorities = Authorities {
+                    trusted: &chain.trusted,
+                    sent: intermediates,
+                    algorithms: &self.provider.signature_verification_algorithms,
+                };
+                if !server_certificate::is_trusted(end_entity, &authorities, now) {
+                    return Err(match is_of_other_version(end_entity) {
+                        // webpki says only that it does not know the version.
+                        true => CertificateError::UnknownIssuer.into(),
+                        false
+                            if server_certificate::has_intermediate_of_version_1(intermediates) =>
+                        {
+                            OldCertificate::OfIntermediate.into()
+                        }
+                        false => refusal,
+                    });
                 }
+                if chain.has_revocation_lists {
+                    return Err(match is_of_other_version(end_entity) {
+                        true => OldCertificate::OfServer.into(),
+                        false => refusal,
+                    });
+                }
+                let refusal = rustls::Error::InvalidCertificate(CertificateError::NotValidForName);
+                self.check_host(chain, end_entity, intermediates, refusal)
             }
         }
     }
