@@ -1,4 +1,10 @@
 //! The URL of a connection and its options, and the kind of destination that a URL means.
+//!
+//! The kinds are listed here and not in the crates of the destinations, because a package is checked where no registry is
+//! at hand: by its own checks, by the engine that makes the paths of a replayed package absolute, and by the trust check,
+//! which must know what a URL loads before anything is loaded. A list that each caller hands over could be too short, and
+//! the trust check would then let foreign code pass without a word. So a new kind of URL is a variant here. The compiler
+//! then asks for its path, for the options that load code, and for the reasons why no such destination can exist.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
