@@ -3,7 +3,8 @@
 //! Connections, quoting and types are those of `crates/pgclient`; a [`session`] adds the pace and the gauge of a load.
 //! [`catalog`] reads the tables that exist, [`staging`] writes the statements that make staging tables, [`copy`] streams
 //! blocks into one, and [`unit`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on
-//! the same sessions. [`driver`] is the entry of all of it for callers who do not know which driver loads.
+//! [`block_socket`]), and [`unit_transaction`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on
+//! the same sessions. [`postgres_driver`] is the entry of all of it for callers who do not know which driver loads.
 //!
 //! The names that this crate still takes from the engine's internals are listed in [`engine`]. The reasons behind it:
 //! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
@@ -11,7 +12,6 @@
 pub mod catalog;
 mod copy;
 mod default_grants;
-mod driver;
 mod engine;
 mod error;
 mod failures;
@@ -21,16 +21,17 @@ mod local_backend;
 mod old_tables;
 mod partition_tree;
 mod plan;
+mod postgres_driver;
 mod preflight;
 mod ranges;
 mod row_numbers;
 mod server_facts;
 mod session;
 mod staging;
-mod swap;
 mod switch;
+mod table_swap;
 mod undo;
-mod unit;
+mod unit_transaction;
 mod upkeep;
 mod verify;
 
@@ -43,6 +44,6 @@ pub use inrush_pgclient::{
     is_meant, password_file_text,
 };
 
-pub use driver::Postgres;
+pub use postgres_driver::Postgres;
 pub use error::PostgresError;
 pub use session::Session;

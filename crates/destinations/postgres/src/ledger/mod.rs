@@ -7,17 +7,17 @@
 mod error;
 mod holder;
 pub mod mark;
-mod record;
 mod run;
 mod schema;
 mod stored;
 mod switched;
+mod units_and_splits;
 
 pub use error::LedgerError;
-pub use record::{SplitChoice, UnitAccounts, UnitRow};
 pub use run::Fence;
 pub use schema::{exists, setup_statements};
 pub use switched::{Original, Replaced, SwitchedTable, What};
+pub use units_and_splits::{SplitChoice, UnitAccounts, UnitRow};
 
 use crate::Session;
 use crate::quote::qualified;

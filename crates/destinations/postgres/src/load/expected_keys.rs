@@ -16,7 +16,7 @@ use inrush_files::{Preview, last_field};
 
 use crate::plan::{FlowPlan, KeyPlan, UnitPlan, key_text};
 use crate::staging::{UnitBounds, Upper};
-use crate::unit::UnitMeasure;
+use crate::unit_transaction::UnitMeasure;
 
 /// The guess, and what has come so far.
 pub struct ExpectedKeys {

@@ -24,7 +24,7 @@ mod piece_transaction;
 pub mod prepare;
 pub mod ready;
 mod reload;
-mod replicas;
+mod replication_lag;
 pub mod rows;
 mod shared_unit;
 mod straight;

@@ -23,7 +23,7 @@ use crate::engine::pipeline::kept_rejects::KeptRejects;
 use crate::engine::pipeline::split_evidence::SplitEvidence;
 use crate::engine::verify::VerifyError;
 use crate::plan::{FlowPlan, UnitPlan};
-use crate::unit::{self, UnitMeasure};
+use crate::unit_transaction::{self, UnitMeasure};
 use crate::{Session, staging};
 
 /// A piece of work under way.
@@ -170,7 +170,8 @@ impl Piece<'_> {
         }
         fault::reach(self.context.fault, FaultPoint::BeforeUnitCommit);
         if fault::wished(self.context.fault, FaultPoint::UnitCommitSent) {
-            unit::send_commit_and(session, || fault::die(FaultPoint::UnitCommitSent)).await;
+            unit_transaction::send_commit_and(session, || fault::die(FaultPoint::UnitCommitSent))
+                .await;
         }
         session.execute("COMMIT", &doing).await?;
         Ok((account, count))
@@ -228,7 +229,7 @@ impl Piece<'_> {
             if expected.is_exact() {
                 let schema = &self.context.run.plan.settings.staging_schema;
                 let count = staging::measure(schema, &self.unit.staging_table, None);
-                let counted = unit::measure(self.session, &count).await?;
+                let counted = unit_transaction::measure(self.session, &count).await?;
                 return Ok((expected.measured(counted.rows), true));
             }
             let statement = self.drop_check();
@@ -236,7 +237,7 @@ impl Piece<'_> {
                 .execute(&statement, "dropping the CHECK of a unit")
                 .await?;
         }
-        let measured = unit::measure(self.session, &self.unit.measure).await?;
+        let measured = unit_transaction::measure(self.session, &self.unit.measure).await?;
         Ok((measured, false))
     }
 

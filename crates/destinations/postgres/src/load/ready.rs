@@ -3,7 +3,7 @@
 use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, Plan, UnitPlan, statistics};
 use crate::staging::{self, UnitBounds, Upper};
-use crate::unit::UnitMeasure;
+use crate::unit_transaction::UnitMeasure;
 use crate::{PostgresError, Session};
 
 /// A unit for the ledger.

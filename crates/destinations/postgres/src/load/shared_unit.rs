@@ -14,7 +14,7 @@ use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::SplitRecord;
 use crate::engine::plan::identity;
-use crate::unit::{self, UnitMeasure};
+use crate::unit_transaction::{self, UnitMeasure};
 
 /// Makes the tables of shared units that do not stand yet.
 pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
@@ -73,7 +73,7 @@ pub async fn finish(
     let measured = if flow.is_straight() {
         UnitMeasure::as_sent(sent)
     } else {
-        let measured = unit::measure(session, &unit.measure).await?;
+        let measured = unit_transaction::measure(session, &unit.measure).await?;
         if measured.rows != sent {
             return Err(Error::Verification {
                 what: format!("staging table of {}", flow.target()),

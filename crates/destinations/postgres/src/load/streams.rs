@@ -11,7 +11,7 @@ use super::backends::ServerBackends;
 use super::context::Context;
 use super::loader::{load, load_carefully};
 use super::one_transaction;
-use super::replicas::Replicas;
+use super::replication_lag::Replicas;
 use super::shared_unit;
 use super::summary::Summary;
 use crate::Session;

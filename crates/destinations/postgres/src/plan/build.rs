@@ -8,7 +8,7 @@ use super::privileges::{self, Privilege};
 use super::routing::KeyScans;
 use super::{
     DiskFacts, Earlier, FlowPlan, Plan, disk, earlier, flow, index_rebuild, is_all_straight,
-    limits, long_units, obstacles, replace, target, work_items,
+    limits, long_units, obstacles, replace_mode, target, work_items,
 };
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::options::PlanOptions;
@@ -274,7 +274,8 @@ impl PlanRequest<'_> {
         }
         let (ledger_schema, staging_schema) = self.schemas();
         for flow in flows {
-            let names = replace::refuse_taken_names(session, ledger_schema, staging_schema, flow);
+            let names =
+                replace_mode::refuse_taken_names(session, ledger_schema, staging_schema, flow);
             options.or_note(names.await)?;
         }
         if !options.unlocked {

@@ -5,7 +5,7 @@
 //!
 //! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`), how
 //! units become part of the target (`publishing.rs`), what is checked (`flow_checks.rs`), the partitions that are declared
-//! (`intervals.rs`), what of the target gives way (`replacement.rs`), and its units (`units.rs`).
+//! (`intervals.rs`), what of the target gives way (`flow_replacement.rs`), and its units (`units.rs`).
 
 mod bounds;
 mod build;
@@ -15,6 +15,7 @@ mod earlier;
 mod flow;
 mod flow_checks;
 mod flow_columns;
+mod flow_replacement;
 mod flow_request;
 mod flow_target;
 mod identity;
@@ -29,8 +30,7 @@ mod print;
 mod print_flow;
 mod privileges;
 mod publishing;
-pub mod replace;
-mod replacement;
+pub mod replace_mode;
 mod routed_units;
 pub mod routing;
 mod statements;
@@ -65,7 +65,7 @@ pub use build::{build, run_key};
 pub use disk::DiskFacts;
 pub use earlier::keepable;
 pub use privileges::Privilege;
-pub use replace::{KeepPlan, ReplacePlan};
+pub use replace_mode::{KeepPlan, ReplacePlan};
 pub use routing::RoutePlan;
 
 /// A package resolved against real files and the real catalog.

@@ -8,7 +8,7 @@ use inrush_rows::plural::counted;
 use inrush_rows::told;
 
 use super::statements::{shortened, unit_statements};
-use super::{Commit, Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace};
+use super::{Commit, Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace_mode};
 use crate::engine::plan::plan_text::{
     TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
 };
@@ -66,7 +66,7 @@ fn fmt_files(
 fn fmt_target(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan) -> fmt::Result {
     told!(f, "  {}", target_becomes(plan, flow))?;
     if let Some(replace) = &flow.replace {
-        for line in replace::words(replace, &flow.target(), &plan.settings.staging_schema) {
+        for line in replace_mode::words(replace, &flow.target(), &plan.settings.staging_schema) {
             told!(f, "  {line}")?;
         }
     }

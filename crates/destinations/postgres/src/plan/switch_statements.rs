@@ -2,7 +2,7 @@
 
 use inrush_rows::column::Column;
 
-use super::{FlowPlan, Publish, index_rebuild, replace, routing};
+use super::{FlowPlan, Publish, index_rebuild, replace_mode, routing};
 use crate::quote::{identifier, literal, qualified};
 use crate::staging::{self, BOUNDS_CHECK, Upper};
 use inrush_rows::ids::UnitKey;
@@ -258,7 +258,11 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
     let mut statements: Vec<String> = create_target(flow).into_iter().collect();
     statements.extend(flow.pre_sql.iter().cloned());
     if let Some(replace) = &flow.replace {
-        statements.extend(replace::template(replace, &flow.target(), staging_schema));
+        statements.extend(replace_mode::template(
+            replace,
+            &flow.target(),
+            staging_schema,
+        ));
     }
     statements.extend(index_rebuild::before_rows(flow));
     for unit in &flow.units {

@@ -28,7 +28,7 @@ use crate::load::ready::{Standing, make_ready};
 use crate::load::rows;
 use crate::plan::{statistics, switch_statements};
 use crate::quote::qualified;
-use crate::{Session, staging, unit};
+use crate::{Session, staging, unit_transaction};
 
 /// A piece of work that is tried.
 pub struct TrialWork {
@@ -304,7 +304,7 @@ async fn finish(
         return Ok(());
     }
     let begun = Instant::now();
-    let measured = unit::measure(session, &trial.unit.measure).await?;
+    let measured = unit_transaction::measure(session, &trial.unit.measure).await?;
     if let Some(verify) = &trial.unit.verify {
         session.query(verify, &[], "summing up a table").await?;
     }

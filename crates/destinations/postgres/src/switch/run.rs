@@ -126,7 +126,10 @@ async fn attempt(
     mark::leave(session, &task.plan.run_key, &marks).await?;
     fault::reach(task.fault, FaultPoint::BeforeSwitchCommit);
     if fault::wished(task.fault, FaultPoint::SwitchCommitSent) {
-        crate::unit::send_commit_and(session, || fault::die(FaultPoint::SwitchCommitSent)).await;
+        crate::unit_transaction::send_commit_and(session, || {
+            fault::die(FaultPoint::SwitchCommitSent)
+        })
+        .await;
     }
     session.execute("COMMIT", "committing the switch").await?;
     fault::reach(task.fault, FaultPoint::AfterSwitchCommit);

@@ -10,10 +10,10 @@ use crate::catalog::{self, TableFacts};
 use crate::ledger::{Ledger, Original, SwitchedTable, What};
 use crate::old_tables::{self, OldTable};
 use crate::plan::switch_statements::UnitTask;
-use crate::plan::{FlowPlan, KeepPlan, Publish, ReplacePlan, replace};
+use crate::plan::{FlowPlan, KeepPlan, Publish, ReplacePlan, replace_mode};
 use crate::quote::{identifier, qualified};
 use crate::ranges::PartitionRange;
-use crate::{Session, swap};
+use crate::{Session, table_swap};
 
 /// What was taken out.
 #[derive(Debug, Default)]
@@ -145,7 +145,7 @@ async fn replaced(
     match (replace.scope, &flow.key) {
         (ReplaceScope::Partitions, Some(key)) => {
             let asked = ranges_of(units);
-            replace::covered(session, key, &asked, partitions)
+            replace_mode::covered(session, key, &asked, partitions)
                 .await?
                 .map_err(|partly| SwitchError::Partly {
                     target: flow.target(),
@@ -174,7 +174,7 @@ async fn refuse_changed(
     if now.structure != planned.structure || now.indexes != planned.indexes {
         return Err(changed("its columns, constraints or indexes".to_owned()));
     }
-    if let Some(obstacle) = swap::obstacles(session, now.oid).await?.first() {
+    if let Some(obstacle) = table_swap::obstacles(session, now.oid).await?.first() {
         return Err(changed(format!("it has {obstacle}")));
     }
     Ok(())
@@ -230,7 +230,7 @@ pub async fn name_indexes(
         .iter()
         .map(|index| index.name.clone())
         .collect();
-    let mut statements = swap::undress(session, staging_schema, &unit.staging_table).await?;
+    let mut statements = table_swap::undress(session, staging_schema, &unit.staging_table).await?;
     // Within the staging schema first: it has a kept table's indexes under other names.
     statements.extend(old_tables::relocate(
         &new,
@@ -272,7 +272,7 @@ async fn drop_last_generation(
         return Ok(());
     }
     let kept = ledger.kept_of_target(session, target).await?;
-    for old in replace::last_generation(session, target, replace, &kept).await? {
+    for old in replace_mode::last_generation(session, target, replace, &kept).await? {
         let sql = format!("DROP TABLE {}", old.qualified());
         session
             .execute(&sql, "dropping what the last replacement kept")

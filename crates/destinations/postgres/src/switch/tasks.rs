@@ -5,7 +5,7 @@ use inrush_package::ReplaceScope;
 use super::error::SwitchError;
 use super::take_out::ranges_of;
 use crate::plan::switch_statements::{UnitTask, expression};
-use crate::plan::{FlowPlan, KeyKind, KeyPlan, replace};
+use crate::plan::{FlowPlan, KeyKind, KeyPlan, replace_mode};
 use crate::staging::Upper;
 use crate::{Session, catalog, old_tables, ranges};
 
@@ -223,7 +223,7 @@ async fn refuse_existing(
         // What is in the way goes; told here, before any lock is taken, is what cannot.
         if let (ReplaceScope::Partitions, Some(facts)) = (replace.scope, &flow.facts) {
             let partitions = old_tables::partitions(session, facts.oid).await?;
-            if let Err(partly) = replace::covered(session, key, &asked, partitions).await? {
+            if let Err(partly) = replace_mode::covered(session, key, &asked, partitions).await? {
                 return Err(SwitchError::Partly {
                     target: flow.target(),
                     what: partly.what(),

@@ -10,7 +10,7 @@ use crate::ledger::{self, Ledger, SwitchedTable};
 use crate::old_tables::{self, OldTable};
 use crate::quote::{cut, qualified};
 use crate::ranges::{self, Coverage, PartitionRange};
-use crate::swap::{self, SwapPlan};
+use crate::table_swap::{self, SwapPlan};
 use crate::{PostgresError, Session};
 
 /// What is taken out of a target that exists.
@@ -180,7 +180,7 @@ pub async fn of_plain(
             swap: None,
         });
     }
-    let obstacles = swap::obstacles(session, facts.oid).await?;
+    let obstacles = table_swap::obstacles(session, facts.oid).await?;
     if !obstacles.is_empty() {
         return Err(refuse(
             format!(

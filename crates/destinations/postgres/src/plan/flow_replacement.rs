@@ -8,7 +8,7 @@ use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;
 use super::publishing::Publishing;
 use super::switch_statements::expression;
-use super::{KeyPlan, ReplacePlan, replace};
+use super::{KeyPlan, ReplacePlan, replace_mode};
 use crate::Session;
 use crate::catalog::TableFacts;
 use crate::engine::plan::error::PlanError;
@@ -41,7 +41,8 @@ impl Replacement {
         Ok(match columns.key_of_units() {
             None if is_replaced => {
                 let publish = &publishing.publish;
-                let plan = replace::of_plain(session, replace, &target.sql, facts, publish).await?;
+                let plan =
+                    replace_mode::of_plain(session, replace, &target.sql, facts, publish).await?;
                 Replacement {
                     plan: Some(plan),
                     overlap: None,
@@ -51,7 +52,7 @@ impl Replacement {
             Some(key) if is_replaced => {
                 let asked = ranges_of(intervals);
                 let plan =
-                    replace::of_partitions(session, replace, &target.sql, facts, key, &asked);
+                    replace_mode::of_partitions(session, replace, &target.sql, facts, key, &asked);
                 Replacement {
                     plan: Some(plan.await?),
                     overlap: None,
