@@ -9,7 +9,7 @@ use inrush_rows::suggest::suggestion;
 use super::error::PackageFaultKind;
 use super::sql_value;
 use super::texts::TextKind;
-use super::url::redacted_url;
+use super::url_passwords::redacted_url;
 use crate::secrets::{is_shown_path, note_variable};
 
 /// The value of an environment variable; the library never reads the environment itself.

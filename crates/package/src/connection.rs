@@ -8,7 +8,7 @@ use inrush_destination::address::DestinationKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::url::{names_secret, note_secrets, redacted_url};
+use super::url_passwords::{names_secret, note_secrets, redacted_url};
 use crate::secrets::{masked, note_secret};
 
 /// A database. What is shown or serialized of it has no password in it.

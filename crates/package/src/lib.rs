@@ -1,9 +1,9 @@
 //! Packages: the TOML files that a user writes.
 //!
 //! `read` makes the types of a text, with [`schema_check`] checking every key against the [`schema`];
-//! `resolve` puts parameters and the environment in; `check` finds settings that contradict each other.
+//! `parameters` puts parameters and the environment in; `check` finds settings that contradict each other.
 //! All faults that one of these passes finds are told at once, each with its line.
-//! `resolve` puts parameters and the environment into every text that [`texts`] visits; `check` finds what does not go together.
+//! `parameters` puts parameters and the environment into every text that [`texts`] visits; `check` finds what does not go together.
 
 mod bounds;
 mod braces;
@@ -21,13 +21,13 @@ mod faults;
 mod flow;
 mod format;
 mod format_settings;
-mod identity;
 mod local_path;
 mod name;
+mod package_hash;
+mod parameters;
 mod place;
 mod read;
 mod replace;
-mod resolve;
 mod schema;
 mod schema_check;
 pub mod secrets;
@@ -37,7 +37,7 @@ mod texts;
 mod trust;
 mod type_text;
 mod types;
-mod url;
+mod url_passwords;
 mod write;
 
 #[cfg(test)]
@@ -58,10 +58,10 @@ pub use expect::{ControlFile, Expect, RecordField, Trailer};
 pub use format_settings::*;
 pub use local_path::not_local;
 pub use name::{NAME_BYTES_MAX, TableName, quoted_where_needed};
+pub use parameters::Overrides;
 pub use place::{Line, PackageOrigin, Place};
 pub use replace::{Keep, Replace, ReplaceBy, ReplaceScope};
-pub use resolve::Overrides;
 pub use schema::json_schema;
 pub use types::*;
-pub use url::{names_secret, password_takes, redacted_url, url_has_password};
+pub use url_passwords::{names_secret, password_takes, redacted_url, url_has_password};
 pub use write::Comments;

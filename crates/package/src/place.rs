@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::url::redact_line;
+use super::url_passwords::redact_line;
 
 /// Where a package came from: its file and the place of every setting in it, or the arguments
 /// that it was made of. It is no part of what a package says, so that two packages that say the

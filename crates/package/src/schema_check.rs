@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{PackageFault, PackageFaultKind};
 use super::place::{Place, SettingSpans};
 use super::schema::{range_of, schema, target};
-use super::url::redacted_url;
+use super::url_passwords::redacted_url;
 
 /// A check of one document.
 pub(super) struct SchemaCheck<'a> {

@@ -7,7 +7,7 @@
 use inrush_destination::address::{DestinationKind, LoadedCode};
 
 use super::error::{PackageError, PackageFault, PackageFaultKind};
-use super::url::redacted_url;
+use super::url_passwords::redacted_url;
 use super::{Overrides, Package};
 
 impl Package {

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use inrush_rows::printable::{is_unsafe, one_line};
 use serde::Serialize;
 
-use super::url::names_secret;
-use super::url::url_without_password;
+use super::url_passwords::names_secret;
+use super::url_passwords::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
     Format, IndexPolicy, Keep, LoadOrder, Mode, NullMarker, OneOrMany, Package, RejectLimit,

@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::place::Place;
 use super::texts::TextKind;
-use super::url::note_secrets_of_sql;
+use super::url_passwords::note_secrets_of_sql;
 
 /// What a command's arguments replace in a package.
 #[derive(Clone, Default)]
