@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use crate::account::{OsAccount, user_name};
 use crate::error::{EmbeddedError, file_error};
-use crate::free::{PATIENCE, wait_until_free};
 use crate::open_folder::OpenFolder;
 use crate::process::command_as;
 use crate::record::ServerRecords;
+use crate::server_user::{OsAccount, user_name};
+use crate::wait_until_unused::{PATIENCE, wait_until_free};
 
 /// The longest path of a socket: `sun_path` has 108 bytes with the NUL at its end.
 const SOCKET_PATH_BYTES_MAX: usize = 107;

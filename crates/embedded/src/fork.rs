@@ -23,7 +23,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::account::OsAccount;
+use crate::server_user::OsAccount;
 
 /// Has the child lead a session of its own (Ctrl-C in the terminal does not reach it), become
 /// `account`, get `death_signal` when the calling thread ends, and inherit `inherited`.

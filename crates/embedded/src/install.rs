@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use crate::account::{OsAccount, effective_uid};
 use crate::binaries::Binaries;
 use crate::diagnosis::last_lines;
 use crate::error::{EmbeddedError, file_error};
 use crate::process::command_as;
+use crate::server_user::{OsAccount, effective_uid};
 
 /// An installation has about 2,000 files; a folder with very many more is none.
 const FILES_MAX: usize = 50_000;

@@ -16,14 +16,13 @@
 //! The crate reads no environment variables and prints nothing: paths, memory and options are
 //! handed in by [`Options`], and [`EmbeddedServer::settings`] returns the settings that it chose.
 
-mod account;
 mod binaries;
 mod c_library;
 mod diagnosis;
 mod error;
 mod folder;
+mod folder_records;
 mod fork;
-mod free;
 mod initialize;
 mod install;
 mod janitor;
@@ -31,15 +30,16 @@ mod open_folder;
 mod options;
 mod pid_file;
 mod process;
-mod record;
-mod run;
 mod server;
+mod server_life;
+mod server_user;
 mod settings;
 mod single_user;
+mod wait_until_unused;
 
 pub use binaries::{Binaries, find_binaries, well_known_folders, wheel_folder};
 pub use error::{EmbeddedError, Looked};
+pub use folder_records::ServerRecords;
 pub use options::{DataFolder, Listen, Options};
-pub use record::ServerRecords;
 pub use server::EmbeddedServer;
 pub use settings::Setting;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::binaries::Binaries;
-use crate::record::ServerRecords;
+use crate::folder_records::ServerRecords;
 
 /// Where the data lives.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-use crate::account::OsAccount;
 use crate::fork;
+use crate::server_user::OsAccount;
 
 /// How long a killed process may take to end.
 const KILL_WAIT: Duration = Duration::from_secs(10);
@@ -224,7 +224,7 @@ fn reap(mut child: Child, shared: &Shared) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::effective_uid;
+    use crate::server_user::effective_uid;
 
     fn shell(script: &'static str) -> ServerProcess {
         ServerProcess::spawn(move || {

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use inrush_rows::percent::percent_encoded;
 
-use crate::account::OsAccount;
 use crate::binaries::Binaries;
 use crate::diagnosis::log_end;
 use crate::error::{EmbeddedError, file_error};
@@ -16,7 +15,8 @@ use crate::initialize::{SUPERUSER, initialize};
 use crate::install;
 use crate::options::Options;
 use crate::process::ServerProcess;
-use crate::run::{ServerRun, pipe_error};
+use crate::server_life::{ServerRun, pipe_error};
+use crate::server_user::OsAccount;
 use crate::settings::{self, ServerPaths, Setting};
 use crate::single_user::{self, Tools};
 

@@ -9,11 +9,11 @@ use std::process::Stdio;
 use inrush_rows::sql_text::{self, identifier};
 use rustix::process::Signal;
 
-use crate::account::OsAccount;
 use crate::binaries::Binaries;
 use crate::diagnosis::{last_lines, likely_cause};
 use crate::error::EmbeddedError;
 use crate::process::command_as;
+use crate::server_user::OsAccount;
 use crate::settings::NO_CODE;
 
 /// What the steps before the start need to run programs of PostgreSQL.

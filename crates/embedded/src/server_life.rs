@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
-use crate::account::OsAccount;
 use crate::binaries::Binaries;
 use crate::diagnosis::{likely_cause, log_end};
 use crate::error::EmbeddedError;
@@ -19,6 +18,7 @@ use crate::open_folder::OpenFolder;
 use crate::options::{DataFolder, Options};
 use crate::pid_file::read_pid_file;
 use crate::process::{ProcessEnd, ServerProcess, command_as, log_to};
+use crate::server_user::OsAccount;
 use crate::settings::{NO_CODE, Setting};
 
 /// A kept folder may have to recover from a crash first. A server that dies is noticed at once.

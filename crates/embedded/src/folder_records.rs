@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::account::effective_uid;
 use crate::open_folder::{OpenFolder, read_small};
+use crate::server_user::effective_uid;
 
 /// The file in a data folder that holds its id: 32 digits of base 16.
 const ID_FILE: &str = "inrush-folder-id";
