@@ -18,7 +18,7 @@ use crate::embedded::{self, Reached, cores};
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted, seconds};
 use crate::running::{self, OutputMode, RunSetup};
-use crate::{Surroundings, account, credentials, output, package_file, progress, signals};
+use crate::{Surroundings, credentials, output, package_file, progress, run_summary, signals};
 
 /// Makes TPC-H, loads it, checks it, and tells.
 pub fn demo(
@@ -66,7 +66,7 @@ pub fn demo(
     check_contents(&reached, &success.report.tables, &tables, threads)?;
     output::say(&format!(
         "\n{}",
-        account::account(&success.report, success.report_path.as_deref())
+        run_summary::account(&success.report, success.report_path.as_deref())
     ));
     if arguments.keep {
         output::say(&kept(arguments, files.folder()));

@@ -3,8 +3,6 @@
 //! The library neither prints nor reads the environment; this crate does both for it. It is a
 //! library itself, so that the binary and the console script of the Python wheel are the same command.
 
-mod account;
-pub mod api;
 mod arguments;
 mod bench;
 mod c_library;
@@ -23,6 +21,8 @@ mod numbers;
 mod output;
 mod package_file;
 mod progress;
+pub mod python_run;
+mod run_summary;
 mod running;
 mod save_package;
 mod signals;

@@ -13,7 +13,6 @@ use inrush::report::RunReport;
 use inrush::source::names_a_pipe;
 use inrush::{Checked, Failure, Hint, RunOptions, Success};
 
-use crate::account::report_line;
 use crate::arguments::RunArguments;
 use crate::credentials;
 use crate::embedded::{Reached, cores};
@@ -23,6 +22,7 @@ use crate::names::readable;
 use crate::numbers::counted;
 use crate::output;
 use crate::progress::Progress;
+use crate::run_summary::report_line;
 use crate::signals::{self, AFTER_A_PIPE, Left};
 
 /// What a run shows while it goes on.

@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use inrush_cli::Surroundings;
-use inrush_cli::api::RunRequest;
 use inrush_cli::heap::Heap;
+use inrush_cli::python_run::RunRequest;
 use pyo3::prelude::*;
 
 #[global_allocator]
@@ -47,7 +47,8 @@ fn run(
         runs_folder,
         trust,
     };
-    let answer = py.detach(|| inrush_cli::api::run(request, &Surroundings { site_packages }));
+    let answer =
+        py.detach(|| inrush_cli::python_run::run(request, &Surroundings { site_packages }));
     // Ctrl-C has stopped the run by now; here it becomes the KeyboardInterrupt that Python expects.
     py.check_signals()?;
     Ok(answer.to_string())

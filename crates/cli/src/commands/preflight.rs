@@ -7,12 +7,12 @@ use inrush::preflight::{PreflightOptions, PreflightReport, Step, StepFound, Weig
 use inrush::printable;
 use inrush::source::names_a_pipe;
 
-use crate::account::columns;
 use crate::arguments::PreflightArguments;
 use crate::embedded::cores;
 use crate::errors::CommandError;
 use crate::numbers::{bytes, count, counted, seconds};
 use crate::package_file::Ready;
+use crate::run_summary::columns;
 use crate::signals::Left;
 use crate::{Surroundings, credentials, embedded, output, package_file, signals};
 

@@ -15,7 +15,7 @@ use crate::errors::CommandError;
 use crate::numbers::counted;
 use crate::package_file::{self, Ready};
 use crate::running::{self, RunSetup};
-use crate::{Surroundings, account, credentials, embedded, output, signals};
+use crate::{Surroundings, credentials, embedded, output, run_summary, signals};
 
 /// Shows rejects, or loads them once more.
 pub fn rejects(
@@ -152,7 +152,7 @@ fn replay(
     };
     let success = running::run(&reached, &setup).map_err(|(error, _)| error)?;
     if !run_arguments.json && !run_arguments.quiet {
-        output::say(&account::account(
+        output::say(&run_summary::account(
             &success.report,
             success.report_path.as_deref(),
         ));

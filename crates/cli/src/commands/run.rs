@@ -6,7 +6,7 @@ use crate::arguments::{RunArguments, RunCommandArguments};
 use crate::errors::CommandError;
 use crate::package_file::{self, Ready};
 use crate::running::{self, RunSetup};
-use crate::{Surroundings, account, embedded, output, signals};
+use crate::{Surroundings, embedded, output, run_summary, signals};
 
 /// Loads what a package says.
 pub fn run(
@@ -37,7 +37,7 @@ pub fn run_ready(
     let setup = RunSetup::new(arguments, &ready.folder);
     let success = running::run(&reached, &setup).map_err(|(error, _)| error)?;
     if !arguments.json && !arguments.quiet {
-        output::say(&account::account(
+        output::say(&run_summary::account(
             &success.report,
             success.report_path.as_deref(),
         ));

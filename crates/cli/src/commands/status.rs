@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::destination::find;
 use crate::Surroundings;
-use crate::account::columns;
 use crate::arguments::StatusArguments;
 use crate::errors::CommandError;
 use crate::names::readable;
 use crate::numbers::{bytes, count};
+use crate::run_summary::columns;
 use crate::{output, signals};
 
 /// Shows what stopped runs left.

@@ -2,10 +2,10 @@
 //!
 //! The workload itself is [`inrush_workloads::etlwr`]; here it gets its arguments, a database, signals and a terminal.
 
-mod again;
+mod early_checks;
 mod generating;
-mod looking;
 mod measuring;
+mod repeat_command;
 mod settings;
 mod terminal;
 
@@ -54,7 +54,7 @@ fn run(
         settings: &settings,
         generated: None,
         disposable: None,
-        command: again::run_command(arguments),
+        command: repeat_command::run_command(arguments),
     };
     task.run(surroundings)
 }
@@ -93,7 +93,7 @@ fn whole(
         needs.extend(space::of_database(&job.sizes(), &settings.url, &temporary));
         space::require(&needs)?;
     }
-    looking::look(
+    early_checks::look(
         &job.tables(),
         measure,
         &settings,
@@ -108,7 +108,7 @@ fn whole(
         settings: &settings,
         generated: Some(made),
         disposable: files.disposable(),
-        command: again::whole_command(arguments),
+        command: repeat_command::whole_command(arguments),
     };
     task.run(surroundings)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use inrush::printable::line;
 use inrush_workloads::etlwr::{Results, chart, summary};
 
-use crate::account::columns;
+use crate::run_summary::columns;
 
 /// What is printed at the end.
 pub fn terminal(results: &Results, folder: &Path) -> String {
