@@ -4,10 +4,10 @@
 //!
 //! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] turns a
 //! field as written into the text it means. The bytes that matter are found 64 at a time
-//! (`masks`), positions are taken from the masks (`machine`, with `regular` for most blocks,
+//! (`masks`), positions are taken from the masks (`mask_walker`, with `regular` for most blocks,
 //! `special_bytes` for the odd ones and `positions` for what depends on the processor; `general` for
 //! uncommon dialects, `fixed` for fields at declared positions), and `reference` says the same byte
-//! by byte, for the reader and for the tests. What is unsafe stands in `kernel`, which chooses
+//! by byte, for the reader and for the tests. What is unsafe stands in `instruction_set`, which chooses
 //! between instructions, and in `vectors`, which loads and stores.
 
 pub mod cpu;
@@ -18,8 +18,8 @@ mod fixed;
 mod fixed_width;
 mod found_record;
 mod general;
-mod kernel;
-mod machine;
+mod instruction_set;
+mod mask_walker;
 #[doc(hidden)]
 pub mod masks;
 mod positions;

@@ -1,10 +1,10 @@
 //! From text to bit masks: which bytes of each block of 64 are delimiters, line ends, quotes
-//! or escapes. Which [`Kernel`]s the machine has stands in `kernel`; they find the same bits,
-//! and the tests hold them against each other. What is made of the bits (`machine`, `positions`)
+//! or escapes. Which [`Kernel`]s the machine has stands in `instruction_set`; they find the same bits,
+//! and the tests hold them against each other. What is made of the bits (`mask_walker`, `positions`)
 //! is compiled for the same kernels.
 //!
-//! This module and `kernel` need each other: [`Kernel::find`] stands here and asks `kernel` for the instructions, and
-//! `kernel` calls the code here that is compiled for them.
+//! This module and `instruction_set` need each other: [`Kernel::find`] stands here and asks `instruction_set` for the instructions, and
+//! `instruction_set` calls the code here that is compiled for them.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
@@ -14,7 +14,7 @@ pub(crate) mod portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod sse2;
 
-pub use crate::kernel::Kernel;
+pub use crate::instruction_set::Kernel;
 
 /// Bytes of a block: one bit of a mask each.
 pub const BLOCK_BYTES: usize = 64;

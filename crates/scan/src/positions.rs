@@ -1,7 +1,7 @@
 //! From masks to positions: the instructions that the machine's loop is made of.
 //!
 //! The loop is generic over [`BitInstructions`] and compiled once for each
-//! ([`crate::kernel::Kernel::take`]); the tests hold the ways against each other.
+//! ([`crate::instruction_set::Kernel::take`]); the tests hold the ways against each other.
 
 use crate::masks::BLOCK_BYTES;
 
@@ -87,7 +87,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernel::Kernel;
+    use crate::instruction_set::Kernel;
 
     /// The positions of the set bits, in the way of a kernel.
     fn positions(kernel: Kernel, bits: u64, base: u32) -> Vec<u32> {

@@ -4,7 +4,7 @@ use crate::dialect::Dialect;
 use crate::error::{Scan, ScanError, TextEnd};
 use crate::fixed::FixedMachine;
 use crate::general::{self, GeneralMachine};
-use crate::machine::{Machine, Settings};
+use crate::mask_walker::{Machine, Settings};
 use crate::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
 use crate::records::Records;
 

@@ -3,7 +3,7 @@
 //! field's quotes end with the block.
 
 use crate::error::ScanError;
-use crate::machine::{Form, Machine, Mode, OpenRecord};
+use crate::mask_walker::{Form, Machine, Mode, OpenRecord};
 use crate::masks::Masks;
 use crate::records::FaultKind;
 

@@ -14,7 +14,7 @@ use arrow_schema::DataType;
 use inrush_scan::cpu::Avx512Ifma;
 
 use super::avx512;
-use super::kernel::Kernel;
+use super::instruction_set::Kernel;
 use super::numeric::{DECIMAL_FIELD_BYTES_MAX, Layout};
 use super::numeric_slots::{Slot, TILE_ROWS};
 use super::views::Views;

@@ -4,7 +4,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, Schema};
 
 use super::column::{Column, Scratch};
-use super::kernel::Kernel;
+use super::instruction_set::Kernel;
 use super::rows;
 use crate::error::EncodeError;
 use crate::limits::COLUMNS_MAX;

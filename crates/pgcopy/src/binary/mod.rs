@@ -15,7 +15,7 @@
 //!    the next one overwrites, and a slack at the end takes the last.
 //!
 //! Step 3 is compiled more than once, and what the machine has is found out when it runs
-//! ([`kernel`]). With AVX-512 the `numeric` fields of a few rows are made before these rows are
+//! ([`instruction_set`]). With AVX-512 the `numeric` fields of a few rows are made before these rows are
 //! written, eight fields at a time ([`numeric_slots`]).
 //!
 //! # Before you change it
@@ -35,7 +35,7 @@ mod avx512;
 mod byte;
 mod column;
 mod encoder;
-mod kernel;
+mod instruction_set;
 mod numeric;
 mod numeric_slots;
 mod numeric_text;
@@ -46,4 +46,4 @@ mod views;
 mod writer;
 
 pub use encoder::BinaryEncoder;
-pub use kernel::Kernel;
+pub use instruction_set::Kernel;

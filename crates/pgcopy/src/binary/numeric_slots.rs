@@ -158,7 +158,7 @@ pub(super) mod avx512 {
         use proptest::prelude::*;
 
         use super::*;
-        use crate::binary::kernel::Kernel;
+        use crate::binary::instruction_set::Kernel;
         use crate::binary::numeric::quick_field;
 
         fn expected(value: i128, layout: &Layout) -> Option<Vec<u8>> {

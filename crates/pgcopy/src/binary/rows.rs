@@ -21,7 +21,7 @@
 use std::ops::Range;
 
 use super::column::{Column, Scratch};
-use super::kernel::{Instructions, Kernel};
+use super::instruction_set::{Instructions, Kernel};
 use super::numeric_slots::{Slot, TILE_ROWS};
 use super::writer::{Cursor, SLACK_BYTES};
 use crate::error::ValueFault;

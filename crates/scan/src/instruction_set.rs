@@ -1,6 +1,6 @@
 //! The ways of reading text that this machine has, and the calls of code for instructions that only some machines have.
 //!
-//! This module needs [`machine`](crate::machine) and [`masks`], and they need it: it is the one that chooses instructions,
+//! This module needs [`mask_walker`](crate::mask_walker) and [`masks`], and they need it: it is the one that chooses instructions,
 //! so it calls their code for each of them, and they ask it for the choice.
 //!
 //! # Why it is sound
@@ -18,9 +18,9 @@
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::{Avx2, Avx512Vbmi2};
 use crate::error::ScanError;
-use crate::machine::Machine;
+use crate::mask_walker::Machine;
 #[cfg(target_arch = "x86_64")]
-use crate::machine::{take_avx2, take_avx512};
+use crate::mask_walker::{take_avx2, take_avx512};
 use crate::masks::{self, BLOCK_BYTES, Masks, Needles};
 use crate::positions::Portable;
 #[cfg(target_arch = "x86_64")]

@@ -14,14 +14,14 @@
 //! The loop over blocks is compiled once for each set of instructions that a
 //! [`Kernel`] stands for; what differs in it is in [`crate::positions`].
 //!
-//! This module and [`crate::kernel`] need each other: the machine has the kernel choose the loop for each stripe, and the
+//! This module and [`crate::instruction_set`] need each other: the machine has the kernel choose the loop for each stripe, and the
 //! kernel calls the loops that are compiled here.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::Avx512Vbmi2;
 use crate::dialect::{Dialect, Escape};
 use crate::error::{Scan, ScanError, TextEnd};
-use crate::kernel::Kernel;
+use crate::instruction_set::Kernel;
 use crate::masks::{BLOCK_BYTES, Masks, Needles};
 use crate::positions::{BitInstructions, Portable};
 use crate::records::{Fault, FaultKind, Record, Records};
