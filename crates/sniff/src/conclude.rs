@@ -10,7 +10,7 @@ use super::evidence::Evidence;
 use super::guess::Guess;
 use super::rows::Rows;
 use super::verdict::Verdict;
-use super::{SniffOptions, form, names, unsure, verify};
+use super::{SniffOptions, form, names, trial_conversion, unsure};
 
 impl Rows {
     /// The guess, with everything that is unsure.
@@ -23,7 +23,7 @@ impl Rows {
             self.look.decisions,
             self.names.as_deref(),
         );
-        verify::verify(&self.samples, &verdict, &mut columns);
+        trial_conversion::verify(&self.samples, &verdict, &mut columns);
         let mut unsure = verdict.unsure;
         if let Some(delimiter) = self.declared_separator {
             unsure.push(format!(

@@ -5,7 +5,7 @@
 //! like values of their own and not like several that another delimiter would part.
 
 use super::clean::{self, RIVALS};
-use super::cut::cut;
+use super::cut_sample::cut;
 use super::form::{Form, FormEscape, Quoting};
 use super::row_names;
 use super::sample::{Sample, Samples};

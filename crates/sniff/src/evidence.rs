@@ -9,7 +9,7 @@ use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, FaultKind, FieldText, Records, decode_field};
 use inrush_source::SourceError;
 
-use super::cut::{Cut, cut};
+use super::cut_sample::{Cut, cut};
 use super::facts::ColumnFacts;
 use super::form::Form;
 use super::mapping;

@@ -4,8 +4,8 @@
 //! The stages, each with a type that says what is known after it: [`sample`] takes pieces of the files; [`known`] holds
 //! what is known without a look at their rows, and passes over lines; [`verdict`] finds the form, by a [`contest`] of every
 //! delimiter and way of quoting; [`rows`] finds where the rows begin, by a [`look`] at them: [`evidence`] collects facts
-//! from the rows, column by column, with [`candidates`] run through the load's own converters; [`header`] tells names from
-//! rows; [`decide`] chooses types; [`conclude`] makes the guess, for which [`verify`] converts all samples once more,
+//! from the rows, column by column, with [`candidates`] run through the load's own converters; [`header_detection`] tells names from
+//! rows; [`decide`] chooses types; [`conclude`] makes the guess, for which [`trial_conversion`] converts all samples once more,
 //! exactly as the load would. Nothing here is random: the same files always give the same guess.
 //!
 //! A guess is never looser than the load: a type is guessed only if the converters take its values. If
@@ -16,7 +16,7 @@ mod clean;
 mod column_guess;
 mod conclude;
 mod contest;
-mod cut;
+mod cut_sample;
 mod dates;
 mod decide;
 mod error;
@@ -24,7 +24,7 @@ mod evidence;
 mod facts;
 mod form;
 mod guess;
-mod header;
+mod header_detection;
 mod kinds;
 mod known;
 mod look;
@@ -39,9 +39,9 @@ pub mod tables;
 mod tally;
 mod text;
 mod titles;
+mod trial_conversion;
 mod unsure;
 mod verdict;
-mod verify;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use super::kinds::TypeGuess;
 use super::known::Known;
 use super::sample::Samples;
 use super::verdict::Verdict;
-use super::{header, mapping, text};
+use super::{header_detection, mapping, text};
 
 /// The form, with its header decided, and what the columns hold below that.
 pub(super) struct Look {
@@ -33,7 +33,7 @@ impl Look {
         }
         let decisions = decide_all(&without_first, samples.is_everything);
         if !known.is_declared {
-            let header = header::guess(&without_first, &decisions, known.usual_header());
+            let header = header_detection::guess(&without_first, &decisions, known.usual_header());
             verdict.form.header = header.has_header;
             verdict.seen.push(header.seen);
             verdict.unsure.extend(header.unsure);
@@ -98,7 +98,7 @@ impl Look {
             .first()
             .filter(|_| self.verdict.form.header);
         if let (Some(above), Some(first)) = (above, found.evidence.first_records.first())
-            && !header::is_fuller(&above.fields, &first.fields)
+            && !header_detection::is_fuller(&above.fields, &first.fields)
         {
             return None;
         }

@@ -24,10 +24,10 @@ use std::collections::BTreeSet;
 
 use inrush_scan::decode_field;
 
-use super::cut::{Cut, cut};
+use super::cut_sample::{Cut, cut};
 use super::error::SniffError;
 use super::form::Form;
-use super::header::{are_distinct, is_name};
+use super::header_detection::{are_distinct, is_name};
 use super::mapping;
 use super::sample::{Sample, Samples};
 

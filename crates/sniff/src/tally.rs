@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use inrush_scan::{FaultKind, Records, Scanner};
 
-use super::cut::cut;
+use super::cut_sample::cut;
 use super::form::Form;
 use super::mapping;
 use super::sample::Sample;

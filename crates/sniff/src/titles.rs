@@ -3,7 +3,7 @@
 //! A title is believed only where what follows it is a header: a record before the header cannot
 //! be a row. Everything else before the first good record is told and left to be rejected.
 
-use super::cut::cut;
+use super::cut_sample::cut;
 use super::form::shown;
 use super::mapping;
 use super::sample::{Sample, Samples};

@@ -8,7 +8,7 @@ use inrush_rows::column::Column;
 use inrush_rows::reject::Reject;
 
 use super::column_guess::ColumnGuess;
-use super::cut::cut;
+use super::cut_sample::cut;
 use super::kinds::TypeGuess;
 use super::mapping;
 use super::sample::Samples;
@@ -78,7 +78,7 @@ fn first_reject(
 }
 
 /// The record behind the header.
-fn header_end(cut: &super::cut::Cut, field_count: usize) -> usize {
+fn header_end(cut: &super::cut_sample::Cut, field_count: usize) -> usize {
     (0..cut.records.len())
         .find(|index| cut.records.field_count(*index) == field_count)
         .map_or(0, |index| index + 1)
