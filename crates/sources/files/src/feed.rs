@@ -25,7 +25,7 @@ use inrush_source::{SourceMeter, nanoseconds_since};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use super::buffers::BufferPool;
-use super::cut::Cutter;
+use super::record_ends::Cutter;
 use super::signature::SIGNATURE_BYTES;
 use super::skip_lines;
 use super::source_file::{FileOrigin, SourceFile};
@@ -373,7 +373,7 @@ impl Feeder {
             wanted_bytes = self.more_than(wanted_bytes);
             self.window.fill(wanted_bytes)?;
             let (text, at_end) = (self.window.bytes(), self.window.at_end);
-            let first = super::cut::first_line_bytes(
+            let first = super::record_ends::first_line_bytes(
                 &self.dialect,
                 &mut scanner,
                 text,

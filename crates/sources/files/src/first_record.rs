@@ -4,7 +4,7 @@ use inrush_scan::Dialect;
 use inrush_scan::split::{Method, RecordFinder};
 use inrush_source::SourceError;
 
-use super::cut::is_line_based;
+use super::record_ends::is_line_based;
 use super::window::Window;
 
 /// Bytes that are read at a time to find a range's first record where few are needed.

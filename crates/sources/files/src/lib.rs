@@ -1,7 +1,7 @@
 //! Files as a source: patterns to files, files to chunks of whole records. Knows nothing of
 //! databases.
 //!
-//! [`resolve`] finds the files that patterns name and refuses those that cannot be read; a
+//! [`find_files`] finds the files that patterns name and refuses those that cannot be read; a
 //! [`Preview`] shows a file's first rows to the planner; a [`SplitReader`] reads a split of a file in
 //! chunks of whole records, decompressed, with the places of its records. How a file is cut into splits:
 //! `docs/design/streams.md`.
@@ -9,17 +9,16 @@
 mod advise;
 mod archive;
 mod buffers;
-mod chunks;
 mod compression;
-mod cut;
 mod decoder_memory;
 mod expand;
 mod feed;
 mod file_state;
 mod file_text;
+mod find_files;
 mod first_record;
 mod gzip;
-mod header;
+mod header_record;
 mod input;
 mod last_record;
 mod lines;
@@ -30,7 +29,7 @@ mod pipe;
 mod preview;
 mod reader;
 mod reads_in_ranges;
-mod resolve;
+mod record_ends;
 mod row_reader;
 mod signature;
 mod skip_lines;
@@ -44,6 +43,7 @@ mod table;
 mod text;
 mod threads;
 mod transcode;
+mod two_readers;
 mod window;
 
 pub use inrush_scan::Dialect;
@@ -53,13 +53,13 @@ pub use buffers::BufferPool;
 pub use compression::compression_of;
 pub use feed::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Feed, FeedRange, FeedSettings};
 pub use file_state::FileState;
+pub use find_files::{ResolveOptions, names_a_pipe, resolve, resolve_as};
 pub use first_record::needs_place;
 pub use last_record::last_field;
 pub use pieces::{pieces, pieces_of};
 pub use pipe::{Pipe, Pipes};
 pub use preview::{Preview, PreviewRecord};
 pub use reader::SplitReader;
-pub use resolve::{ResolveOptions, names_a_pipe, resolve, resolve_as};
 pub use row_reader::{RowReader, TypedRowReader};
 pub use source_file::{FileOrigin, SourceFile};
 pub use split::{RecordStart, Split};

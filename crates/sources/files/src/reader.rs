@@ -19,9 +19,9 @@ use inrush_source::SourceError;
 use inrush_source::{SourceMeter, nanoseconds_since};
 
 use super::buffers::BufferPool;
-use super::cut::{first_line_bytes, is_line_based};
 use super::first_record::{bytes_before, find_first_record};
 use super::lines::RangePlaces;
+use super::record_ends::{first_line_bytes, is_line_based};
 use super::signature::SIGNATURE_BYTES;
 use super::skip_lines;
 use super::source_file::{FileOrigin, SourceFile};

@@ -12,7 +12,7 @@ use inrush_scan::{Dialect, Records, ScanError, Scanner, TextEnd};
 use inrush_source::SourceError;
 
 use super::buffers::{BufferPool, grow};
-use super::header;
+use super::header_record;
 use super::lines::RangePlaces;
 use super::source_file::SourceFile;
 use super::text::Text;
@@ -185,7 +185,7 @@ impl Window {
         }
         let record = records.records[0];
         let location = self.location(record.start, record.line);
-        let names = header::parse(
+        let names = header_record::parse(
             self.bytes(),
             &records,
             dialect,

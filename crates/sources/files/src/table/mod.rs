@@ -18,7 +18,7 @@ mod guard;
 mod ipc;
 mod parquet;
 mod places;
-mod rows;
+mod row_batches;
 mod text;
 mod typed;
 

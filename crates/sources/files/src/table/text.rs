@@ -11,7 +11,7 @@ use inrush_source::SourceError;
 use inrush_source::{SourceMeter, nanoseconds_since};
 
 use super::places::RowPlaces;
-use super::rows::TableRows;
+use super::row_batches::TableRows;
 use super::{TableField, TableFile};
 use crate::source_file::SourceFile;
 

@@ -17,7 +17,7 @@ use inrush_source::{SourceMeter, nanoseconds_since};
 use super::TableFile;
 use super::content::TableContent;
 use super::places::RowNumbers;
-use super::rows::TableRows;
+use super::row_batches::TableRows;
 use crate::source_file::SourceFile;
 
 /// Values of the rows of a chunk, where there is more than one: what is converted through a text after
