@@ -22,8 +22,8 @@ use inrush_rows::ids::{RunKey, UnitKey};
 
 use crate::abilities::Abilities;
 use crate::error::Result;
+use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::misfit::Misfit;
-use crate::record::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
 
 /// A database, or whatever else rows are loaded into, reached.

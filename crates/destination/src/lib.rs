@@ -9,16 +9,16 @@ pub mod abilities;
 pub mod address;
 pub mod contract;
 pub mod error;
+pub mod ledger_records;
 pub mod misfit;
-pub mod record;
 pub mod target;
 
 pub use abilities::{Abilities, PublishedTogether, Streams};
 pub use address::Address;
 pub use contract::{Destination, OpenRun, PublishStep, Published, UnitStream};
 pub use error::{Error, Result};
+pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use misfit::{Adapted, Misfit};
-pub use record::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use target::{
     ColumnPlan, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan, WriteMode,
 };

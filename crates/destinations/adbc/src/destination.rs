@@ -11,7 +11,7 @@ use inrush_destination::{
 };
 use inrush_rows::ids::RunKey;
 
-use crate::by_driver;
+use crate::adbc_connection;
 use crate::catalog;
 use crate::connection::AdbcDatabase;
 use crate::driver_library;
@@ -70,7 +70,7 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
         DuckDbWay::Functions(functions) => duckdb::open(functions, path, &options),
         DuckDbWay::Driver(driver) => {
             options.insert("path".to_owned(), path.to_owned());
-            by_driver::open(driver, &options)
+            adbc_connection::open(driver, &options)
         }
     };
     let database = database.map_err(|error| duckdb::file::cannot_open(file, &error.message))?;
@@ -146,7 +146,7 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         }
         None => None,
     };
-    let database = by_driver::open(&mut driver, &options)
+    let database = adbc_connection::open(&mut driver, &options)
         .map_err(|error| secrets.blank_error(refused(error)))?;
     drop(opening);
     let place = format!("through the ADBC driver {name}");

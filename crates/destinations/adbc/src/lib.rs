@@ -1,6 +1,6 @@
 //! Databases that are reached by a driver of ADBC, and DuckDB by its own functions of C.
 //!
-//! [`connection`] says what is asked of either; [`by_driver`] and [`duckdb`] are the two ways. Rows go
+//! [`connection`] says what is asked of either; [`adbc_connection`] and [`duckdb`] are the two ways. Rows go
 //! by a bulk ingest into one staging table for each target, beside it. All
 //! streams append to it; a unit is one transaction that ends with the unit's row in the ledger, so
 //! that both stand or neither. [`publish`] makes staging the target by a new name, or copies it
@@ -11,8 +11,8 @@
 //! tables as they are).
 
 mod adapt;
+mod adbc_connection;
 mod answer;
-mod by_driver;
 mod calendar_text;
 mod carry;
 mod catalog;

@@ -29,9 +29,9 @@
 
 mod adapt;
 mod data_file;
+mod destination;
 mod encoding;
 mod files;
-mod folder;
 mod layout;
 mod ledger;
 mod lock;
@@ -56,5 +56,5 @@ use inrush_destination::{Address, Destination, Result};
 
 /// Opens a folder of tables. It is made when the first run begins.
 pub fn open(address: &Address<'_>, folder: &Path) -> Result<Box<dyn Destination>> {
-    Ok(Box::new(folder::ParquetFolder::open(address, folder)?))
+    Ok(Box::new(destination::ParquetFolder::open(address, folder)?))
 }
