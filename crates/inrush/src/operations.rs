@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use inrush_engine::driver::{Checked, PastRuns};
+use inrush_engine::driver_trait::{Checked, PastRuns};
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_engine::preflight::{PreflightOptions, PreflightReport};

@@ -3,9 +3,9 @@
 
 use inrush_destination::address::DestinationKind;
 use inrush_destination::{Address, Destination, Result};
-use inrush_engine::contract::{self, Contract};
-use inrush_engine::driver::Driver;
+use inrush_engine::driver::{self, ContractDriver};
 use inrush_engine::driver_error::DriverError;
+use inrush_engine::driver_trait::Driver;
 use inrush_engine::error::Error;
 use inrush_package::{Connection, Package, URLS, redacted_url};
 use inrush_postgres::{ConnectionDefaults, Postgres};
@@ -25,8 +25,8 @@ pub fn driver_of<'a>(
     defaults: &'a ConnectionDefaults,
 ) -> std::result::Result<Box<dyn Driver + 'a>, Error> {
     let url = connection.address();
-    if contract::is_meant(url) {
-        return Ok(Box::new(Contract { open }));
+    if driver::is_meant(url) {
+        return Ok(Box::new(ContractDriver { open }));
     }
     if inrush_postgres::is_meant(url) {
         return Ok(Box::new(Postgres { defaults }));

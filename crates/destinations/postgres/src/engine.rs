@@ -3,8 +3,8 @@
 
 pub(crate) use inrush_engine::fault;
 
-pub(crate) mod driver {
-    pub(crate) use inrush_engine::driver::{Checked, Driver, DriverPlan, PastRuns};
+pub(crate) mod driver_trait {
+    pub(crate) use inrush_engine::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
 }
 
 pub(crate) mod driver_error {
@@ -39,7 +39,7 @@ pub(crate) mod pace {
 
 pub(crate) mod pipeline {
     pub(crate) use inrush_engine::pipeline::{
-        Failure, RunOptions, Success, damage, ending, expectations, gathering, plan_options,
+        Failure, RunOptions, Success, damage, ending, expectations, plan_options, report_facts,
         require_address_space, runtime, stream_threads,
     };
 
@@ -162,7 +162,7 @@ pub(crate) mod plan {
 pub(crate) mod preflight {
     pub(crate) use inrush_engine::preflight::{
         Patience, PreflightOptions, PreflightReport, STEP_PATIENCE, cores, decode, files, findings,
-        flow_found, model, planning, prediction, record_input_error, sample, sample_batches, steps,
+        flow_found, model, planning, predict, record_input_error, sample, sample_batches, steps,
     };
 
     pub(crate) mod at_once {

@@ -7,7 +7,7 @@ use inrush_package::{Connection, Package};
 use super::plan::Plan;
 use super::upkeep::LedgerOfServer;
 use super::{ConnectionDefaults, DatabaseAddress, PostgresError, load, preflight};
-use crate::engine::driver::{Checked, Driver, DriverPlan, PastRuns};
+use crate::engine::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
 use crate::engine::error::Error;
 use crate::engine::pipeline::{Failure, RunOptions, Success};
 use crate::engine::preflight::{PreflightOptions, PreflightReport};

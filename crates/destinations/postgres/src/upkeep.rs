@@ -2,7 +2,7 @@
 
 use super::ledger::{self, Ledger, UnitRow};
 use super::{DatabaseAddress, Session, undo};
-use crate::engine::driver::PastRuns;
+use crate::engine::driver_trait::PastRuns;
 use crate::engine::error::Error;
 use crate::engine::ledger::Account;
 use crate::engine::pipeline::runtime;

@@ -2,8 +2,8 @@
 //!
 //! How a ledger is stored, and which records commit with the data, is the destination's own affair.
 
-mod record;
 mod run;
+mod split_record;
 
-pub use record::{Account, SplitRecord, SwitchedFile, TouchedFile};
 pub use run::{LedgerRun, LedgerRunState};
+pub use split_record::{Account, SplitRecord, SwitchedFile, TouchedFile};

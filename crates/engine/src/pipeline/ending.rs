@@ -4,7 +4,7 @@
 //! run that ended well.
 
 use super::event_sink::EventSink;
-use super::gathering::finished;
+use super::report_facts::finished;
 use super::{Failure, Success};
 use crate::error::Error;
 use crate::event::Event;

@@ -3,8 +3,8 @@
 //!
 //! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. [`split_evidence`], [`kept_rejects`] and
 //! [`reject_count`] gather facts of rows as they pass. [`coverage`], [`recheck`] and [`expectations`] compare these facts with
-//! the files before anything is published. [`gathering`] makes the report. What a destination does with rows is
-//! its driver's own ([`crate::driver`]).
+//! the files before anything is published. [`report_facts`] makes the report. What a destination does with rows is
+//! its driver's own ([`crate::driver_trait`]).
 
 pub mod coverage;
 pub mod damage;
@@ -13,7 +13,6 @@ pub mod event_sink;
 pub mod expectations;
 pub mod feeding;
 pub mod file_header;
-pub mod gathering;
 pub mod kept_rejects;
 pub mod metering;
 pub mod naming;
@@ -21,6 +20,7 @@ pub mod reading_meter;
 pub mod recheck;
 pub mod reject_count;
 pub mod reject_files;
+pub mod report_facts;
 pub mod results;
 pub mod sharing;
 pub mod split_evidence;

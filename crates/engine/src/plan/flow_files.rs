@@ -14,7 +14,7 @@ use inrush_scan::Dialect;
 use super::columns::{KnownColumns, TargetColumns};
 use super::error::PlanError;
 use super::options::PlanOptions;
-use super::{header_row, headers, sniffed, typed_rows};
+use super::{same_headers, sniffed, typed_rows, undeclared_header};
 
 /// Empty files that notes name one by one.
 const EMPTY_FILES_NAMED: usize = 20;
@@ -52,16 +52,16 @@ impl FlowFiles {
         let mut dialect = sniffed.dialect;
         let mut details: Vec<ColumnDetail> = flow.column_details()?;
         if sniffed.columns.is_empty() {
-            let question = header_row::Question {
+            let question = undeclared_header::Question {
                 flow: name,
                 declared: flow.format.header,
                 files: &files,
                 details: &details,
                 target_columns: filled,
             };
-            dialect.header = header_row::has_header(&question, &dialect, notes)?;
+            dialect.header = undeclared_header::has_header(&question, &dialect, notes)?;
         }
-        let (header, header_file) = match headers::first(name, &files, &dialect, notes)? {
+        let (header, header_file) = match same_headers::first(name, &files, &dialect, notes)? {
             Some((header, file)) => (Some(header), Some(file)),
             None => (None, None),
         };

@@ -5,7 +5,7 @@
 //! [`planning`] gathers obstacles of the run as [`findings`]; [`sample`] chooses pieces of the files; [`read`]
 //! and [`decode`] measure the loader's own steps; [`model`] turns measurements into seconds, by arithmetic alone. The
 //! driver measures its destination, alone and with all steps [`together`]; the parts that both drivers share are in
-//! [`client`], [`files`], [`steps`] and [`prediction`].
+//! [`client`], [`files`], [`steps`] and [`predict`].
 
 pub mod at_once;
 pub mod client;
@@ -15,7 +15,7 @@ pub mod findings;
 pub mod flow_found;
 pub mod model;
 pub mod planning;
-pub mod prediction;
+pub mod predict;
 pub mod read;
 mod residency;
 pub mod result;

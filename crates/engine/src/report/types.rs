@@ -6,8 +6,8 @@ use inrush_verdict::{Measurements, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::kept_prediction::Prediction;
 use super::machine::MachineReport;
-use super::prediction::Prediction;
 use crate::ledger::Account;
 use crate::meter::Meter;
 

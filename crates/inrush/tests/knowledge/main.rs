@@ -70,12 +70,12 @@ const KNOW: &[Exception] = &[
         ],
     },
     Exception {
-        file: "engine/src/contract/mod.rs",
+        file: "engine/src/driver/mod.rs",
         why: "says whether a URL means a destination of the contract",
         words: &["DestinationKind::of"],
     },
     Exception {
-        file: "engine/src/contract/preflight/scratch.rs",
+        file: "engine/src/driver/preflight/scratch.rs",
         why: "makes the URL of a destination that is thrown away",
         words: &["DestinationKind::of"],
     },
@@ -103,7 +103,7 @@ const KNOW: &[Exception] = &[
             "DestinationKind::DuckDb",
             "DestinationKind::Parquet",
             "DestinationKind::of",
-            "contract",
+            "driver",
             "inrush_adbc",
             "inrush_parquet",
             "inrush_postgres",
@@ -206,8 +206,8 @@ fn nobody_else_knows_which_database_it_is() {
 
 /// Whether a path with this word is one within the module of that name.
 fn is_own(name: &str, word: &str) -> bool {
-    let own = ["engine/src/contract/", "destination/src/"];
-    word == "contract" && own.iter().any(|folder| name.starts_with(folder))
+    let own = "engine/src/driver/";
+    word == "driver" && name.starts_with(own)
 }
 
 /// The words of a line that only code for one database has.
@@ -217,7 +217,7 @@ fn words_of_databases(line: &str) -> Vec<&'static str> {
     let sql = SQL.iter().filter(|word| has(&lower, word));
     let mut found: Vec<&'static str> = words.chain(sql).copied().collect();
     found.extend(
-        ["contract", "postgres"]
+        ["driver", "postgres"]
             .iter()
             .flat_map(|engine| paths_to(line, engine)),
     );

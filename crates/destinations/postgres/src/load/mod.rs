@@ -49,8 +49,8 @@ use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::Account;
 use crate::engine::pipeline::{
-    Failure, RunOptions, Success, ending, gathering, plan_options, require_address_space, runtime,
-    stream_threads,
+    Failure, RunOptions, Success, ending, plan_options, report_facts, require_address_space,
+    runtime, stream_threads,
 };
 use crate::engine::plan::ContentChecks;
 
@@ -144,7 +144,9 @@ fn already_loaded(
     options: &RunOptions<'_>,
 ) -> Success {
     let report = summary.already_loaded(plan, accounts, options);
-    options.observer.notice(&gathering::finished(&report, None));
+    options
+        .observer
+        .notice(&report_facts::finished(&report, None));
     Success {
         report,
         report_path: None,

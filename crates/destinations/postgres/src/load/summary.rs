@@ -11,7 +11,7 @@ use crate::engine::error::Error;
 use crate::engine::ledger::Account;
 use crate::engine::meter::Meter;
 use crate::engine::pipeline::RunOptions;
-use crate::engine::pipeline::gathering::{About, Done, Gathering};
+use crate::engine::pipeline::report_facts::{About, Done, Gathering};
 use crate::engine::pipeline::results::LoadedPieces;
 use crate::engine::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
 use crate::ledger::{LedgerError, UnitAccounts, UnitRow};

@@ -7,7 +7,7 @@ use super::work_left::WorkLeft;
 use super::{not_predicted, pieces, time_around_load};
 use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::engine::preflight::model::{self, ObservedLoad, SharedSeconds};
-use crate::engine::preflight::prediction::{self, PredictedPhases};
+use crate::engine::preflight::predict::{self, PredictedPhases};
 use crate::engine::preflight::read::ReadFound;
 use crate::engine::preflight::result::PreflightReport;
 use crate::engine::preflight::{cores, findings};
@@ -66,13 +66,13 @@ pub fn predict(
             switch_s,
             analyze_s,
         };
-        prediction::tell_loaded(report, preflight.options, &plan.run_key, &phases);
+        predict::tell_loaded(report, preflight.options, &plan.run_key, &phases);
     }
     let Some(largest) = measured.with_speed.first() else {
         return;
     };
     let pieces = pieces::of(measured);
-    let speeds = prediction::speeds(&measured.with_speed);
+    let speeds = predict::speeds(&measured.with_speed);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
     let volume = Volume::of(measured, text_bytes);
@@ -98,7 +98,7 @@ pub fn predict(
     }
     let leaves_out = not_predicted::parts(plan, &schedule);
     let key = &plan.run_key;
-    prediction::tell(report, preflight.options, key, &phases, answer, leaves_out);
+    predict::tell(report, preflight.options, key, &phases, answer, leaves_out);
 }
 
 /// What all streams share, the server's log among it.
@@ -118,7 +118,7 @@ fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> Shar
             Some(rate) => sent_bytes / rate as f64,
             None => 0.0,
         },
-        ..prediction::shared(measured.flows, measured.read, stored.sum())
+        ..predict::shared(measured.flows, measured.read, stored.sum())
     }
 }
 
@@ -131,6 +131,6 @@ fn seen(measured: &MeasuredPlan<'_>, largest: &FlowFound) -> ObservedLoad {
         destination: largest
             .destination_all
             .map(|took| took.sent_bytes_s * largest.text_of_sent()),
-        ..prediction::seen(largest, measured.plan.streams)
+        ..predict::seen(largest, measured.plan.streams)
     }
 }

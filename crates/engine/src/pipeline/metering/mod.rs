@@ -2,7 +2,7 @@
 //! and its backend, and the machine. Streams count for themselves ([`Gauge`]); nothing here waits for them, and they do
 //! not wait for this. Why both sides of a connection are sampled together: `docs/design/meters.md`.
 
-mod machine;
+mod machine_figures;
 mod series;
 mod steps;
 

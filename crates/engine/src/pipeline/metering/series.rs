@@ -8,7 +8,7 @@ use inrush_verdict::{
     TableSeries, TcpSeries,
 };
 
-use super::machine::MachineColumns;
+use super::machine_figures::MachineColumns;
 use super::steps::{Figure, FigureKind, Look, Steps};
 use super::{INTERVAL, Subjects};
 use crate::gauge::Gauge;

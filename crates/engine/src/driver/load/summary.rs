@@ -3,12 +3,12 @@
 use inrush_destination::Published;
 
 use super::prepare::ContractRun;
-use crate::contract::plan::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit, split_of};
+use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit, split_of};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::pipeline::RunOptions;
-use crate::pipeline::gathering::{About, Done, Gathering};
+use crate::pipeline::report_facts::{About, Done, Gathering};
 use crate::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
 
 /// For each flow, and each of its units, the account of what is committed of it.

@@ -5,7 +5,7 @@ use std::path::Path;
 use inrush_destination::{Destination, PastRun};
 
 use super::plan::split_of;
-use crate::driver::PastRuns;
+use crate::driver_trait::PastRuns;
 use crate::error::Error;
 use crate::ledger::{Account, LedgerRun, LedgerRunState};
 use crate::pipeline::naming;

@@ -13,10 +13,10 @@ use std::time::Instant;
 use inrush_package::Package;
 
 use self::measure::ContractPreflight;
-use crate::contract::OpenDestination;
-use crate::contract::failures;
-use crate::contract::load::prepare;
-use crate::contract::plan::{self, ContractEarlier};
+use crate::driver::OpenDestination;
+use crate::driver::failures;
+use crate::driver::load::prepare;
+use crate::driver::plan::{self, ContractEarlier};
 use crate::error::Error;
 use crate::pipeline::{RunOptions, runtime};
 use crate::plan::PlanOptions;

@@ -12,7 +12,7 @@ use inrush_source::Chunks;
 use inrush_verdict::Phase;
 
 use super::ContractContext;
-use crate::contract::plan::{ContractFlow, RangeUnit};
+use crate::driver::plan::{ContractFlow, RangeUnit};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};

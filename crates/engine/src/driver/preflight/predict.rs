@@ -3,10 +3,10 @@
 use inrush_files::Split;
 
 use super::measure::ContractPreflight;
-use crate::contract::plan::ContractEarlier;
+use crate::driver::plan::ContractEarlier;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{self, Beside, WorkPiece};
-use crate::preflight::prediction::{self, PredictedPhases};
+use crate::preflight::predict::{self, PredictedPhases};
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::PreflightReport;
 
@@ -28,18 +28,18 @@ pub fn predict(
             plan_s: preflight.plan_s,
             ..PredictedPhases::default()
         };
-        prediction::tell_loaded(report, preflight.options, &plan.run_key, &phases);
+        predict::tell_loaded(report, preflight.options, &plan.run_key, &phases);
     }
     let Some(largest) = with_speed.first() else {
         return;
     };
     let (pieces, switch_s) = pieces(preflight, &with_speed);
-    let speeds = prediction::speeds(&with_speed);
+    let speeds = predict::speeds(&with_speed);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let left = plan.flows.iter().flat_map(|flow| preflight.left(flow));
     let stored_bytes: u64 = left.map(Split::size_bytes).sum();
-    let shared = prediction::shared(flows, read, stored_bytes as f64);
-    let seen = prediction::seen(largest, plan.streams);
+    let shared = predict::shared(flows, read, stored_bytes as f64);
+    let seen = predict::seen(largest, plan.streams);
     let answer = model::answer(&schedule, &shared, &seen);
     let phases = PredictedPhases {
         plan_s: preflight.plan_s,
@@ -53,7 +53,7 @@ pub fn predict(
             .push("what a target that has rows adds to publishing: the trial's was new".to_owned());
     }
     let key = &plan.run_key;
-    prediction::tell(report, preflight.options, key, &phases, answer, leaves_out);
+    predict::tell(report, preflight.options, key, &phases, answer, leaves_out);
 }
 
 /// The pieces of work that are left, the largest first, each with its COMMIT; and the seconds of publishing them.

@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 
 use super::ContractContext;
 use super::summary::ContractSummary;
-use crate::contract::failures::unknown_switch;
-use crate::contract::plan::{ContractFlow, RangeUnit, files_of, split_of};
+use crate::driver::failures::unknown_switch;
+use crate::driver::plan::{ContractFlow, RangeUnit, files_of, split_of};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};

@@ -9,8 +9,8 @@ use inrush_rows::calendar::now_microseconds;
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_rows::plural::counted;
 
-use crate::contract::OpenDestination;
-use crate::contract::plan::{self, ContractEarlier, ContractFlow, ContractPlan, split_of};
+use crate::driver::OpenDestination;
+use crate::driver::plan::{self, ContractEarlier, ContractFlow, ContractPlan, split_of};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::Account;

@@ -8,8 +8,8 @@ use inrush_rows::ids::UnitKey;
 
 use super::scratch::Scratch;
 use super::{batches, predict, together};
-use crate::contract::OpenDestination;
-use crate::contract::plan::{ContractEarlier, ContractFlow, ContractPlan};
+use crate::driver::OpenDestination;
+use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::preflight::client::Client;

@@ -21,8 +21,8 @@ use super::plan::ContractPlan;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};
-use crate::pipeline::gathering::finished;
 use crate::pipeline::metering::FlowCount;
+use crate::pipeline::report_facts::finished;
 use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_space, runtime};
 
 /// What the parts of a run share.

@@ -18,7 +18,7 @@ use inrush_package::{Connection, Package};
 
 use self::plan::ContractPlan;
 use self::upkeep::LedgerOfDestination;
-use crate::driver::{Checked, Driver, DriverPlan, PastRuns};
+use crate::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightOptions, PreflightReport};
@@ -28,7 +28,7 @@ use crate::upkeep::LedgerOptions;
 pub type OpenDestination = fn(&Address<'_>) -> inrush_destination::Result<Box<dyn Destination>>;
 
 /// Loads by the contract.
-pub struct Contract {
+pub struct ContractDriver {
     /// Opens destinations.
     pub open: OpenDestination,
 }
@@ -38,7 +38,7 @@ pub fn is_meant(url: &str) -> bool {
     DestinationKind::of(url).is_some()
 }
 
-impl Driver for Contract {
+impl Driver for ContractDriver {
     fn check(&self, package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
         load::check(self.open, package, options).map(Checked::new)
     }
