@@ -4,7 +4,7 @@
 //! [`verdict()`] divides the time of each stream completely. The work of the stream itself is measured (`timeline`); the reason
 //! for each wait is told by the other side: the feeds (`feeding`), the samples of its backend (`samples`, `waits`), its
 //! connection (`network`). The sums are checked against other facts of the run (`facts`, `cpu`, `tail`), and worded
-//! (`evidence`, `advice` with its `gain`, `line`). How a wait is divided: `docs/design/verdict.md`.
+//! (`evidence`, `advice` with its `gain`, `line`). A load that is over within a second has none (`too_short`). How a wait is divided: `docs/design/verdict.md`.
 
 mod advice;
 mod attribute;
@@ -22,6 +22,7 @@ mod parts;
 mod samples;
 mod tail;
 mod timeline;
+mod too_short;
 mod verdict;
 mod waits;
 
@@ -30,4 +31,5 @@ pub use measurements::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,
     Phase, ServerMeasurements, StreamSeries, TableSeries, TcpSeries,
 };
+pub use too_short::is_too_short;
 pub use verdict::{Advice, Cause, CauseShare, StreamAttribution, Verdict};

@@ -20,9 +20,6 @@ use crate::report::{
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
 
-/// A load that took less is judged by nobody: what is over so soon was hardly looked at, and nobody waits for it.
-const LOAD_S_MIN: f64 = 1.0;
-
 /// What is gathered.
 pub struct Gathering {
     started: Instant,
@@ -205,7 +202,7 @@ impl Gathering {
             rejects: self.rejects_shown(),
             verdict: measurements
                 .as_ref()
-                .filter(|_| self.phases.load_s >= LOAD_S_MIN)
+                .filter(|_| !inrush_verdict::is_too_short(self.phases.load_s))
                 .map(inrush_verdict::verdict),
             measurements,
             ..self.frame(about, options)
