@@ -193,7 +193,6 @@ fn has_short_year(letters: &[u8]) -> bool {
 /// The pieces of a format, or what keeps it from being used.
 fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result<Pieces, String> {
     let letters = directives(format);
-    let has = |letter: u8| letters.contains(&letter);
     if letters.is_empty() {
         return Err("it has no directive such as %Y; a date is %Y-%m-%d".to_owned());
     }
@@ -206,6 +205,21 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
         .and_then(|text| strtime::parse(format, &text).map(|parts| (text, parts)))
         .map_err(|error| format!("{error}; its letters are those of strftime, such as %d/%m/%Y"))?;
     let pieces = Pieces::of(format)?;
+    check_letters(&letters, format_use, year_pivot)?;
+    check_parts(&letters, &parts, format_use)?;
+    pieces
+        .walk(text.as_bytes())
+        .map_err(|error| format!("{text:?}, which it writes itself, {}", error.reason))?;
+    Ok(pieces)
+}
+
+/// Refuses directives that are not read, that leave a value in doubt, or that do not go together.
+fn check_letters(
+    letters: &[u8],
+    format_use: FormatUse,
+    year_pivot: Option<u16>,
+) -> Result<(), String> {
+    let has = |letter: u8| letters.contains(&letter);
     if has(b'Q') {
         return Err(
             "names of zones in values (%Q) are not read; write offsets (%z), or declare \
@@ -221,7 +235,7 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
         );
     }
     match year_pivot {
-        None if has_short_year(&letters) => {
+        None if has_short_year(letters) => {
             return Err(
                 "two digits of a year (%y) do not say its century; declare the first year that \
                  the file can hold: year_pivot = 1970 stands for 1970 to 2069"
@@ -251,6 +265,17 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
             "seconds since 1970 (%s) are a point in time: let the column be timestamptz".to_owned(),
         );
     }
+    Ok(())
+}
+
+/// Refuses a format that gives less than a value of the column needs, or more than the column keeps. `parts` are what it
+/// read of its own sample.
+fn check_parts(
+    letters: &[u8],
+    parts: &BrokenDownTime,
+    format_use: FormatUse,
+) -> Result<(), String> {
+    let has = |letter: u8| letters.contains(&letter);
     let has_offset = parts.offset().is_some();
     let has_date = parts.to_date().is_ok();
     let has_hour = parts.hour().is_some();
@@ -288,10 +313,7 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
                 .to_owned(),
         );
     }
-    pieces
-        .walk(text.as_bytes())
-        .map_err(|error| format!("{text:?}, which it writes itself, {}", error.reason))?;
-    Ok(pieces)
+    Ok(())
 }
 
 #[cfg(test)]

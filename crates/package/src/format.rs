@@ -102,22 +102,7 @@ impl Format {
         if let Some(comment) = &self.comment {
             dialect.comment = one_byte("comment", comment)?;
         }
-        if let Some(quote) = &self.quote {
-            dialect.quote = one_byte("quote", quote)?;
-            if dialect.quote.is_none() && dialect.escape == Escape::DoubledQuote {
-                dialect.escape = Escape::None;
-            }
-            if dialect.quote.is_some() && dialect.escape == Escape::None {
-                dialect.escape = Escape::DoubledQuote;
-            }
-        }
-        if let Some(escape) = &self.escape {
-            dialect.escape = match one_byte("escape", escape)? {
-                None => Escape::None,
-                byte if byte == dialect.quote => Escape::DoubledQuote,
-                Some(byte) => Escape::Byte(byte),
-            };
-        }
+        self.put_quotes(&mut dialect)?;
         if let Some(trailing_delimiter) = self.trailing_delimiter {
             dialect.trailing_delimiter = trailing_delimiter;
         }
@@ -127,20 +112,7 @@ impl Format {
         if let Some(header) = self.header {
             dialect.header = header;
         }
-        match &self.null {
-            Some(NullMarker::Text(text)) => dialect.nulls = vec![text.clone()],
-            Some(NullMarker::Many(texts)) => dialect.nulls = texts.clone(),
-            Some(NullMarker::Never(false)) => dialect.nulls.clear(),
-            Some(NullMarker::Never(true)) => {
-                return Err(refused(
-                    "null",
-                    "true",
-                    "it does not say which text stands for NULL",
-                    "write the text, or false where nothing stands for NULL",
-                ));
-            }
-            None => {}
-        }
+        self.put_nulls(&mut dialect)?;
         if let Some(null_quoted) = self.null_quoted {
             dialect.null_quoted = null_quoted;
         }
@@ -161,6 +133,59 @@ impl Format {
         if let Some(record_bytes_max) = self.record_bytes_max {
             dialect.record_bytes_max = record_bytes_max as usize;
         }
+        self.refuse_positions_in_bytes(&dialect)?;
+        dialect.check().map_err(|error| FormatFault {
+            setting: error.setting,
+            kind: Box::new(PackageFaultKind::Format {
+                setting: error.setting,
+                reason: error.reason,
+            }),
+        })?;
+        Ok(dialect)
+    }
+
+    /// Sets quote and escape. A quote that is set alone is doubled within quotes, and where none is set nothing is escaped
+    /// by doubling it.
+    fn put_quotes(&self, dialect: &mut Dialect) -> Result<(), FormatFault> {
+        if let Some(quote) = &self.quote {
+            dialect.quote = one_byte("quote", quote)?;
+            if dialect.quote.is_none() && dialect.escape == Escape::DoubledQuote {
+                dialect.escape = Escape::None;
+            }
+            if dialect.quote.is_some() && dialect.escape == Escape::None {
+                dialect.escape = Escape::DoubledQuote;
+            }
+        }
+        if let Some(escape) = &self.escape {
+            dialect.escape = match one_byte("escape", escape)? {
+                None => Escape::None,
+                byte if byte == dialect.quote => Escape::DoubledQuote,
+                Some(byte) => Escape::Byte(byte),
+            };
+        }
+        Ok(())
+    }
+
+    fn put_nulls(&self, dialect: &mut Dialect) -> Result<(), FormatFault> {
+        match &self.null {
+            Some(NullMarker::Text(text)) => dialect.nulls = vec![text.clone()],
+            Some(NullMarker::Many(texts)) => dialect.nulls = texts.clone(),
+            Some(NullMarker::Never(false)) => dialect.nulls.clear(),
+            Some(NullMarker::Never(true)) => {
+                return Err(refused(
+                    "null",
+                    "true",
+                    "it does not say which text stands for NULL",
+                    "write the text, or false where nothing stands for NULL",
+                ));
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Refuses fixed positions that count bytes in an encoding in which a character has other bytes than in UTF-8.
+    fn refuse_positions_in_bytes(&self, dialect: &Dialect) -> Result<(), FormatFault> {
         let encoding = self.text_encoding_checked()?;
         let counts_bytes = |fixed: &FixedWidth| fixed.unit == PositionUnit::Bytes;
         if let (Some(name), Some(encoding)) = (&self.encoding, encoding)
@@ -175,14 +200,7 @@ impl Format {
                  one byte per character it is the same",
             ));
         }
-        dialect.check().map_err(|error| FormatFault {
-            setting: error.setting,
-            kind: Box::new(PackageFaultKind::Format {
-                setting: error.setting,
-                reason: error.reason,
-            }),
-        })?;
-        Ok(dialect)
+        Ok(())
     }
 
     /// Where the fields of a fixed-width file stand; nothing where it has delimiters.

@@ -173,16 +173,7 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     if let Some(connection) = &flow.connection {
         setting(out, "connection", &text(connection));
     }
-    match &flow.files {
-        OneOrMany::One(file) => setting(out, "files", &text(file)),
-        OneOrMany::Many(files) => {
-            setting(
-                out,
-                "files",
-                &list(files.iter().map(|file| text(file)).collect()),
-            );
-        }
-    }
+    one_or_many(out, "files", &flow.files);
     comment(out, "", &comments.format);
     if flow.format != Format::default() {
         setting(out, "format", &format(&flow.format));
@@ -195,23 +186,7 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
             false => commented_columns(out, &columns, &comments.columns),
         }
     }
-    match &flow.partition_by {
-        Some(column) => setting(out, "partition_by", &text(column)),
-        None => out.push_str("# partition_by = \"COLUMN\"  # its ranges become the partitions\n"),
-    }
-    match &flow.bounds {
-        Bounds::Word(BoundsWord::Data) => {}
-        Bounds::Every(every) => setting(
-            out,
-            "bounds",
-            &format!("{{ every = {} }}", bound(&every.every)),
-        ),
-        Bounds::Parts(parts) => setting(out, "bounds", &format!("{{ parts = {} }}", parts.parts)),
-        Bounds::List(values) => setting(out, "bounds", &list(values.iter().map(bound).collect())),
-    }
-    if let Some(routing) = flow.routing {
-        setting(out, "routing", if routing { "true" } else { "false" });
-    }
+    partitions(out, flow);
     let mode = match flow.mode {
         Mode::Create => "create",
         Mode::Append => "append",
@@ -229,17 +204,14 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     if flow.replace != Replace::default() {
         setting(out, "replace", &replace(&flow.replace));
     }
-    for (name, texts) in [
+    let written = [
         ("key", &flow.key),
         ("pre_sql", &flow.pre_sql),
         ("post_sql", &flow.post_sql),
-    ] {
-        match texts {
-            None => {}
-            Some(OneOrMany::One(one)) => setting(out, name, &text(one)),
-            Some(OneOrMany::Many(many)) => {
-                setting(out, name, &list(many.iter().map(|one| text(one)).collect()));
-            }
+    ];
+    for (name, own) in written {
+        if let Some(own) = own {
+            one_or_many(out, name, own);
         }
     }
     if !flow.atomic {
@@ -265,6 +237,37 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     }
     if let Some(expect) = &flow.expect {
         setting(out, "expect", &inline(expect));
+    }
+}
+
+/// One text, or a list of them.
+fn one_or_many(out: &mut String, name: &str, texts: &OneOrMany) {
+    match texts {
+        OneOrMany::One(one) => setting(out, name, &text(one)),
+        OneOrMany::Many(many) => {
+            setting(out, name, &list(many.iter().map(|one| text(one)).collect()));
+        }
+    }
+}
+
+/// The settings that say what the partitions of a target are.
+fn partitions(out: &mut String, flow: &Flow) {
+    match &flow.partition_by {
+        Some(column) => setting(out, "partition_by", &text(column)),
+        None => out.push_str("# partition_by = \"COLUMN\"  # its ranges become the partitions\n"),
+    }
+    match &flow.bounds {
+        Bounds::Word(BoundsWord::Data) => {}
+        Bounds::Every(every) => setting(
+            out,
+            "bounds",
+            &format!("{{ every = {} }}", bound(&every.every)),
+        ),
+        Bounds::Parts(parts) => setting(out, "bounds", &format!("{{ parts = {} }}", parts.parts)),
+        Bounds::List(values) => setting(out, "bounds", &list(values.iter().map(bound).collect())),
+    }
+    if let Some(routing) = flow.routing {
+        setting(out, "routing", if routing { "true" } else { "false" });
     }
 }
 

@@ -38,46 +38,10 @@ pub(super) struct FileColumn {
 impl Layout {
     /// What is to be written for this target, beside what stands there.
     pub(super) fn new(plan: &TargetPlan, table: Option<&Table>) -> Result<Layout> {
-        let unsuitable = |what: String, hint: &str| Error::Unsuitable {
-            what: format!("table {}: {what}", plan.name.sql),
-            hint: hint.to_owned(),
-        };
-        for (place, column) in plan.columns.iter().enumerate() {
-            if plan.columns[..place]
-                .iter()
-                .any(|other| other.name == column.name)
-            {
-                return Err(unsuitable(
-                    format!("column {:?} comes twice", column.name),
-                    "give each column its own name",
-                ));
-            }
-        }
+        refuse_columns_twice(plan)?;
         let columns = match table.filter(|table| !table.columns.is_empty()) {
-            None => plan
-                .columns
-                .iter()
-                .enumerate()
-                .map(|(place, column)| FileColumn {
-                    name: column.name.clone(),
-                    column_type: column.column_type.clone(),
-                    nullable: column.nullable,
-                    source: Some(place),
-                })
-                .collect(),
-            Some(table) => {
-                if table.partitioned_by != plan.partition_by {
-                    return Err(unsuitable(
-                        format!(
-                            "it is partitioned by ({}), and its rows shall be by ({})",
-                            table.partitioned_by.join(", "),
-                            plan.partition_by.join(", ")
-                        ),
-                        "name the same columns in the same order, or load into a table of another name",
-                    ));
-                }
-                columns_beside(plan, table, &unsuitable)?
-            }
+            None => own_columns(plan),
+            Some(table) => columns_of_table(plan, table)?,
         };
         let stored = columns
             .iter()
@@ -92,36 +56,15 @@ impl Layout {
             .partition(|column| plan.partition_by.contains(&column.name));
         if in_files.is_empty() {
             return Err(unsuitable(
+                plan,
                 "no column is left for its files".to_owned(),
                 "leave a column out of those that make partitions",
             ));
         }
-        let mut partitions = Vec::with_capacity(plan.partition_by.len());
-        for name in &plan.partition_by {
-            let Some(column) = in_folders.iter().find(|column| column.name == *name) else {
-                return Err(unsuitable(
-                    format!("there is no column {name:?} to make partitions by"),
-                    "name columns of the table, each once",
-                ));
-            };
-            if !names::may_name_partitions(name) {
-                return Err(unsuitable(
-                    format!("column {name:?} cannot be the name of folders ({name}=value)"),
-                    "give it a name without / \\ = % * ? [ ] { } and without . or _ at its beginning",
-                ));
-            }
-            if !types::may_partition(&column.column_type) || column.source.is_none() {
-                return Err(unsuitable(
-                    format!(
-                        "values of column {name:?} ({}) cannot be the names of folders",
-                        types::sql(&column.column_type)
-                    ),
-                    "make partitions by a column of text, whole numbers, decimals, dates, timestamps, \
-                     booleans or uuid that the load fills",
-                ));
-            }
-            partitions.push(column.clone());
-        }
+        let names = plan.partition_by.iter();
+        let partitions = names
+            .map(|name| partition_column(plan, name, &in_folders))
+            .collect::<Result<Vec<_>>>()?;
         let fields: Vec<Field> = in_files
             .iter()
             .map(|column| Field::new(&column.name, column.column_type.arrow(), column.nullable))
@@ -133,7 +76,7 @@ impl Layout {
         let root = Type::group_type_builder("schema")
             .with_fields(parquet_fields)
             .build()
-            .map_err(|error| unsuitable(error.to_string(), "give the columns other names"))?;
+            .map_err(|error| unsuitable(plan, error.to_string(), "give the columns other names"))?;
         Ok(Layout {
             columns: in_files,
             partitions,
@@ -169,15 +112,91 @@ impl Layout {
     }
 }
 
-/// The columns of a table that stands, filled by those of the plan with the same names.
-fn columns_beside(
+/// A target that cannot be a table of files.
+fn unsuitable(plan: &TargetPlan, what: String, hint: &str) -> Error {
+    Error::Unsuitable {
+        what: format!("table {}: {what}", plan.name.sql),
+        hint: hint.to_owned(),
+    }
+}
+
+fn refuse_columns_twice(plan: &TargetPlan) -> Result<()> {
+    for (place, column) in plan.columns.iter().enumerate() {
+        let before = &plan.columns[..place];
+        if before.iter().any(|other| other.name == column.name) {
+            return Err(unsuitable(
+                plan,
+                format!("column {:?} comes twice", column.name),
+                "give each column its own name",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The columns of a table that the load makes.
+fn own_columns(plan: &TargetPlan) -> Vec<FileColumn> {
+    let columns = plan.columns.iter().enumerate();
+    let file_column = |(place, column): (usize, &ColumnPlan)| FileColumn {
+        name: column.name.clone(),
+        column_type: column.column_type.clone(),
+        nullable: column.nullable,
+        source: Some(place),
+    };
+    columns.map(file_column).collect()
+}
+
+/// The column by whose values partitions are made: its values can be the names of folders.
+fn partition_column(
     plan: &TargetPlan,
-    table: &Table,
-    unsuitable: &dyn Fn(String, &str) -> Error,
-) -> Result<Vec<FileColumn>> {
+    name: &str,
+    in_folders: &[FileColumn],
+) -> Result<FileColumn> {
+    let Some(column) = in_folders.iter().find(|column| column.name == name) else {
+        return Err(unsuitable(
+            plan,
+            format!("there is no column {name:?} to make partitions by"),
+            "name columns of the table, each once",
+        ));
+    };
+    if !names::may_name_partitions(name) {
+        return Err(unsuitable(
+            plan,
+            format!("column {name:?} cannot be the name of folders ({name}=value)"),
+            "give it a name without / \\ = % * ? [ ] { } and without . or _ at its beginning",
+        ));
+    }
+    if !types::may_partition(&column.column_type) || column.source.is_none() {
+        return Err(unsuitable(
+            plan,
+            format!(
+                "values of column {name:?} ({}) cannot be the names of folders",
+                types::sql(&column.column_type)
+            ),
+            "make partitions by a column of text, whole numbers, decimals, dates, timestamps, \
+             booleans or uuid that the load fills",
+        ));
+    }
+    Ok(column.clone())
+}
+
+/// The columns of a table that stands, filled by those of the plan with the same names.
+fn columns_of_table(plan: &TargetPlan, table: &Table) -> Result<Vec<FileColumn>> {
+    if table.partitioned_by != plan.partition_by {
+        return Err(unsuitable(
+            plan,
+            format!(
+                "it is partitioned by ({}), and its rows shall be by ({})",
+                table.partitioned_by.join(", "),
+                plan.partition_by.join(", ")
+            ),
+            "name the same columns in the same order, or load into a table of another name",
+        ));
+    }
     let known = |column: &&ColumnPlan| !table.columns.iter().any(|it| it.name == column.name);
     if let Some(column) = plan.columns.iter().find(known) {
         return Err(unsuitable(
+            plan,
             format!("it has no column {:?}", column.name),
             "its columns are those of its files: leave the column out, or load into a new table",
         ));
@@ -186,6 +205,7 @@ fn columns_beside(
     for column in &table.columns {
         let Some(column_type) = &column.column_type else {
             return Err(unsuitable(
+                plan,
                 format!(
                     "column {:?} is {}, which cannot be written here",
                     column.name, column.sql
@@ -197,6 +217,7 @@ fn columns_beside(
         match source {
             None if column.not_null => {
                 return Err(unsuitable(
+                    plan,
                     format!(
                         "column {:?} takes no NULL, and the load does not fill it",
                         column.name
@@ -208,6 +229,7 @@ fn columns_beside(
                 if in_a_file(&plan.columns[place].column_type) != in_a_file(column_type) =>
             {
                 return Err(unsuitable(
+                    plan,
                     format!(
                         "column {:?} is {} there, and {} comes",
                         column.name, column.sql, plan.columns[place].sql

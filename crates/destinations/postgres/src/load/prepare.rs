@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use inrush_files::Pipes;
+use inrush_files::{Pipes, Split};
 use inrush_package::Package;
 use inrush_rows::ids::{RunId, SplitKey, UnitKey};
 use inrush_rows::plural::counted;
@@ -287,6 +287,7 @@ async fn tag(control: &Session, record: &LedgerRun) -> Result<(), PostgresError>
         .await
 }
 
+/// Prepares what the streams of a run need, once the run is in the ledger.
 async fn finish_preparing(
     package: &Package,
     mut plan: Plan,
@@ -296,14 +297,46 @@ async fn finish_preparing(
     mut entered: Entered,
     options: &RunOptions<'_>,
 ) -> Result<Prepared, Error> {
-    let fence = Fence {
-        run_id: entered.record.run_id,
-        name: entered.record.name.clone(),
-        epoch: entered.record.epoch,
+    keep_shared(&mut plan, &entered.units_kept)?;
+    let unknown = forget_lost_rejects(&control, &ledger, &plan, &folder, &mut entered).await?;
+    for note in unknown {
+        options.observer.notice(&Event::Note { text: note.clone() });
+        plan.notes.push(note);
+    }
+    keep_pipes(&plan, &folder)?;
+    let run = PreparedRun {
+        fed_files: fed_files(&plan, &entered.splits_kept),
+        flow_counts: plan.flows.iter().map(|_| FlowCount::default()).collect(),
+        pace: Arc::new(Pace::new(plan.settings.rate_bytes_max)),
+        rejects: reject_counts(&plan, &folder, &entered)?,
+        sharing: shared_work(&plan, &entered),
+        straight_lock: StraightLock::default(),
+        fence: Fence {
+            run_id: entered.record.run_id,
+            name: entered.record.name.clone(),
+            epoch: entered.record.epoch,
+        },
+        plan,
+        record: entered.record,
+        ledger,
+        control,
+        folder,
+        units_kept: entered.units_kept,
+        splits_kept: entered.splits_kept,
+        resumed: entered.resumed,
     };
-    // A unit that was begun as a shared one stays one: its table is committed already.
+    unit_reject_files::tidy(&run)?;
+    save_package(package, &run, options)?;
+    tell_start(&run, options);
+    leave_marks(&run).await?;
+    shared_unit::create_missing(&run).await?;
+    Ok(Prepared::Run(Box::new(run)))
+}
+
+/// A unit that was begun as a shared one stays one: its table is committed already.
+fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<String, UnitRow>) -> Result<(), Error> {
     for unit in plan.flows.iter_mut().flat_map(|flow| &mut flow.units) {
-        if let Some(kept) = entered.units_kept.get(&unit.key)
+        if let Some(kept) = units_kept.get(&unit.key)
             && kept.shared
             && !kept.finished
             && !unit.shared
@@ -311,14 +344,18 @@ async fn finish_preparing(
             unit.share()?;
         }
     }
-    let unknown = forget_lost_rejects(&control, &ledger, &plan, &folder, &mut entered).await?;
-    for note in unknown {
-        options.observer.notice(&Event::Note { text: note.clone() });
-        plan.notes.push(note);
-    }
-    let mut rejects = Vec::new();
+    Ok(())
+}
+
+/// The rejects of each flow, beginning with those of the splits that are kept.
+fn reject_counts(
+    plan: &Plan,
+    folder: &RunFolder,
+    entered: &Entered,
+) -> Result<Vec<RejectCount>, Error> {
+    let (units, splits) = (&entered.units_kept, &entered.splits_kept);
+    let mut counts = Vec::new();
     for flow in &plan.flows {
-        let (units, splits) = (&entered.units_kept, &entered.splits_kept);
         let mut kept = RowTally {
             kept_bytes: unit_reject_files::kept_bytes(&folder.rejects(), flow, units, splits)?,
             ..RowTally::default()
@@ -326,68 +363,55 @@ async fn finish_preparing(
         for unit in &flow.units {
             kept.add(tally(splits, &unit.key));
         }
-        rejects.push(RejectCount::new(flow, flow.splits(), kept));
+        counts.push(RejectCount::new(flow, flow.splits(), kept));
     }
+    Ok(counts)
+}
+
+/// The splits that are left of each unit that several streams fill, by the numbers of flow and unit.
+fn shared_work(plan: &Plan, entered: &Entered) -> BTreeMap<(usize, usize), Sharing> {
     let mut sharing = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
-        for (unit_index, unit) in flow
-            .units
-            .iter()
-            .enumerate()
-            .filter(|(_, unit)| unit.shared)
-        {
-            let left = unit
-                .splits
-                .iter()
-                .filter(|split| {
-                    let key = (unit.key.clone(), identity::split_key(split));
-                    !entered.splits_kept.contains_key(&key)
-                })
-                .count();
+        let units = flow.units.iter().enumerate();
+        for (unit_index, unit) in units.filter(|(_, unit)| unit.shared) {
+            let is_left = |split: &&Split| {
+                let key = (unit.key.clone(), identity::split_key(split));
+                !entered.splits_kept.contains_key(&key)
+            };
+            let left = unit.splits.iter().filter(is_left).count();
             let kept = tally(&entered.splits_kept, &unit.key);
             sharing.insert((flow_index, unit_index), Sharing::new(left, kept));
         }
     }
-    keep_pipes(&plan, &folder)?;
-    let fed_files = fed_files(&plan, &entered.splits_kept);
-    let run = PreparedRun {
-        fed_files,
-        flow_counts: plan.flows.iter().map(|_| FlowCount::default()).collect(),
-        pace: Arc::new(Pace::new(plan.settings.rate_bytes_max)),
-        plan,
-        record: entered.record,
-        fence,
-        ledger,
-        control,
-        folder,
-        units_kept: entered.units_kept,
-        splits_kept: entered.splits_kept,
-        resumed: entered.resumed,
-        rejects,
-        sharing,
-        straight_lock: StraightLock::default(),
-    };
+    sharing
+}
+
+/// Keeps the package in the run's folder, so that rejects can be loaded by it.
+fn save_package(
+    package: &Package,
+    run: &PreparedRun,
+    options: &RunOptions<'_>,
+) -> Result<(), Error> {
+    let flows = run.plan.flows.iter();
+    let saved = to_save(
+        package,
+        flows.map(|flow| (&flow.reading, flow.target())),
+        &options.folder,
+    );
+    run.folder.write_package(&saved)?;
+    Ok(())
+}
+
+/// Tells the log and the caller that the run begins.
+fn tell_start(run: &PreparedRun, options: &RunOptions<'_>) {
     let started = Event::Started {
         run: run.record.name.clone(),
         resumed: run.resumed,
         units_kept: run.units_kept.values().filter(|unit| unit.finished).count(),
         folder: run.folder.path().display().to_string(),
     };
-    unit_reject_files::tidy(&run)?;
-    let saved = to_save(
-        package,
-        run.plan
-            .flows
-            .iter()
-            .map(|flow| (&flow.reading, flow.target())),
-        &options.folder,
-    );
-    run.folder.write_package(&saved)?;
     run.folder.notice(&started);
     options.observer.notice(&started);
-    leave_marks(&run).await?;
-    shared_unit::create_missing(&run).await?;
-    Ok(Prepared::Run(Box::new(run)))
 }
 
 /// Marks the targets whose rows are committed split by split before the first of them; those of others commit with the
