@@ -20,7 +20,7 @@ use criterion::Criterion;
 use inrush_convert::Instructions;
 use inrush_kernels::forms::{as_it_is, rewritten, with_nulls};
 use inrush_kernels::{instructions, lineitem, types};
-use inrush_pgcopy::{BinaryEncoder, Kernel, PgType, TextEncoder};
+use inrush_pgcopy::{BinaryEncoder, InstructionSet, PgType, TextEncoder};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::column::{Column, ColumnType};
 use inrush_scan::Dialect;
@@ -67,10 +67,10 @@ fn whole(criterion: &mut Criterion<CpuTime>, texts: &[String]) {
         [("tbl", Dialect::tbl(), &plain), ("csv", csv(), &unquoted)];
     for available in Instructions::available() {
         let instructions = instructions::name(&available);
-        let kernel = instructions::at_most(Kernel::available(), instructions);
+        let kernel = instructions::at_most(InstructionSet::available(), instructions);
         for (name, dialect, chunks) in &cases {
             let mut way = Way::new(chunks, dialect, lineitem::FIELDS, &columns, available);
-            let mut encoder = BinaryEncoder::with_kernel(types.clone(), kernel);
+            let mut encoder = BinaryEncoder::with_instruction_set(types.clone(), kernel);
             let mut out = Vec::new();
             let bytes = way.bytes();
             measure(&mut group, name, instructions, bytes, |iterations| {
@@ -89,8 +89,8 @@ fn whole(criterion: &mut Criterion<CpuTime>, texts: &[String]) {
 fn copy_binary(criterion: &mut Criterion<CpuTime>, cases: &[Case]) {
     let mut group = criterion.benchmark_group("copy binary");
     for case in cases {
-        for kernel in Kernel::available() {
-            let mut encoder = BinaryEncoder::with_kernel(case.types.clone(), kernel);
+        for kernel in InstructionSet::available() {
+            let mut encoder = BinaryEncoder::with_instruction_set(case.types.clone(), kernel);
             let mut encode = |out: &mut Vec<u8>| {
                 encode_each(&case.batches, out, |batch, out| {
                     encoder.encode(batch, out).expect("the batch fits");

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use criterion::Criterion;
 use inrush_kernels::forms::{all_quoted, as_it_is, rewritten, text_quoted};
 use inrush_kernels::{CHUNKS, instructions, lineitem};
-use inrush_scan::masks::Kernel;
+use inrush_scan::masks::InstructionSet;
 use inrush_scan::split::RangeScanner;
 use inrush_scan::{Dialect, Escape, Records, Scanner, ShortText, Terminator};
 
@@ -34,8 +34,8 @@ fn scan(criterion: &mut Criterion<CpuTime>, cases: &[Case]) {
         text,
     } in cases
     {
-        for kernel in Kernel::available() {
-            let mut scanner = Scanner::with_kernel(dialect, kernel);
+        for kernel in InstructionSet::available() {
+            let mut scanner = Scanner::with_instruction_set(dialect, kernel);
             let mut records = Records::default();
             let instructions = instructions::name(&kernel);
             measure(&mut group, name, instructions, text.len(), |iterations| {

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use inrush_rows::reject::RejectCode;
-use inrush_scan::{Dialect, Escape, FieldText, Records, Trim, decode_field};
+use inrush_scan::{Dialect, DialectTrim, Escape, FieldText, Records, decode_field};
 
 use super::error::ValueError;
 use super::kernel::{Fault, WINDOW_BYTES, Window};
@@ -222,7 +222,7 @@ impl Gatherer {
     }
 
     fn gather_plain(&mut self, input: &GatherInput<'_>, field_index: usize) {
-        let empty_is_null = input.dialect.trim == Trim::None && input.dialect.nulls == [""];
+        let empty_is_null = input.dialect.trim == DialectTrim::None && input.dialect.nulls == [""];
         let seen = self.append_spans(input, field_index, empty_is_null);
         assert!(
             !seen.any_reversed && seen.end_max as usize <= input.bytes_count,
@@ -232,7 +232,7 @@ impl Gatherer {
             self.null_count = seen.null_count;
             return;
         }
-        if input.dialect.trim != Trim::None {
+        if input.dialect.trim != DialectTrim::None {
             self.trim(input);
         }
         match input.dialect.nulls.as_slice() {
@@ -572,11 +572,11 @@ mod tests {
         let many = Dialect {
             nulls: vec![String::new(), "NULL".to_owned(), "a".to_owned()],
             null_quoted: true,
-            trim: Trim::Both,
+            trim: DialectTrim::Both,
             ..escaped.clone()
         };
         let trimmed = Dialect {
-            trim: Trim::End,
+            trim: DialectTrim::End,
             ..Dialect::tsv()
         };
         vec![csv, escaped, marker, never, many, trimmed, Dialect::tsv()]

@@ -5,7 +5,7 @@
 //! `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`, which compile
 //! the loops of `fields` and `kernel` once more.
 
-use inrush_scan::{Escape, Trim};
+use inrush_scan::{DialectTrim, Escape};
 
 use super::fields::{GatherInput, Gatherer, Marks, ONES, Span, zero_bytes};
 use super::kernel::{Fault, WINDOW_BYTES, Window};
@@ -28,7 +28,7 @@ impl SimpleQuotes {
             [marker] if marker.is_empty() && !dialect.null_quoted => true,
             _ => return None,
         };
-        let is_simple = dialect.trim == Trim::None
+        let is_simple = dialect.trim == DialectTrim::None
             && !input.any_nul
             && !input.selected.any_ragged
             && input.records.field_starts.is_empty();

@@ -13,7 +13,7 @@ use crate::open_folder::OpenFolder;
 use crate::process::command_as;
 use crate::record::ServerRecords;
 use crate::server_user::{OsAccount, user_name};
-use crate::wait_until_unused::{PATIENCE, wait_until_free};
+use crate::wait_until_unused::{WAIT_LIMITS, wait_until_free};
 
 /// The longest path of a socket: `sun_path` has 108 bytes with the NUL at its end.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
@@ -110,7 +110,7 @@ fn prepare_open(
     account: &OsAccount,
     records: Option<&Required<'_>>,
 ) -> Result<(OsAccount, bool), EmbeddedError> {
-    wait_until_free(folder.path(), folder.handle(), PATIENCE)?;
+    wait_until_free(folder.path(), folder.handle(), WAIT_LIMITS)?;
     let fresh = is_fresh(folder, major)?;
     if let (false, Some(records)) = (fresh, records) {
         let known = match records.0 {

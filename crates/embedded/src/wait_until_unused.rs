@@ -20,14 +20,14 @@ use crate::pid_file::{PidFile, is_server_of, read_pid_file};
 
 /// How long is waited.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct WaitLimits {
     /// For a server whose loader lives, or that somebody else runs: it may be about to end.
     pub busy: Duration,
     /// For a server that stops, or whose loader is dead: it may have data to write, or a crash to recover from first.
     pub dying: Duration,
 }
 
-pub(crate) const PATIENCE: Patience = Patience {
+pub(crate) const WAIT_LIMITS: WaitLimits = WaitLimits {
     busy: Duration::from_secs(2),
     dying: Duration::from_secs(120),
 };
@@ -36,23 +36,23 @@ pub(crate) const PATIENCE: Patience = Patience {
 pub(crate) fn wait_until_free(
     path: &Path,
     lock: &File,
-    patience: Patience,
+    limits: WaitLimits,
 ) -> Result<(), EmbeddedError> {
     let begin = Instant::now();
     match lock.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => wait_for_lock(path, lock, patience, begin)?,
+        Err(TryLockError::WouldBlock) => wait_for_lock(path, lock, limits, begin)?,
         // Some network file systems have no such locks; PostgreSQL's own pid file remains.
         Err(TryLockError::Error(_)) => {}
     }
     // A server that was started by somebody else has no lock of ours.
     while let Some(server) = server_of(path) {
         let is_dying = server.status == "stopping";
-        let left = left(begin, patience, is_dying);
+        let left = left(begin, limits, is_dying);
         if left.is_zero() {
             return Err(in_use(path));
         }
-        ends_within(server.pid, left.min(patience.busy)).map_err(file_error(
+        ends_within(server.pid, left.min(limits.busy)).map_err(file_error(
             "cannot wait for the server that uses the folder",
             path,
         ))?;
@@ -63,7 +63,7 @@ pub(crate) fn wait_until_free(
 fn wait_for_lock(
     path: &Path,
     lock: &File,
-    patience: Patience,
+    limits: WaitLimits,
     begin: Instant,
 ) -> Result<(), EmbeddedError> {
     let failed = |source| file_error("cannot wait for the lock of the folder", path)(source);
@@ -77,8 +77,8 @@ fn wait_for_lock(
     loop {
         let is_dying = server_of(path).is_some_and(|server| server.status == "stopping")
             || !has_living_holder(lock);
-        let left = left(begin, patience, is_dying);
-        match locked.recv_timeout(left.min(patience.busy)) {
+        let left = left(begin, limits, is_dying);
+        match locked.recv_timeout(left.min(limits.busy)) {
             Ok(taken) => return taken.map_err(failed),
             Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
             Err(_) => return Err(in_use(path)),
@@ -86,10 +86,10 @@ fn wait_for_lock(
     }
 }
 
-fn left(begin: Instant, patience: Patience, is_dying: bool) -> Duration {
+fn left(begin: Instant, limits: WaitLimits, is_dying: bool) -> Duration {
     let longest = match is_dying {
-        true => patience.dying,
-        false => patience.busy,
+        true => limits.dying,
+        false => limits.busy,
     };
     longest.saturating_sub(begin.elapsed())
 }
@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    const SHORT: Patience = Patience {
+    const SHORT: WaitLimits = WaitLimits {
         busy: Duration::ZERO,
         dying: Duration::from_secs(60),
     };

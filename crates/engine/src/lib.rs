@@ -4,9 +4,9 @@
 //! [`verify`] compares sums. [`preflight`] predicts a run. [`report`] says what happened. [`reject_replay`] loads rejects that
 //! were fixed. [`upkeep`] and [`undo`] look after runs that are over.
 //!
-//! A [`driver_trait::Driver`] loads into destinations of one kind; [`driver`] is the one for every destination that keeps the contract of
-//! `inrush_destination`. The engine names no implementation: its caller hands one in. It never prints and never reads the
-//! environment.
+//! A [`driver_trait::Driver`] loads into destinations of one kind; [`driver`] is the one for every destination that keeps
+//! the contract of `inrush_destination`. The engine names no implementation: its caller hands one in. It never prints and
+//! never reads the environment.
 
 pub mod driver;
 pub mod driver_error;

@@ -3,8 +3,8 @@
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{
-    Dialect, Escape, ExtraFields, FieldPosition, FixedWidth, MissingFields, PositionUnit,
-    RecordEnd, ShortText, Terminator, Trim,
+    Dialect, DialectTrim, Escape, ExtraFields, FieldPosition, FixedWidth, MissingFields,
+    PositionUnit, RecordEnd, ShortText, Terminator,
 };
 
 use super::error::{PackageError, PackageFaultKind};
@@ -118,10 +118,10 @@ impl Format {
         }
         if let Some(trim) = self.trim {
             dialect.trim = match trim {
-                TrimBlanks::None => Trim::None,
-                TrimBlanks::Start => Trim::Start,
-                TrimBlanks::End => Trim::End,
-                TrimBlanks::Both => Trim::Both,
+                TrimBlanks::None => DialectTrim::None,
+                TrimBlanks::Start => DialectTrim::Start,
+                TrimBlanks::End => DialectTrim::End,
+                TrimBlanks::Both => DialectTrim::Both,
             };
         }
         if let Some(MissingFieldsRule::Null) = self.missing_fields {
@@ -416,7 +416,7 @@ mod tests {
             comment: Some(b'#'),
             nulls: vec![String::new(), "NA".to_owned()],
             null_quoted: true,
-            trim: Trim::End,
+            trim: DialectTrim::End,
             missing_fields: MissingFields::Null,
             extra_fields: ExtraFields::Ignore,
             ..Dialect::csv()
@@ -456,7 +456,7 @@ mod tests {
             record: RecordEnd::Line { length: Some(5) },
         };
         let expected = Dialect {
-            trim: Trim::None,
+            trim: DialectTrim::None,
             ..Dialect::fixed_width(fixed)
         };
         assert_eq!(found, Ok(expected));

@@ -20,7 +20,7 @@ mod text;
 
 pub use binary::BinaryEncoder;
 #[doc(hidden)]
-pub use binary::Kernel;
+pub use binary::InstructionSet;
 pub use error::EncodeError;
 pub use pg_type::PgType;
 pub use text::TextEncoder;

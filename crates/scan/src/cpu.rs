@@ -3,7 +3,7 @@
 //! Scan, convert and pgcopy compile their loops for several instruction sets and choose at run time. A function that
 //! is compiled for a set may only be called where the machine has that set. The types of this module are the proof:
 //! their only constructors ask the processor and return `None` where any instruction of the set is missing. Each
-//! crate keeps the proof in its own `Kernel` or `Instructions`, and its calls of such functions rest on it.
+//! crate keeps the proof in its own `InstructionSet` or `Instructions`, and its calls of such functions rest on it.
 //!
 //! What a proof says is the list of features in its documentation. To add a feature to a `#[target_feature]`, find it
 //! in the list of the proof that the call rests on, or add it there.

@@ -21,7 +21,7 @@ pub enum Escape {
 
 /// Which blanks around an unquoted field are not a part of it: spaces and tabs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Trim {
+pub enum DialectTrim {
     /// All are.
     #[default]
     None,
@@ -86,7 +86,7 @@ pub struct Dialect {
     /// else a quoted field never is.
     pub null_quoted: bool,
     /// Which blanks around unquoted fields are taken off.
-    pub trim: Trim,
+    pub trim: DialectTrim,
     /// What becomes of records with too few fields.
     pub missing_fields: MissingFields,
     /// What becomes of records with too many fields.
@@ -138,7 +138,7 @@ impl Dialect {
             header: false,
             nulls: vec![String::new()],
             null_quoted: false,
-            trim: Trim::None,
+            trim: DialectTrim::None,
             missing_fields: MissingFields::Reject,
             extra_fields: ExtraFields::Reject,
             fixed: None,
@@ -176,7 +176,7 @@ impl Dialect {
     pub fn fixed_width(fixed: FixedWidth) -> Dialect {
         Dialect {
             trailing_delimiter: false,
-            trim: Trim::Both,
+            trim: DialectTrim::Both,
             fixed: Some(fixed),
             ..Dialect::tbl()
         }
@@ -262,10 +262,10 @@ impl Dialect {
     #[inline]
     pub fn trimmed<'a>(&self, written: &'a [u8]) -> &'a [u8] {
         let (start, end) = match self.trim {
-            Trim::None => return written,
-            Trim::Start => (true, false),
-            Trim::End => (false, true),
-            Trim::Both => (true, true),
+            DialectTrim::None => return written,
+            DialectTrim::Start => (true, false),
+            DialectTrim::End => (false, true),
+            DialectTrim::Both => (true, true),
         };
         let mut text = written;
         while start && let [b' ' | b'\t', rest @ ..] = text {

@@ -1,7 +1,7 @@
 //! Whether a scanner can tell the parts of a file in a dialect apart.
 
 use crate::dialect::{
-    Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST, Trim,
+    Dialect, DialectError, DialectTrim, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST,
 };
 use crate::fixed_width::{FixedWidth, PositionUnit, RecordEnd};
 use crate::terminator::Terminator;
@@ -161,7 +161,7 @@ impl Dialect {
                         ));
                     }
                 }
-                if self.trim != Trim::None && matches!(byte, b' ' | b'\t') {
+                if self.trim != DialectTrim::None && matches!(byte, b' ' | b'\t') {
                     return Err(refusal(
                         "escape",
                         format!("{} is a blank, which `trim` takes off", shown(byte)),

@@ -6,8 +6,8 @@
 //! # Why it is sound
 //!
 //! A function that is compiled for more instructions than every machine has must run only where
-//! the machine has them. The [`Instructions`] of a [`Kernel`] carry a proof of [`cpu`](crate::cpu), which only a look at
-//! the processor makes, and each call below is of code for instructions that the proof beside it names.
+//! the machine has them. The [`Instructions`] of an [`InstructionSet`] carry a proof of [`cpu`](crate::cpu), which only
+//! a look at the processor makes, and each call below is of code for instructions that the proof beside it names.
 //!
 //! All else that these functions do is safe code.
 #![expect(
@@ -28,9 +28,9 @@ use crate::positions::{self, BitInstructions};
 
 /// A way of reading text that this machine has. All find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kernel(Instructions);
+pub struct InstructionSet(Instructions);
 
-/// Private, so that a benchmark or a test takes one of [`Kernel::available`].
+/// Private, so that a benchmark or a test takes one of [`InstructionSet::available`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Instructions {
     /// 64 bytes at a time.
@@ -46,27 +46,29 @@ enum Instructions {
     Portable,
 }
 
-impl Kernel {
-    /// The kernels that this machine can run, the quickest first.
-    pub fn available() -> Vec<Kernel> {
-        let mut kernels = Vec::new();
+impl InstructionSet {
+    /// The instruction sets that this machine can run, the quickest first.
+    pub fn available() -> Vec<InstructionSet> {
+        let mut instruction_sets = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            kernels.extend(Avx512Vbmi2::detect().map(|has| Kernel(Instructions::Avx512(has))));
-            kernels.extend(Avx2::detect().map(|has| Kernel(Instructions::Avx2(has))));
-            kernels.push(Kernel(Instructions::Sse2));
+            instruction_sets
+                .extend(Avx512Vbmi2::detect().map(|has| InstructionSet(Instructions::Avx512(has))));
+            instruction_sets
+                .extend(Avx2::detect().map(|has| InstructionSet(Instructions::Avx2(has))));
+            instruction_sets.push(InstructionSet(Instructions::Sse2));
         }
-        kernels.push(Kernel(Instructions::Portable));
-        kernels
+        instruction_sets.push(InstructionSet(Instructions::Portable));
+        instruction_sets
     }
 
     /// The quickest that this machine can run.
-    pub fn best() -> Kernel {
+    pub fn best() -> InstructionSet {
         // The portable one is always there.
-        Kernel::available()[0]
+        InstructionSet::available()[0]
     }
 
-    /// [`Kernel::find`] for a number of special bytes that is known.
+    /// [`InstructionSet::find`] for a number of special bytes that is known.
     pub(crate) fn find_counted<const SPECIALS: usize>(
         self,
         blocks: &[[u8; BLOCK_BYTES]],
@@ -93,7 +95,7 @@ impl Kernel {
         }
     }
 
-    /// Has the machine take the masks of a stripe, by the loop that is compiled for this kernel.
+    /// Has the machine take the masks of a stripe, by the loop that is compiled for this instruction set.
     pub(crate) fn take(
         self,
         machine: &mut Machine<'_>,
@@ -111,7 +113,7 @@ impl Kernel {
         }
     }
 
-    /// AVX-512 where this kernel has it.
+    /// AVX-512 where this instruction set has it.
     #[cfg(all(test, target_arch = "x86_64"))]
     pub(crate) fn avx512(self) -> Option<Avx512Vbmi2> {
         match self.0 {

@@ -38,8 +38,8 @@ mod unquote;
 mod vectors;
 
 pub use dialect::{
-    Dialect, DialectError, Escape, ExtraFields, MissingFields, RECORD_BYTES_MAX_GREATEST,
-    RECORD_BYTES_MAX_LEAST, Trim,
+    Dialect, DialectError, DialectTrim, Escape, ExtraFields, MissingFields,
+    RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST,
 };
 pub use error::{Scan, ScanError, TextEnd};
 pub use fixed_width::{FieldPosition, FixedWidth, PositionUnit, RecordEnd};

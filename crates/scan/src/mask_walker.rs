@@ -12,16 +12,16 @@
 //! are read by [`crate::general`].
 //!
 //! The loop over blocks is compiled once for each set of instructions that a
-//! [`Kernel`] stands for; what differs in it is in [`crate::positions`].
+//! [`InstructionSet`] stands for; what differs in it is in [`crate::positions`].
 //!
-//! This module and [`crate::instruction_set`] need each other: the machine has the kernel choose the loop for each stripe, and the
-//! kernel calls the loops that are compiled here.
+//! This module and [`crate::instruction_set`] need each other: the machine has the instruction set choose the loop for
+//! each stripe, and the instruction set calls the loops that are compiled here.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::Avx512Vbmi2;
 use crate::dialect::{Dialect, Escape};
 use crate::error::{Scan, ScanError, TextEnd};
-use crate::instruction_set::Kernel;
+use crate::instruction_set::InstructionSet;
 use crate::masks::{BLOCK_BYTES, Masks, Needles};
 use crate::positions::{BitInstructions, Portable};
 use crate::records::{Fault, FaultKind, Record, Records};
@@ -112,7 +112,7 @@ pub(crate) enum Mode {
 /// The state between two blocks, and what it has found.
 pub(crate) struct Machine<'a> {
     pub(crate) settings: Settings,
-    kernel: Kernel,
+    instruction_set: InstructionSet,
     pub(crate) text: &'a [u8],
     pub(crate) records: &'a mut Records,
     /// Field ends found so far; [`Records::field_ends`] is longer while the machine runs.
@@ -170,13 +170,13 @@ impl Ends {
 impl<'a> Machine<'a> {
     pub(crate) fn new(
         settings: Settings,
-        kernel: Kernel,
+        instruction_set: InstructionSet,
         text: &'a [u8],
         records: &'a mut Records,
     ) -> Machine<'a> {
         Machine {
             settings,
-            kernel,
+            instruction_set,
             text,
             records,
             field_count: 0,
@@ -204,8 +204,8 @@ impl<'a> Machine<'a> {
             // No more than that: what is set here is only to be written again.
             self.records.field_ends.resize(room, 0);
         }
-        let kernel = self.kernel;
-        kernel.take(self, base, masks)
+        let instruction_set = self.instruction_set;
+        instruction_set.take(self, base, masks)
     }
 
     /// Takes the blocks of a stripe; [`Machine::take`] has made room. Inlined with all that it

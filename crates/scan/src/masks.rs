@@ -1,10 +1,10 @@
 //! From text to bit masks: which bytes of each block of 64 are delimiters, line ends, quotes
-//! or escapes. Which [`Kernel`]s the machine has stands in `instruction_set`; they find the same bits,
+//! or escapes. Which [`InstructionSet`]s the machine has stands in `instruction_set`; they find the same bits,
 //! and the tests hold them against each other. What is made of the bits (`mask_walker`, `positions`)
-//! is compiled for the same kernels.
+//! is compiled for the same instruction sets.
 //!
-//! This module and `instruction_set` need each other: [`Kernel::find`] stands here and asks `instruction_set` for the instructions, and
-//! `instruction_set` calls the code here that is compiled for them.
+//! This module and `instruction_set` need each other: [`InstructionSet::find`] stands here and asks `instruction_set` for the
+//! instructions, and `instruction_set` calls the code here that is compiled for them.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
@@ -14,7 +14,7 @@ pub(crate) mod portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod sse2;
 
-pub use crate::instruction_set::Kernel;
+pub use crate::instruction_set::InstructionSet;
 
 /// Bytes of a block: one bit of a mask each.
 pub const BLOCK_BYTES: usize = 64;
@@ -45,7 +45,7 @@ pub struct Masks {
     pub specials: u64,
 }
 
-impl Kernel {
+impl InstructionSet {
     /// Finds the masks of `blocks`, one for each.
     pub fn find(self, blocks: &[[u8; BLOCK_BYTES]], needles: &Needles, masks: &mut [Masks]) {
         match needles.special_count {

@@ -1,7 +1,7 @@
 //! From masks to positions: the instructions that the machine's loop is made of.
 //!
 //! The loop is generic over [`BitInstructions`] and compiled once for each
-//! ([`crate::instruction_set::Kernel::take`]); the tests hold the ways against each other.
+//! ([`crate::instruction_set::InstructionSet::take`]); the tests hold the ways against each other.
 
 use crate::masks::BLOCK_BYTES;
 
@@ -87,13 +87,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::instruction_set::Kernel;
+    use crate::instruction_set::InstructionSet;
 
-    /// The positions of the set bits, in the way of a kernel.
-    fn positions(kernel: Kernel, bits: u64, base: u32) -> Vec<u32> {
+    /// The positions of the set bits, in the way of an instruction set.
+    fn positions(instruction_set: InstructionSet, bits: u64, base: u32) -> Vec<u32> {
         let mut slots = [u32::MAX; BLOCK_BYTES];
         #[cfg(target_arch = "x86_64")]
-        match kernel.avx512() {
+        match instruction_set.avx512() {
             Some(avx512) => avx512.write_positions(bits, base, &mut slots),
             None => Portable.write_positions(bits, base, &mut slots),
         }
@@ -107,11 +107,11 @@ mod tests {
             .filter(|at| bits >> at & 1 != 0)
             .map(|at| base + at)
             .collect();
-        for kernel in Kernel::available() {
+        for instruction_set in InstructionSet::available() {
             assert_eq!(
-                positions(kernel, bits, base),
+                positions(instruction_set, bits, base),
                 expected,
-                "{kernel:?}, {bits:#x}"
+                "{instruction_set:?}, {bits:#x}"
             );
         }
     }
@@ -127,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_kernel_finds_the_same_positions(
+        fn every_instruction_set_finds_the_same_positions(
             bits in any::<u64>(),
             thinning in any::<u64>(),
             base in 0..1u32 << 31,

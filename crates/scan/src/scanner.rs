@@ -5,11 +5,11 @@ use crate::error::{Scan, ScanError, TextEnd};
 use crate::fixed::FixedMachine;
 use crate::general::{self, GeneralMachine};
 use crate::mask_walker::{Machine, Settings};
-use crate::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
+use crate::masks::{BLOCK_BYTES, InstructionSet, Masks, Needles};
 use crate::records::Records;
 
 /// Blocks whose masks are found in one go: few enough to stay in the first cache, enough to
-/// make the choice of the kernel cost nothing.
+/// make the choice of the instruction set cost nothing.
 const STRIPE_BLOCKS: usize = 64;
 
 /// More text than this is not looked at in one call: positions are 32 bits wide.
@@ -18,7 +18,7 @@ const SCAN_BYTES_MAX: usize = 1 << 31;
 /// Finds records and their fields. Holds no text and no state between calls.
 #[derive(Clone, Debug)]
 pub struct Scanner {
-    kernel: Kernel,
+    instruction_set: InstructionSet,
     way: Way,
 }
 
@@ -43,12 +43,12 @@ impl Scanner {
         if let Err(error) = dialect.check() {
             panic!("the caller checks the dialect: {error}");
         }
-        Scanner::with_kernel(dialect, Kernel::best())
+        Scanner::with_instruction_set(dialect, InstructionSet::best())
     }
 
-    /// For tests: with this kernel, and with limits that are too small for use.
+    /// For tests: with this instruction set, and with limits that are too small for use.
     #[doc(hidden)]
-    pub fn with_kernel(dialect: &Dialect, kernel: Kernel) -> Scanner {
+    pub fn with_instruction_set(dialect: &Dialect, instruction_set: InstructionSet) -> Scanner {
         let boxed = || Box::new(dialect.clone());
         let way = if dialect.fixed.is_some() {
             Way::Fixed(boxed(), general::needles(dialect))
@@ -58,7 +58,10 @@ impl Scanner {
                 None => Way::General(boxed(), general::needles(dialect)),
             }
         };
-        Scanner { kernel, way }
+        Scanner {
+            instruction_set,
+            way,
+        }
     }
 
     /// Finds the records of `text`, which starts where a record starts. `records` is cleared
@@ -90,9 +93,9 @@ impl Scanner {
         records.gap_bytes = 1;
         match &self.way {
             Way::Common(settings) => {
-                let mut machine = Machine::new(*settings, self.kernel, text, records);
+                let mut machine = Machine::new(*settings, self.instruction_set, text, records);
                 let needles = &settings.needles;
-                each_stripe(self.kernel, needles, text, |base, masks| {
+                each_stripe(self.instruction_set, needles, text, |base, masks| {
                     machine.take(base, masks)
                 })?;
                 machine.finish(end)
@@ -100,7 +103,7 @@ impl Scanner {
             Way::General(dialect, needles) => {
                 records.gap_bytes = dialect.delimiter.len() as u32;
                 let mut machine = GeneralMachine::new(dialect, text, records);
-                each_stripe(self.kernel, needles, text, |base, masks| {
+                each_stripe(self.instruction_set, needles, text, |base, masks| {
                     machine.take(base, masks)
                 })?;
                 machine.finish(end)
@@ -108,7 +111,7 @@ impl Scanner {
             Way::Fixed(dialect, needles) => {
                 records.gap_bytes = dialect.delimiter.len() as u32;
                 let mut machine = FixedMachine::new(dialect, text, records);
-                each_stripe(self.kernel, needles, text, |base, masks| {
+                each_stripe(self.instruction_set, needles, text, |base, masks| {
                     machine.take(base, masks)
                 })?;
                 machine.finish(end)
@@ -120,7 +123,7 @@ impl Scanner {
 /// Hands out the masks of a text, stripe by stripe, with the position of each.
 #[inline(always)]
 fn each_stripe(
-    kernel: Kernel,
+    instruction_set: InstructionSet,
     needles: &Needles,
     text: &[u8],
     mut take: impl FnMut(u32, &[Masks]) -> Result<(), ScanError>,
@@ -130,7 +133,7 @@ fn each_stripe(
     let mut base = 0;
     for stripe in blocks.chunks(STRIPE_BLOCKS) {
         let masks = &mut masks[..stripe.len()];
-        kernel.find(stripe, needles, masks);
+        instruction_set.find(stripe, needles, masks);
         take(base, masks)?;
         base += (stripe.len() * BLOCK_BYTES) as u32;
     }
@@ -138,7 +141,7 @@ fn each_stripe(
         // No needle is zero, so that the filling is not found.
         let mut block = [0; BLOCK_BYTES];
         block[..rest.len()].copy_from_slice(rest);
-        kernel.find(&[block], needles, &mut masks[..1]);
+        instruction_set.find(&[block], needles, &mut masks[..1]);
         take(base, &masks[..1])?;
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! The fast scanner must find what the slow one finds: every kernel, every dialect, every
+//! The fast scanner must find what the slow one finds: every instruction set, every dialect, every
 //! split of the text.
 
-use inrush_scan::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
+use inrush_scan::masks::{BLOCK_BYTES, InstructionSet, Masks, Needles};
 use inrush_scan::reference::scan_reference;
 use inrush_scan::{
     Dialect, Escape, ExtraFields, Fault, FieldPosition, FixedWidth, MissingFields, PositionUnit,
@@ -181,16 +181,21 @@ fn slow(dialect: &Dialect, text: &[u8], end: impl Into<TextEnd>) -> Scanned {
     scan_reference(dialect, text, end, &mut records).map(|scan| (scan.bytes_consumed, records))
 }
 
-fn fast(dialect: &Dialect, kernel: Kernel, text: &[u8], end: impl Into<TextEnd>) -> Scanned {
+fn fast(
+    dialect: &Dialect,
+    instruction_set: InstructionSet,
+    text: &[u8],
+    end: impl Into<TextEnd>,
+) -> Scanned {
     let mut records = Records::default();
-    Scanner::with_kernel(dialect, kernel)
+    Scanner::with_instruction_set(dialect, instruction_set)
         .scan(text, end, &mut records)
         .map(|scan| (scan.bytes_consumed, records))
 }
 
 /// Scans `text` in two parts, the tail of the first carried over to the second.
 fn in_two_parts(dialect: &Dialect, text: &[u8], cut: usize) -> Scanned {
-    let mut scanner = Scanner::with_kernel(dialect, Kernel::best());
+    let mut scanner = Scanner::with_instruction_set(dialect, InstructionSet::best());
     let mut all = Records::default();
     let consumed = scanner.scan(&text[..cut], false, &mut all)?.bytes_consumed;
     let mut rest = Records::default();
@@ -257,9 +262,9 @@ fn without_hint(scanned: Scanned) -> Scanned {
 fn agree(dialect: &Dialect, text: &[u8]) -> Result<(), TestCaseError> {
     for end in ENDS {
         let expected = slow(dialect, text, end);
-        for kernel in Kernel::available() {
-            let found = fast(dialect, kernel, text, end);
-            prop_assert_eq!(&found, &expected, "{:?}, {:?}", kernel, end);
+        for instruction_set in InstructionSet::available() {
+            let found = fast(dialect, instruction_set, text, end);
+            prop_assert_eq!(&found, &expected, "{:?}, {:?}", instruction_set, end);
         }
     }
     Ok(())
@@ -302,16 +307,16 @@ proptest! {
     ) {
         let needles = Needles { delimiter: b',', newline: b'\n', special: [b'"', b'\\'], special_count };
         let blocks = bytes.as_chunks::<BLOCK_BYTES>().0;
-        for kernel in Kernel::available() {
+        for instruction_set in InstructionSet::available() {
             let mut masks = [Masks::default(); 3];
-            kernel.find(blocks, &needles, &mut masks);
+            instruction_set.find(blocks, &needles, &mut masks);
             for (at, byte) in bytes.iter().enumerate() {
                 let (mask, bit) = (masks[at / BLOCK_BYTES], at % BLOCK_BYTES);
                 let special = needles.special[..special_count].contains(byte);
                 prop_assert_eq!(mask.delimiters >> bit & 1 != 0, *byte == b',');
                 prop_assert_eq!(mask.newlines >> bit & 1 != 0, *byte == b'\n');
                 prop_assert_eq!(mask.returns >> bit & 1 != 0, *byte == b'\r');
-                prop_assert_eq!(mask.specials >> bit & 1 != 0, special, "{:?} {}", kernel, at);
+                prop_assert_eq!(mask.specials >> bit & 1 != 0, special, "{:?} {}", instruction_set, at);
             }
         }
     }
@@ -370,7 +375,7 @@ fn every_short_text_agrees() {
                             ..Dialect::csv()
                         };
                         for end in ENDS {
-                            let found = fast(&dialect, Kernel::best(), &text, end);
+                            let found = fast(&dialect, InstructionSet::best(), &text, end);
                             let expected = slow(&dialect, &text, end);
                             assert_eq!(
                                 found,

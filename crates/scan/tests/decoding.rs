@@ -1,6 +1,6 @@
 //! Fields as written against the text they mean, one line each.
 
-use inrush_scan::{Dialect, Escape, FieldText, Trim, decode_field};
+use inrush_scan::{Dialect, DialectTrim, Escape, FieldText, decode_field};
 
 #[path = "checks/decode.rs"]
 mod decode;
@@ -16,7 +16,7 @@ fn tsv() -> Dialect {
 
 fn trimmed_tsv() -> Dialect {
     Dialect {
-        trim: Trim::Both,
+        trim: DialectTrim::Both,
         ..Dialect::tsv()
     }
 }
@@ -148,7 +148,7 @@ proptest! {
         written in prop::collection::vec(
             prop::sample::select(b"\\\\\\   \ta\"N".to_vec()), 0..12,
         ),
-        trim in prop::sample::select(vec![Trim::None, Trim::Start, Trim::End, Trim::Both]),
+        trim in prop::sample::select(vec![DialectTrim::None, DialectTrim::Start, DialectTrim::End, DialectTrim::Both]),
         which in 0usize..5,
     ) {
         let dialect = [csv, tsv, tbl, backslash_csv, unescaped_csv][which]();

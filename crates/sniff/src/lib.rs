@@ -4,9 +4,9 @@
 //! The stages, each with a type that says what is known after it: [`sample`] takes pieces of the files; [`known`] holds
 //! what is known without a look at their rows, and passes over lines; [`verdict`] finds the form, by a [`contest`] of every
 //! delimiter and way of quoting; [`rows`] finds where the rows begin, by a [`look`] at them: [`evidence`] collects facts
-//! from the rows, column by column, with [`candidates`] run through the load's own converters; [`header_detection`] tells names from
-//! rows; [`decide`] chooses types; [`conclude`] makes the guess, for which [`trial_conversion`] converts all samples once more,
-//! exactly as the load would. Nothing here is random: the same files always give the same guess.
+//! from the rows, column by column, with [`candidates`] run through the load's own converters; [`header_detection`] tells
+//! names from rows; [`decide`] chooses types; [`conclude`] makes the guess, for which [`trial_conversion`] converts all
+//! samples once more, exactly as the load would. Nothing here is random: the same files always give the same guess.
 //!
 //! A guess is never looser than the load: a type is guessed only if the converters take its values. If
 //! two types fit, the one that changes nothing is taken (text), and the other is told.

@@ -13,7 +13,7 @@ use inrush_rows::chunk::Chunk;
 use inrush_rows::column::Column;
 use inrush_rows::padded_text::PaddedText;
 use inrush_rows::reject::Reject;
-use inrush_scan::masks::Kernel;
+use inrush_scan::masks::InstructionSet;
 use inrush_scan::{Dialect, Records, Scanner};
 
 /// A text on its way into columns.
@@ -34,10 +34,13 @@ impl<'a> Way<'a> {
         columns: &[Column],
         instructions: Instructions,
     ) -> Way<'a> {
-        let kernel = instructions::at_most(Kernel::available(), instructions::name(&instructions));
+        let kernel = instructions::at_most(
+            InstructionSet::available(),
+            instructions::name(&instructions),
+        );
         Way {
             chunks,
-            scanner: Scanner::with_kernel(dialect, kernel),
+            scanner: Scanner::with_instruction_set(dialect, kernel),
             records: Records::default(),
             converter: Converter::new(columns, dialect, fields)
                 .expect("columns that can be converted")

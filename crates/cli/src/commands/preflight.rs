@@ -3,7 +3,7 @@
 use inrush::ExitStatus;
 use inrush::RunOptions;
 use inrush::cancel::Stop;
-use inrush::preflight::{PreflightOptions, PreflightReport, Step, StepFound, Weight};
+use inrush::preflight::{PreflightOptions, PreflightReport, PreflightStep, StepFound, Weight};
 use inrush::printable;
 use inrush::source::names_a_pipe;
 
@@ -232,19 +232,19 @@ fn steps(steps: &[StepFound]) -> String {
     text
 }
 
-fn name(step: Step) -> &'static str {
+fn name(step: PreflightStep) -> &'static str {
     match step {
-        Step::ReadDisk => "read, from the disk",
-        Step::ReadCache => "read, from the page cache",
-        Step::Decompress => "decompress",
-        Step::Scan => "scan",
-        Step::Convert => "convert",
-        Step::Verify => "sum up",
-        Step::Encode => "encode",
-        Step::Client => "read to encode",
-        Step::Network => "network",
-        Step::Destination => "destination",
-        Step::Log => "log, flushed",
-        Step::Together => "all together",
+        PreflightStep::ReadDisk => "read, from the disk",
+        PreflightStep::ReadCache => "read, from the page cache",
+        PreflightStep::Decompress => "decompress",
+        PreflightStep::Scan => "scan",
+        PreflightStep::Convert => "convert",
+        PreflightStep::Verify => "sum up",
+        PreflightStep::Encode => "encode",
+        PreflightStep::Client => "read to encode",
+        PreflightStep::Network => "network",
+        PreflightStep::Destination => "destination",
+        PreflightStep::Log => "log, flushed",
+        PreflightStep::Together => "all together",
     }
 }

@@ -86,10 +86,10 @@ impl FieldPolicy {
         let trim_ends = match policies.trim {
             Some(trim) => trim.ends(),
             None => match dialect.trim {
-                inrush_scan::Trim::None => (false, false),
-                inrush_scan::Trim::Start => (true, false),
-                inrush_scan::Trim::End => (false, true),
-                inrush_scan::Trim::Both => (true, true),
+                inrush_scan::DialectTrim::None => (false, false),
+                inrush_scan::DialectTrim::Start => (true, false),
+                inrush_scan::DialectTrim::End => (false, true),
+                inrush_scan::DialectTrim::Both => (true, true),
             },
         };
         if policies.null.is_some() {
@@ -101,7 +101,7 @@ impl FieldPolicy {
         let mut policy = FieldPolicy {
             dialect: Dialect {
                 nulls: Vec::new(),
-                trim: inrush_scan::Trim::None,
+                trim: inrush_scan::DialectTrim::None,
                 ..dialect.clone()
             },
             null_quoted: dialect.null_quoted,

@@ -4,7 +4,8 @@ use arrow_array::cast::AsArray;
 use inrush_rows::column_policy::{ColumnPolicies, OnTruncate};
 use inrush_rows::reject::RejectCode;
 use inrush_scan::{
-    Escape, ExtraFields, FieldPosition, FixedWidth, MissingFields, PositionUnit, RecordEnd, Trim,
+    DialectTrim, Escape, ExtraFields, FieldPosition, FixedWidth, MissingFields, PositionUnit,
+    RecordEnd,
 };
 use proptest::prelude::*;
 
@@ -23,7 +24,7 @@ fn fixed(fields: &[(u32, u32)], unit: PositionUnit, record: RecordEnd) -> Dialec
         }),
         quote: None,
         escape: Escape::None,
-        trim: Trim::Both,
+        trim: DialectTrim::Both,
         extra_fields: ExtraFields::Ignore,
         missing_fields: MissingFields::Null,
         ..csv()

@@ -141,7 +141,7 @@ fn short() -> Dialect {
 /// Trims all fields, and knows NULL in quotes too.
 fn trimming() -> Dialect {
     Dialect {
-        trim: inrush_scan::Trim::Both,
+        trim: inrush_scan::DialectTrim::Both,
         nulls: vec!["NA".to_owned()],
         null_quoted: true,
         ..csv()

@@ -161,8 +161,9 @@ pub(crate) mod plan {
 
 pub(crate) mod preflight {
     pub(crate) use inrush_engine::preflight::{
-        Patience, PreflightOptions, PreflightReport, STEP_PATIENCE, cores, decode, files, findings,
-        flow_found, model, planning, predict, record_input_error, sample, sample_batches, steps,
+        MeasuringTime, PreflightOptions, PreflightReport, STEP_TIME, cores, decode, files,
+        findings, flow_found, model, planning, predict, record_input_error, sample, sample_batches,
+        steps,
     };
 
     pub(crate) mod at_once {
@@ -179,7 +180,7 @@ pub(crate) mod preflight {
 
     pub(crate) mod result {
         pub(crate) use inrush_engine::preflight::result::{
-            Finding, PreflightReport, Step, StepFound, Weight,
+            Finding, PreflightReport, PreflightStep, StepFound, Weight,
         };
     }
 

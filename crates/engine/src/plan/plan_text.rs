@@ -6,7 +6,7 @@ use inrush_files::Split;
 use inrush_package::RejectLimit;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
-use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
+use inrush_scan::{DialectTrim, ExtraFields, MissingFields, PositionUnit, Terminator};
 
 use super::reading::Reading;
 
@@ -69,10 +69,10 @@ pub fn dialect_words(flow: &Reading) -> String {
         let _ = write!(text, ", comments from {:?}", char::from(comment));
     }
     text.push_str(match dialect.trim {
-        Trim::None => "",
-        Trim::Start => ", blanks before fields taken off",
-        Trim::End => ", blanks behind fields taken off",
-        Trim::Both => ", blanks around fields taken off",
+        DialectTrim::None => "",
+        DialectTrim::Start => ", blanks before fields taken off",
+        DialectTrim::End => ", blanks behind fields taken off",
+        DialectTrim::Both => ", blanks around fields taken off",
     });
     if dialect.missing_fields == MissingFields::Null {
         text.push_str(", missing fields are NULL");

@@ -8,7 +8,7 @@ use super::decode::{self, Ways};
 use super::flow_found::{self, FlowFound};
 use super::read::{self, ReadFound, ReadOptions};
 use super::sample_batches::Making;
-use super::{PreflightOptions, READ_PATIENCE};
+use super::{PreflightOptions, READ_TIME};
 use crate::error::Error;
 use crate::plan::Reading;
 
@@ -45,7 +45,7 @@ impl Client<'_> {
         let preflight_options = ReadOptions {
             streams: self.streams,
             chunk_bytes: self.chunk_bytes,
-            patience: READ_PATIENCE,
+            measuring_time: READ_TIME,
             cold: self.preflight_options.cold,
         };
         let found = read::measure(&places, &preflight_options, self.stop)?;
@@ -59,12 +59,12 @@ impl Client<'_> {
         found: &mut FlowFound,
         reading: &Reading,
         ways: Ways<'_>,
-        patience: Duration,
+        measuring_time: Duration,
     ) -> Result<(), Error> {
         let making = self.making(reading);
         let portions = found.spread();
         let measure =
-            |threads| decode::measure(&making, &portions, threads, patience, ways, self.stop);
+            |threads| decode::measure(&making, &portions, threads, measuring_time, ways, self.stop);
         found.decoded = Some(measure(1)?);
         if self.streams > 1 {
             found.decoded_all = Some(measure(self.streams)?);

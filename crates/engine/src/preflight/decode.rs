@@ -74,7 +74,7 @@ pub fn measure(
     making: &Making<'_>,
     portions: &[Portion],
     threads: usize,
-    patience: Duration,
+    measuring_time: Duration,
     (make_converter, make_encoder): Ways<'_>,
     stop: &Stop,
 ) -> Result<Decoded, Error> {
@@ -84,7 +84,8 @@ pub fn measure(
         let mut own = Decoded::default();
         let mut converter = make_converter()?;
         let mut encoder = make_encoder();
-        let is_over = |text_bytes: u64| text_bytes >= TEXT_BYTES_MIN && begun.elapsed() >= patience;
+        let is_over =
+            |text_bytes: u64| text_bytes >= TEXT_BYTES_MIN && begun.elapsed() >= measuring_time;
         while !is_over(own.work.meter.text_bytes) {
             let portion = next.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(portion) = portion else { break };

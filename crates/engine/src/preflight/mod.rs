@@ -35,33 +35,33 @@ use crate::error::Error;
 use crate::pipeline::RunOptions;
 
 pub use self::result::{
-    FilesFound, Finding, PREFLIGHT_VERSION, PreflightReport, Step, StepFound, Weight,
+    FilesFound, Finding, PREFLIGHT_VERSION, PreflightReport, PreflightStep, StepFound, Weight,
     preflight_schema,
 };
 
 /// For each of the measurements of reading: by one thread and by all, from the cache and from the disk.
-const READ_PATIENCE: Duration = Duration::from_millis(600);
+const READ_TIME: Duration = Duration::from_millis(600);
 /// For each measurement of a step, all flows together.
-pub const STEP_PATIENCE: Duration = Duration::from_millis(1000);
+pub const STEP_TIME: Duration = Duration::from_millis(1000);
 /// For all steps together: what the prediction rests on.
-const TOGETHER_PATIENCE: Duration = Duration::from_millis(2500);
+const TOGETHER_TIME: Duration = Duration::from_millis(2500);
 
 /// How long is measured of each flow.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct MeasuringTime {
     /// Each step.
     pub step: Duration,
     /// All steps together.
     pub together: Duration,
 }
 
-impl Patience {
+impl MeasuringTime {
     /// Of so many flows.
-    pub fn of(flows: usize) -> Patience {
+    pub fn of(flows: usize) -> MeasuringTime {
         let flows = flows.max(1) as f64;
-        Patience {
-            step: STEP_PATIENCE.div_f64(flows),
-            together: TOGETHER_PATIENCE.div_f64(flows),
+        MeasuringTime {
+            step: STEP_TIME.div_f64(flows),
+            together: TOGETHER_TIME.div_f64(flows),
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct ReadOptions {
     /// Bytes that are read at a time.
     pub chunk_bytes: usize,
     /// Seconds for each of the two measurements of a kind.
-    pub patience: Duration,
+    pub measuring_time: Duration,
     /// Let the cache go of the sample before.
     pub cold: bool,
 }
@@ -186,7 +186,7 @@ fn read_all(
             if stop.asked().is_some() {
                 return Err(Error::Interrupted);
             }
-            if begun.elapsed() > read_options.patience {
+            if begun.elapsed() > read_options.measuring_time {
                 return Ok(read);
             }
             let index = next.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -262,7 +262,7 @@ mod tests {
         let read_options = ReadOptions {
             streams: 2,
             chunk_bytes: 64 << 10,
-            patience: Duration::from_secs(60),
+            measuring_time: Duration::from_secs(60),
             cold: false,
         };
         let found = measure(&places, &read_options, &Stop::default()).expect("readable");

@@ -74,7 +74,7 @@ pub struct FilesFound {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Step {
+pub enum PreflightStep {
     /// Reading what the page cache does not hold.
     ReadDisk,
     /// Reading what the page cache holds.
@@ -105,7 +105,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFound {
     /// The step.
-    pub step: Step,
+    pub step: PreflightStep,
     /// Bytes of text in a second by one stream, or on one core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_bytes_s: Option<f64>,
@@ -126,7 +126,7 @@ pub struct StepFound {
 
 impl StepFound {
     /// A step that was not measured.
-    pub fn not_measured(step: Step, why: impl Into<String>) -> StepFound {
+    pub fn not_measured(step: PreflightStep, why: impl Into<String>) -> StepFound {
         StepFound {
             step,
             one_bytes_s: None,

@@ -3,7 +3,7 @@
 use super::decode::Decoded;
 use super::flow_found::FlowFound;
 use super::read::ReadFound;
-use super::result::{Finding, Step, StepFound, Weight};
+use super::result::{Finding, PreflightStep, StepFound, Weight};
 use super::throughput::Throughput;
 use super::together::Together;
 use crate::plan::Reading;
@@ -35,12 +35,12 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
     let mut found = Vec::new();
     let sources = [
         (
-            Step::ReadDisk,
+            PreflightStep::ReadDisk,
             read.disk,
             "the page cache holds all of the sample (--cold lets go of it)",
         ),
         (
-            Step::ReadCache,
+            PreflightStep::ReadCache,
             read.cached,
             "the page cache held nothing of the sample",
         ),
@@ -64,12 +64,20 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
         .filter_map(|flow| flow.decoded.as_ref())
         .map(|decoded| decoded.work.meter.text_bytes)
         .sum();
-    let nanoseconds: [(Step, SpentNs); 5] = [
-        (Step::Decompress, |decoded| decoded.work.meter.decompress_ns),
-        (Step::Scan, |decoded| decoded.work.meter.scan_ns),
-        (Step::Convert, |decoded| decoded.work.meter.convert_ns),
-        (Step::Verify, |decoded| decoded.work.meter.verify_ns),
-        (Step::Encode, |decoded| decoded.work.meter.encode_ns),
+    let nanoseconds: [(PreflightStep, SpentNs); 5] = [
+        (PreflightStep::Decompress, |decoded| {
+            decoded.work.meter.decompress_ns
+        }),
+        (PreflightStep::Scan, |decoded| decoded.work.meter.scan_ns),
+        (PreflightStep::Convert, |decoded| {
+            decoded.work.meter.convert_ns
+        }),
+        (PreflightStep::Verify, |decoded| {
+            decoded.work.meter.verify_ns
+        }),
+        (PreflightStep::Encode, |decoded| {
+            decoded.work.meter.encode_ns
+        }),
     ];
     for (step, of) in nanoseconds {
         let seconds: f64 = flows
@@ -82,7 +90,12 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
             Some(decoded.text_bytes() / (of(decoded) as f64 / 1e9))
         };
         let is_idle = seconds == 0.0;
-        if is_idle && matches!(step, Step::Decompress | Step::Verify | Step::Encode) {
+        if is_idle
+            && matches!(
+                step,
+                PreflightStep::Decompress | PreflightStep::Verify | PreflightStep::Encode
+            )
+        {
             // There is no such step in this load.
             continue;
         }
@@ -109,7 +122,7 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
         .flat_map(|flow| [&flow.decoded, &flow.decoded_all])
         .flatten();
     found.push(StepFound {
-        step: Step::Client,
+        step: PreflightStep::Client,
         one_bytes_s: one,
         all_bytes_s: all,
         rows_s: all.map(|all| all * rows_of_text(flows)),
@@ -150,10 +163,10 @@ pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFo
         })
         .filter_map(|(flow, throughput)| Some((flow, throughput?)));
     if one.is_none() {
-        return StepFound::not_measured(Step::Destination, why_not);
+        return StepFound::not_measured(PreflightStep::Destination, why_not);
     }
     StepFound {
-        step: Step::Destination,
+        step: PreflightStep::Destination,
         one_bytes_s: one,
         all_bytes_s: all,
         rows_s: all.map(|all| all * rows_of_text(flows)),
@@ -174,13 +187,13 @@ pub fn together(flows: &[FlowFound], why_not: &str) -> StepFound {
     let one = speed(flows, |flow| of(&flow.together));
     let all = speed(flows, |flow| of(&flow.together_all));
     if all.is_none() {
-        return StepFound::not_measured(Step::Together, why_not);
+        return StepFound::not_measured(PreflightStep::Together, why_not);
     }
     let tried = flows.iter().filter_map(|flow| flow.together_all.as_ref());
     let wal: Option<u64> = tried.clone().map(|tried| tried.wal_bytes).sum();
     let rows: u64 = tried.clone().map(|tried| tried.work.meter.rows).sum();
     StepFound {
-        step: Step::Together,
+        step: PreflightStep::Together,
         one_bytes_s: one,
         all_bytes_s: all,
         rows_s: all.map(|all| all * rows_of_text(flows)),

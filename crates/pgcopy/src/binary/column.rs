@@ -14,7 +14,7 @@ use arrow_schema::DataType;
 use inrush_scan::cpu::Avx512Ifma;
 
 use super::avx512;
-use super::instruction_set::Kernel;
+use super::instruction_set::InstructionSet;
 use super::numeric::{DECIMAL_FIELD_BYTES_MAX, Layout};
 use super::numeric_slots::{Slot, TILE_ROWS};
 use super::views::Views;
@@ -69,12 +69,12 @@ pub(super) enum Values<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// The column of an array; `None` where its Arrow type does not fit. Where the kernel makes
+    /// The column of an array; `None` where its Arrow type does not fit. Where the instruction set makes
     /// fields before their rows, `slot_count` grows by the slots that the column takes.
     pub(super) fn new(
         pg_type: PgType,
         array: &'a dyn Array,
-        kernel: Kernel,
+        instruction_set: InstructionSet,
         slot_count: &mut usize,
     ) -> Option<Column<'a>> {
         if !pg_type.takes(array.data_type()) {
@@ -92,7 +92,7 @@ impl<'a> Column<'a> {
                     let values = array.as_primitive::<Decimal128Type>().values();
                     // `takes` lets scales from 0 to 38 through.
                     let layout = Layout::new(*scale as u8);
-                    match kernel.avx512() {
+                    match instruction_set.avx512() {
                         Some(proof) => {
                             let first_slot = *slot_count;
                             *slot_count += TILE_ROWS;

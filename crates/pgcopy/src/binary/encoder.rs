@@ -4,7 +4,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, Schema};
 
 use super::column::{Column, Scratch};
-use super::instruction_set::Kernel;
+use super::instruction_set::InstructionSet;
 use super::rows;
 use crate::error::EncodeError;
 use crate::limits::COLUMNS_MAX;
@@ -27,22 +27,22 @@ const TRAILER: i16 = -1;
 #[derive(Clone, Debug)]
 pub struct BinaryEncoder {
     types: Vec<PgType>,
-    kernel: Kernel,
+    instruction_set: InstructionSet,
     scratch: Scratch,
 }
 
 impl BinaryEncoder {
     /// An encoder for columns of these types, in the order of the COPY statement.
     pub fn new(types: Vec<PgType>) -> Self {
-        BinaryEncoder::with_kernel(types, Kernel::best())
+        BinaryEncoder::with_instruction_set(types, InstructionSet::best())
     }
 
-    /// For tests and measurements: with this kernel.
+    /// For tests and measurements: with this instruction set.
     #[doc(hidden)]
-    pub fn with_kernel(types: Vec<PgType>, kernel: Kernel) -> Self {
+    pub fn with_instruction_set(types: Vec<PgType>, instruction_set: InstructionSet) -> Self {
         BinaryEncoder {
             types,
-            kernel,
+            instruction_set,
             scratch: Scratch::default(),
         }
     }
@@ -77,14 +77,14 @@ impl BinaryEncoder {
             .zip(batch.columns())
             .map(|((&pg_type, field), array)| {
                 let array: &dyn Array = array;
-                Column::new(pg_type, array, self.kernel, &mut slot_count)
+                Column::new(pg_type, array, self.instruction_set, &mut slot_count)
                     .ok_or_else(|| column_type_error(field, pg_type))
             })
             .collect::<Result<Vec<_>, _>>()?;
         rows::append(
             &columns,
             batch.num_rows(),
-            self.kernel,
+            self.instruction_set,
             &mut self.scratch,
             out,
         )

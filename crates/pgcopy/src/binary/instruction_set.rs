@@ -9,9 +9,9 @@ use inrush_scan::cpu::Avx512Ifma;
 
 /// A way of encoding rows that this machine has. All write the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kernel(Instructions);
+pub struct InstructionSet(Instructions);
 
-/// Private, so that a benchmark or a test takes one of [`Kernel::available`].
+/// Private, so that a benchmark or a test takes one of [`InstructionSet::available`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Instructions {
     /// Eight numbers at a time.
@@ -24,26 +24,28 @@ pub(super) enum Instructions {
     Portable,
 }
 
-impl Kernel {
-    /// The kernels that this machine can run, the quickest first.
-    pub fn available() -> Vec<Kernel> {
-        let mut kernels = Vec::new();
+impl InstructionSet {
+    /// The instruction sets that this machine can run, the quickest first.
+    pub fn available() -> Vec<InstructionSet> {
+        let mut instruction_sets = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            kernels.extend(Avx512Ifma::detect().map(|has| Kernel(Instructions::Avx512(has))));
-            kernels.extend(Avx2::detect().map(|has| Kernel(Instructions::Avx2(has))));
+            instruction_sets
+                .extend(Avx512Ifma::detect().map(|has| InstructionSet(Instructions::Avx512(has))));
+            instruction_sets
+                .extend(Avx2::detect().map(|has| InstructionSet(Instructions::Avx2(has))));
         }
-        kernels.push(Kernel(Instructions::Portable));
-        kernels
+        instruction_sets.push(InstructionSet(Instructions::Portable));
+        instruction_sets
     }
 
     /// The quickest that this machine can run.
-    pub(super) fn best() -> Kernel {
+    pub(super) fn best() -> InstructionSet {
         // The portable one is always there.
-        Kernel::available()[0]
+        InstructionSet::available()[0]
     }
 
-    /// AVX-512 where this kernel has it: fields are then made before their rows.
+    /// AVX-512 where this instruction set has it: fields are then made before their rows.
     pub(super) fn avx512(self) -> Option<Avx512Ifma> {
         match self.0 {
             #[cfg(target_arch = "x86_64")]

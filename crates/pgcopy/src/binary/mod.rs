@@ -46,4 +46,4 @@ mod views;
 mod writer;
 
 pub use encoder::BinaryEncoder;
-pub use instruction_set::Kernel;
+pub use instruction_set::InstructionSet;

@@ -1,4 +1,4 @@
-//! Machines other than x86-64, where no kernel has the proof that [`fill`] asks for.
+//! Machines other than x86-64, where no instruction set has the proof that [`fill`] asks for.
 
 use inrush_scan::cpu::Avx512Ifma;
 
@@ -7,5 +7,5 @@ use super::numeric_slots::Slot;
 
 /// Never called.
 pub(super) fn fill(_: Avx512Ifma, _: &[i128], _: &Layout, _: &mut [Slot]) {
-    unreachable!("no kernel has AVX-512");
+    unreachable!("no instruction_set has AVX-512");
 }

@@ -158,7 +158,7 @@ pub(super) mod avx512 {
         use proptest::prelude::*;
 
         use super::*;
-        use crate::binary::instruction_set::Kernel;
+        use crate::binary::instruction_set::InstructionSet;
         use crate::binary::numeric::quick_field;
 
         fn expected(value: i128, layout: &Layout) -> Option<Vec<u8>> {
@@ -171,7 +171,7 @@ pub(super) mod avx512 {
         }
 
         fn check(values: &[i128], scale: u8) {
-            let Some(proof) = Kernel::best().avx512() else {
+            let Some(proof) = InstructionSet::best().avx512() else {
                 return;
             };
             let layout = Layout::new(scale);

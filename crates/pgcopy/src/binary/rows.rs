@@ -11,7 +11,7 @@
 //!   afterwards it is, so that a mistake ends the process and does not stay unseen;
 //! - the slots that a column has asked for are there, and those of a tile are filled before its
 //!   rows are written;
-//! - code for more instructions than every machine has runs where the kernel carries the proof that this
+//! - code for more instructions than every machine has runs where the instruction set carries the proof that this
 //!   machine has them ([`inrush_scan::cpu`]).
 #![expect(
     unsafe_code,
@@ -21,7 +21,7 @@
 use std::ops::Range;
 
 use super::column::{Column, Scratch};
-use super::instruction_set::{Instructions, Kernel};
+use super::instruction_set::{InstructionSet, Instructions};
 use super::numeric_slots::{Slot, TILE_ROWS};
 use super::writer::{Cursor, SLACK_BYTES};
 use crate::error::ValueFault;
@@ -33,7 +33,7 @@ pub(super) type RowFault = (usize, usize, ValueFault);
 pub(super) fn append(
     columns: &[Column<'_>],
     row_count: usize,
-    kernel: Kernel,
+    instruction_set: InstructionSet,
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Result<(), RowFault> {
@@ -58,7 +58,7 @@ pub(super) fn append(
     // slack. Every column has a value for each row, and the slots that it asked for. The proofs
     // say what the machine has.
     let cursor = unsafe {
-        match kernel.instructions() {
+        match instruction_set.instructions() {
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx512(_) => put_batch_avx512(columns, row_count, scratch, cursor),
             #[cfg(target_arch = "x86_64")]

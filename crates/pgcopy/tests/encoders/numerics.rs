@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Decimal128Array, StringViewArray};
 use inrush_pgcopy::limits::{NUMERIC_DIGITS_AFTER_POINT_MAX, NUMERIC_DIGITS_BEFORE_POINT_MAX};
-use inrush_pgcopy::{BinaryEncoder, EncodeError, Kernel, PgType};
+use inrush_pgcopy::{BinaryEncoder, EncodeError, InstructionSet, PgType};
 use proptest::prelude::*;
 
 use crate::batches::{any_decimal, batch};
@@ -23,17 +23,20 @@ fn encode_decimals(values: Vec<i128>, scale: i8) -> Vec<u8> {
     let array = Decimal128Array::new(values.into(), None)
         .with_data_type(arrow_schema::DataType::Decimal128(38, scale));
     let batch = batch(vec![Arc::new(array)], rows);
-    let encode = |kernel: Kernel| {
+    let encode = |instruction_set: InstructionSet| {
         let mut out = Vec::new();
-        BinaryEncoder::with_kernel(vec![PgType::Numeric], kernel)
+        BinaryEncoder::with_instruction_set(vec![PgType::Numeric], instruction_set)
             .encode(&batch, &mut out)
             .expect("every decimal fits");
         out
     };
-    let kernels = Kernel::available();
-    let out = encode(kernels[0]);
-    for kernel in &kernels[1..] {
-        assert!(out == encode(*kernel), "{kernel:?} differs");
+    let instruction_sets = InstructionSet::available();
+    let out = encode(instruction_sets[0]);
+    for instruction_set in &instruction_sets[1..] {
+        assert!(
+            out == encode(*instruction_set),
+            "{instruction_set:?} differs"
+        );
     }
     out
 }

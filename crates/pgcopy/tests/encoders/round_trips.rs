@@ -1,6 +1,6 @@
 //! Random batches through the encoder, and back through the decoder.
 
-use inrush_pgcopy::{BinaryEncoder, Kernel, PgType};
+use inrush_pgcopy::{BinaryEncoder, InstructionSet, PgType};
 use proptest::prelude::*;
 
 use crate::batches::{any_batch, batch};
@@ -22,12 +22,12 @@ proptest! {
 
     #[test]
     fn same_bytes_as_its_plain_twin((types, batch) in any_batch()) {
-        for kernel in Kernel::available() {
+        for instruction_set in InstructionSet::available() {
             let mut out = b"before".to_vec();
-            let mut encoder = BinaryEncoder::with_kernel(types.clone(), kernel);
+            let mut encoder = BinaryEncoder::with_instruction_set(types.clone(), instruction_set);
             encoder.encode(&batch, &mut out).expect("all values fit");
             prop_assert_eq!(&out[..6], b"before");
-            prop_assert_eq!(&out[6..], plain::encode(&types, &batch), "{:?}", kernel);
+            prop_assert_eq!(&out[6..], plain::encode(&types, &batch), "{:?}", instruction_set);
         }
     }
 

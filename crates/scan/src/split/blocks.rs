@@ -6,7 +6,7 @@
 //! automaton can judge, or a comment, is given back to the automaton.
 
 use crate::dialect::{Dialect, Escape};
-use crate::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
+use crate::masks::{BLOCK_BYTES, InstructionSet, Masks, Needles};
 use crate::regular::{escaped, exclusive_or_of_all_below};
 use crate::split::State;
 use crate::split::automaton::{Automaton, RecordPosition};
@@ -38,7 +38,7 @@ pub(crate) struct BlockResult {
 /// Reads blocks of a dialect.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    kernel: Kernel,
+    instruction_set: InstructionSet,
     /// The delimiter, the line byte, and the quote or else the escape byte.
     needles: Needles,
     /// The escape byte, in the place of the delimiter, where there is a quote too.
@@ -167,7 +167,7 @@ impl Blocks {
             special_count: usize::from(special.is_some()),
         };
         Some(Blocks {
-            kernel: Kernel::best(),
+            instruction_set: InstructionSet::best(),
             needles,
             escape_needles: match (dialect.quote, escape) {
                 (Some(_), Some(escape)) => Some(Needles {
@@ -193,7 +193,7 @@ impl Blocks {
     pub(crate) fn find(&self, blocks: &[[u8; BLOCK_BYTES]], masks: &mut [BlockMasks]) {
         let mut found = [Masks::default(); STRIPE_BLOCKS];
         let found = &mut found[..blocks.len()];
-        self.kernel.find(blocks, &self.needles, found);
+        self.instruction_set.find(blocks, &self.needles, found);
         for (masks, found) in masks.iter_mut().zip(&*found) {
             let (quotes, escapes) = match self.quoting {
                 Quoting::None => (0, found.specials),
@@ -207,7 +207,7 @@ impl Blocks {
             };
         }
         if let Some(needles) = &self.escape_needles {
-            self.kernel.find(blocks, needles, found);
+            self.instruction_set.find(blocks, needles, found);
             for (masks, found) in masks.iter_mut().zip(&*found) {
                 masks.escapes = found.delimiters;
             }

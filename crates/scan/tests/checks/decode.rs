@@ -1,6 +1,6 @@
 //! A field means what a plain reading of the rules says.
 
-use inrush_scan::{Dialect, Escape, FieldText, Trim, decode_field};
+use inrush_scan::{Dialect, DialectTrim, Escape, FieldText, decode_field};
 
 /// Checks a field as written.
 ///
@@ -59,12 +59,12 @@ fn trimmed<'a>(dialect: &Dialect, written: &'a [u8]) -> &'a [u8] {
     let first = is_blank.iter().position(|is_blank| !is_blank);
     let last = is_blank.iter().rposition(|is_blank| !is_blank);
     let start = match dialect.trim {
-        Trim::Start | Trim::Both => first.unwrap_or(written.len()),
-        Trim::None | Trim::End => 0,
+        DialectTrim::Start | DialectTrim::Both => first.unwrap_or(written.len()),
+        DialectTrim::None | DialectTrim::End => 0,
     };
     let end = match dialect.trim {
-        Trim::End | Trim::Both => last.map_or(start, |last| last + 1),
-        Trim::None | Trim::Start => written.len(),
+        DialectTrim::End | DialectTrim::Both => last.map_or(start, |last| last + 1),
+        DialectTrim::None | DialectTrim::Start => written.len(),
     };
     &written[start..end]
 }

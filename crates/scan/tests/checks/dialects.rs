@@ -1,8 +1,8 @@
 //! A dialect from a few bytes.
 
 use inrush_scan::{
-    Dialect, Escape, FieldPosition, FixedWidth, PositionUnit, RecordEnd, ShortText, Terminator,
-    Trim,
+    Dialect, DialectTrim, Escape, FieldPosition, FixedWidth, PositionUnit, RecordEnd, ShortText,
+    Terminator,
 };
 
 /// Bytes that [`dialect_of`] takes.
@@ -43,7 +43,12 @@ pub fn dialect_of(input: &[u8]) -> Option<(Dialect, &[u8])> {
         nulls: vec![[String::new(), "\\N".to_owned()][usize::from(flag(2))].clone()],
         null_quoted: flag(3),
         blank_lines_are_records: flag(1),
-        trim: [Trim::None, Trim::Start, Trim::End, Trim::Both][usize::from(flags >> 5 & 3)],
+        trim: [
+            DialectTrim::None,
+            DialectTrim::Start,
+            DialectTrim::End,
+            DialectTrim::Both,
+        ][usize::from(flags >> 5 & 3)],
         // One limit that records of some texts pass, and one that none does.
         record_bytes_max: if flag(4) { 1 << 10 } else { 1 << 20 },
         ..Dialect::tbl()

@@ -1,14 +1,14 @@
-//! The fast scanner finds what the slow one finds, with every kernel, in one text or two.
+//! The fast scanner finds what the slow one finds, with every instruction set, in one text or two.
 
-use inrush_scan::masks::Kernel;
+use inrush_scan::masks::InstructionSet;
 use inrush_scan::reference::scan_reference;
 use inrush_scan::{Dialect, Records, ScanError, Scanner, TextEnd};
 
 type Scanned = Result<(usize, Records), ScanError>;
 
-fn fast(dialect: &Dialect, kernel: Kernel, text: &[u8], end: TextEnd) -> Scanned {
+fn fast(dialect: &Dialect, instruction_set: InstructionSet, text: &[u8], end: TextEnd) -> Scanned {
     let mut records = Records::default();
-    Scanner::with_kernel(dialect, kernel)
+    Scanner::with_instruction_set(dialect, instruction_set)
         .scan(text, end, &mut records)
         .map(|scan| (scan.bytes_consumed, records))
 }
@@ -26,11 +26,11 @@ fn slow(dialect: &Dialect, text: &[u8], end: TextEnd) -> Scanned {
 pub fn check(dialect: &Dialect, text: &[u8]) {
     for end in [TextEnd::File, TextEnd::More, TextEnd::MoreRecords] {
         let expected = slow(dialect, text, end);
-        for kernel in Kernel::available() {
+        for instruction_set in InstructionSet::available() {
             assert_eq!(
-                fast(dialect, kernel, text, end),
+                fast(dialect, instruction_set, text, end),
                 expected,
-                "{kernel:?} {end:?} {}\n{dialect:?}",
+                "{instruction_set:?} {end:?} {}\n{dialect:?}",
                 text.escape_ascii()
             );
         }
@@ -44,12 +44,12 @@ pub fn check(dialect: &Dialect, text: &[u8]) {
 /// If it does not.
 pub fn check_in_two_parts(dialect: &Dialect, text: &[u8], cut: usize) {
     let whole = places(&[slow(dialect, text, TextEnd::File)], text.len());
-    let first = fast(dialect, Kernel::best(), &text[..cut], TextEnd::More);
+    let first = fast(dialect, InstructionSet::best(), &text[..cut], TextEnd::More);
     let consumed = first.as_ref().map_or(0, |first| first.0);
     let mut parts = vec![first];
     if parts[0].is_ok() {
         let rest = &text[consumed..];
-        parts.push(fast(dialect, Kernel::best(), rest, TextEnd::File));
+        parts.push(fast(dialect, InstructionSet::best(), rest, TextEnd::File));
     }
     assert_eq!(
         places(&parts, text.len()),

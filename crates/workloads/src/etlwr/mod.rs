@@ -38,7 +38,7 @@ pub use manifest::{MANIFEST, Manifest};
 pub use measuring::{Host, Measurement, plan_hint};
 pub use package::package;
 pub use proof::Expected;
-pub use published::Published;
+pub use published::PublishedFigures;
 pub use rates::Rates;
 pub use results::{
     DataResult, GeneratedResult, MachineResult, PointResult, ProofResult, Results, RunResult,

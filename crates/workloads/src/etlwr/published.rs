@@ -7,7 +7,7 @@ use super::rates::Rates;
 
 /// A published figure.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Published {
+pub struct PublishedFigures {
     /// The year of the run.
     pub year: u16,
     /// What was loaded, and by what.
@@ -40,14 +40,14 @@ const CORES_2009: u32 = 64 + 32;
 const CORES_2016: u32 = 48;
 
 /// All of them.
-pub fn published() -> Vec<Published> {
+pub fn published() -> Vec<PublishedFigures> {
     let one = |year, what: &str, bytes: f64, seconds, ten_percent| {
         let (source, cores, streams) = match year {
             2009 => (OF_2009, CORES_2009, Some(56)),
             // The account has 48 parts; how many were loaded at a time its text does not say.
             _ => (OF_2016, CORES_2016, None),
         };
-        Published {
+        PublishedFigures {
             year,
             what: what.to_owned(),
             source: source.to_owned(),

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::manifest::Manifest;
-use super::published::{Published, published};
+use super::published::{PublishedFigures, published};
 use super::rates::Rates;
 
 /// The form of the results file. A change of meaning raises it.
@@ -49,7 +49,7 @@ pub struct Results {
     /// Seconds by streams, the fewest streams first: figure 9 of the account of 2016.
     pub curve: Vec<PointResult>,
     /// What the accounts of the record runs say.
-    pub published: Vec<Published>,
+    pub published: Vec<PublishedFigures>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use inrush::quantity::{bytes, count, counted};
 
 use super::chart;
-use super::published::Published;
+use super::published::PublishedFigures;
 use super::rates::Rates;
 use super::results::{PointResult, Results};
 
@@ -289,7 +289,7 @@ pub fn beside(results: &Results) -> Grid<7> {
         rows.push(row(name, text, best.seconds, cores, &best.rates));
     }
     for published in &results.published {
-        let Published { year, what, .. } = published;
+        let PublishedFigures { year, what, .. } = published;
         rows.push(row(
             format!("{year}: {what}"),
             published.bytes as f64,

@@ -30,7 +30,7 @@ pub struct TrialServer<'a> {
     /// Asks to stop.
     pub stop: &'a Stop,
     /// Seconds for each measurement.
-    pub patience: Duration,
+    pub measuring_time: Duration,
 }
 
 /// Connections that are open, each with what it fills.

@@ -48,7 +48,7 @@ async fn send(
     for rows in blocks {
         block.extend_from_slice(rows);
         block = writer.send(block).await.map_err(stopped)?;
-        if begun.elapsed() >= server.patience {
+        if begun.elapsed() >= server.measuring_time {
             break;
         }
     }

@@ -17,7 +17,7 @@ use crate::engine::preflight::decode::{self, EncodeRows, Ways};
 use crate::engine::preflight::flow_found::FlowFound;
 use crate::engine::preflight::result::PreflightReport;
 use crate::engine::preflight::sample_batches::{self, stamped};
-use crate::engine::preflight::{Patience, PreflightOptions, files, steps};
+use crate::engine::preflight::{MeasuringTime, PreflightOptions, files, steps};
 use crate::load::encoder::Encoder;
 use crate::load::rows;
 use crate::plan::Plan;
@@ -64,11 +64,11 @@ impl Preflight<'_> {
         };
         let mut flows = left.flows()?;
         let read = client.read(&mut flows)?;
-        let patience = Patience::of(flows.len());
+        let measuring_time = MeasuringTime::of(flows.len());
         for flow in &mut flows {
-            self.decode(&client, flow, patience.step)?;
+            self.decode(&client, flow, measuring_time.step)?;
         }
-        let server = ServerFound::measure(self, &mut flows, patience)?;
+        let server = ServerFound::measure(self, &mut flows, measuring_time)?;
         for flow in &flows {
             let reading = &plan.flows[flow.index].reading;
             let rejected = steps::rejected(reading, flow.decoded.as_ref());
@@ -91,7 +91,7 @@ impl Preflight<'_> {
         &self,
         client: &Client<'_>,
         found: &mut FlowFound,
-        patience: Duration,
+        measuring_time: Duration,
     ) -> Result<(), Error> {
         let flow = &self.plan.flows[found.index];
         let Some((unit, _)) = found.works.first() else {
@@ -106,6 +106,6 @@ impl Preflight<'_> {
         };
         let encoder = || Some(Box::new(Encoder::new(flow)) as Box<dyn EncodeRows>);
         let ways: Ways<'_> = (&converter, &encoder);
-        client.decode(found, &flow.reading, ways, patience)
+        client.decode(found, &flow.reading, ways, measuring_time)
     }
 }

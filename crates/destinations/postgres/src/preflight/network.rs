@@ -117,7 +117,7 @@ async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64),
         CopyWriter::begin(session, statement, pool.clone(), server.stop.clone(), doing).await?;
     let mut block = pool.take();
     block.extend_from_slice(BEGINNING);
-    while begun.elapsed() < server.patience {
+    while begun.elapsed() < server.measuring_time {
         while block.len() < BLOCK_BYTES {
             block.extend_from_slice(&row);
         }

@@ -15,8 +15,8 @@ use super::wal::{self, Wal};
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::preflight::flow_found::FlowFound;
-use crate::engine::preflight::result::{Finding, Step, Weight};
-use crate::engine::preflight::{Patience, STEP_PATIENCE, findings};
+use crate::engine::preflight::result::{Finding, PreflightStep, Weight};
+use crate::engine::preflight::{MeasuringTime, STEP_TIME, findings};
 use crate::failures::said_by_server;
 use crate::plan::{FlowPlan, Publish};
 
@@ -35,7 +35,7 @@ pub struct ServerFound {
     /// How that is set.
     pub settings: WalSettings,
     /// What was not measured, and why.
-    pub why_not: Vec<(Step, String)>,
+    pub why_not: Vec<(PreflightStep, String)>,
     /// What should be known of it: rows of the sample that the server refuses, one of each flow, and tables that were
     /// not as the run's are.
     pub findings: Vec<Finding>,
@@ -46,7 +46,7 @@ impl ServerFound {
     pub fn measure(
         preflight: &Preflight<'_>,
         flows: &mut [FlowFound],
-        patience: Patience,
+        measuring_time: MeasuringTime,
     ) -> Result<ServerFound, Error> {
         let Preflight {
             runtime,
@@ -62,7 +62,12 @@ impl ServerFound {
         let schema = &plan.settings.staging_schema;
         let Some(ground) = runtime.block_on(Ground::find(session, schema))? else {
             let why = "the role may make no table, not even a temporary one";
-            for step in [Step::Network, Step::Destination, Step::Log, Step::Together] {
+            for step in [
+                PreflightStep::Network,
+                PreflightStep::Destination,
+                PreflightStep::Log,
+                PreflightStep::Together,
+            ] {
                 found.why_not.push((step, why.to_owned()));
             }
             return Ok(found);
@@ -73,21 +78,21 @@ impl ServerFound {
             plan,
             ground: &ground,
             stop: &preflight.options.stop,
-            patience: patience.step,
+            measuring_time: measuring_time.step,
         };
         found.network(&at)?;
         for flow in flows.iter_mut() {
             found.rows_alone(&at, flow)?;
         }
         let at_last = TrialServer {
-            patience: patience.together,
+            measuring_time: measuring_time.together,
             ..at
         };
         for flow in flows.iter_mut() {
             found.all_together(&at_last, session, flow)?;
         }
         let wal = wal::measure(&at, plan.streams, WAL_PATIENCE);
-        found.wal = found.told(wal, Step::Log, None)?;
+        found.wal = found.told(wal, PreflightStep::Log, None)?;
         if ground == Ground::Temporary {
             found.findings.push(findings::tells(
                 "the role may make temporary tables only: what the destination takes was measured with those, which \
@@ -99,11 +104,11 @@ impl ServerFound {
 
     fn network(&mut self, at: &TrialServer<'_>) -> Result<(), Error> {
         let at = TrialServer {
-            patience: STEP_PATIENCE / 2,
+            measuring_time: STEP_TIME / 2,
             ..*at
         };
         let network = network::measure(&at, at.plan.streams);
-        self.network = self.told(network, Step::Network, None)?;
+        self.network = self.told(network, PreflightStep::Network, None)?;
         Ok(())
     }
 
@@ -117,9 +122,11 @@ impl ServerFound {
             return Ok(());
         }
         let taken = |streams| destination::measure(at, flow.index, &decoded.encoded, streams);
-        let one = self.told(taken(1), Step::Destination, Some(planned))?;
+        let one = self.told(taken(1), PreflightStep::Destination, Some(planned))?;
         let all = match (&one, streams) {
-            (Some(_), 2..) => self.told(taken(streams), Step::Destination, Some(planned))?,
+            (Some(_), 2..) => {
+                self.told(taken(streams), PreflightStep::Destination, Some(planned))?
+            }
             _ => one,
         };
         (flow.destination, flow.destination_all) = (one, all);
@@ -145,16 +152,16 @@ impl ServerFound {
             // Half as long: it says what a stream does that is left alone.
             _ => {
                 let at = TrialServer {
-                    patience: at.patience / 2,
+                    measuring_time: at.measuring_time / 2,
                     ..*at
                 };
                 let tried = together::measure(&at, flow.index, &works[..1], 1, false);
-                self.told(tried, Step::Together, Some(planned))?
+                self.told(tried, PreflightStep::Together, Some(planned))?
             }
         };
         let before = at.runtime.block_on(wal::place(session));
         let tried = together::measure(at, flow.index, &works, streams, copies);
-        let mut all = self.told(tried, Step::Together, Some(planned))?;
+        let mut all = self.told(tried, PreflightStep::Together, Some(planned))?;
         let after = at.runtime.block_on(wal::place(session));
         if let (Some(all), Some(before), Some(after)) = (&mut all, before, after) {
             all.wal_bytes = Some((after - before).unsigned_abs());
@@ -167,7 +174,7 @@ impl ServerFound {
     fn told<T>(
         &mut self,
         result: Result<T, Error>,
-        step: Step,
+        step: PreflightStep,
         flow: Option<&FlowPlan>,
     ) -> Result<Option<T>, Error> {
         let error = match result {

@@ -2,13 +2,13 @@
 
 use super::server::ServerFound;
 use crate::engine::preflight::flow_found::{self, FlowFound};
-use crate::engine::preflight::result::{Step, StepFound};
+use crate::engine::preflight::result::{PreflightStep, StepFound};
 use crate::engine::preflight::steps;
 use crate::plan::Plan;
 
 /// The steps from the network on.
 pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<StepFound> {
-    let why_not = |step: Step| {
+    let why_not = |step: PreflightStep| {
         let mut all = server.why_not.iter();
         all.find(|(of, _)| *of == step)
             .map_or("no row of the sample came so far", |(_, why)| why.as_str())
@@ -16,7 +16,7 @@ pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<Ste
     let text_of_sent = flow_found::text_of_sent(flows);
     let network = match server.network {
         Some(network) => StepFound {
-            step: Step::Network,
+            step: PreflightStep::Network,
             one_bytes_s: Some(network.one_bytes_s * text_of_sent),
             all_bytes_s: Some(network.all_bytes_s * text_of_sent),
             rows_s: None,
@@ -24,11 +24,11 @@ pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<Ste
             took_s: network.took_s,
             note: Some(format!("round trip {:.2} ms", server.round_trip_s * 1e3)),
         },
-        None => StepFound::not_measured(Step::Network, why_not(Step::Network)),
+        None => StepFound::not_measured(PreflightStep::Network, why_not(PreflightStep::Network)),
     };
     let log = match (server.wal, text_of_table(flows)) {
         (Some(wal), Some(text_of_table)) => StepFound {
-            step: Step::Log,
+            step: PreflightStep::Log,
             one_bytes_s: None,
             all_bytes_s: Some(wal.all_bytes_s * text_of_table),
             rows_s: None,
@@ -40,13 +40,13 @@ pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<Ste
                 wal.commit_s * 1e3
             )),
         },
-        _ => StepFound::not_measured(Step::Log, why_not(Step::Log)),
+        _ => StepFound::not_measured(PreflightStep::Log, why_not(PreflightStep::Log)),
     };
     vec![
         network,
-        steps::destination(flows, plan.streams, why_not(Step::Destination)),
+        steps::destination(flows, plan.streams, why_not(PreflightStep::Destination)),
         log,
-        steps::together(flows, why_not(Step::Together)),
+        steps::together(flows, why_not(PreflightStep::Together)),
     ]
 }
 

@@ -159,7 +159,7 @@ async fn stream(
     let mut sending = Sending::begin(server, session, trial).await?;
     let cpu_before = server.backend_cpu_s(session);
     let began = Instant::now();
-    sending.deadline = began + server.patience;
+    sending.deadline = began + server.measuring_time;
     let mut work = SampleWork::default();
     match source {
         Source::Portions(portions) => {
@@ -243,7 +243,7 @@ impl<'a> Sending<'a> {
             copying,
             expected,
             before,
-            deadline: Instant::now() + server.patience,
+            deadline: Instant::now() + server.measuring_time,
         })
     }
 

@@ -114,8 +114,9 @@ impl Trial {
     pub async fn begin(&self, session: &Session) -> Result<(), PostgresError> {
         let doing = "making a table to be rolled back";
         session.execute("BEGIN", doing).await?;
-        let patience = self.plan.settings.lock_timeout_ms;
-        let local = format!("SET LOCAL search_path = DEFAULT; SET LOCAL lock_timeout = {patience}");
+        let measuring_time = self.plan.settings.lock_timeout_ms;
+        let local =
+            format!("SET LOCAL search_path = DEFAULT; SET LOCAL lock_timeout = {measuring_time}");
         session.execute(&local, doing).await?;
         for statement in &self.unit.create {
             session.execute(statement, doing).await?;

@@ -44,7 +44,11 @@ pub struct Wal {
 }
 
 /// Writes to the log by so many connections at once.
-pub fn measure(server: &TrialServer<'_>, streams: usize, patience: Duration) -> Result<Wal, Error> {
+pub fn measure(
+    server: &TrialServer<'_>,
+    streams: usize,
+    measuring_time: Duration,
+) -> Result<Wal, Error> {
     server.runtime.block_on(async {
         let begun = Instant::now();
         let mut sessions = Vec::with_capacity(streams);
@@ -55,7 +59,7 @@ pub fn measure(server: &TrialServer<'_>, streams: usize, patience: Duration) -> 
         let writing = Instant::now();
         let bytes_max = BYTES_MAX / streams;
         let messages = messages_of(bytes_max);
-        let write = |session| write(session, writing, patience, messages, bytes_max);
+        let write = |session| write(session, writing, measuring_time, messages, bytes_max);
         let written = join_all(sessions.iter().map(write)).await;
         for session in sessions {
             session.close().await;
@@ -106,13 +110,13 @@ async fn commits(session: &Session) -> Result<f64, Error> {
 async fn write(
     session: &Session,
     begun: Instant,
-    patience: Duration,
+    measuring_time: Duration,
     messages: usize,
     bytes_max: usize,
 ) -> Result<Vec<f64>, Error> {
     let mut marks = Vec::new();
     let is_left = |count: usize| (count + 1) * messages * MESSAGE_BYTES <= bytes_max;
-    while marks.is_empty() || (begun.elapsed() < patience && is_left(marks.len())) {
+    while marks.is_empty() || (begun.elapsed() < measuring_time && is_left(marks.len())) {
         message(session, messages, MESSAGE_BYTES).await?;
         marks.push(begun.elapsed().as_secs_f64());
     }

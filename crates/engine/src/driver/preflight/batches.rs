@@ -60,7 +60,7 @@ impl Batches {
         scratch: &Scratch<'_>,
         flow: usize,
         streams: usize,
-        patience: Duration,
+        measuring_time: Duration,
     ) -> Result<Throughput, Error> {
         let stop = &scratch.preflight.options.stop;
         let per_batch = self.text_bytes as f64 / self.batches.len().max(1) as f64;
@@ -74,7 +74,7 @@ impl Batches {
             for batch in self.batches.iter().cycle().skip(number * 7) {
                 rows += batch.num_rows() as u64 - stream.write(batch)?.len() as u64;
                 written += 1;
-                if begun.elapsed() >= patience || stop.asked().is_some() {
+                if begun.elapsed() >= measuring_time || stop.asked().is_some() {
                     break;
                 }
             }

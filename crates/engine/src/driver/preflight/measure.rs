@@ -15,9 +15,9 @@ use crate::pipeline::RunOptions;
 use crate::preflight::client::Client;
 use crate::preflight::decode::Ways;
 use crate::preflight::flow_found::{self, FlowFound};
-use crate::preflight::result::{PreflightReport, Step, StepFound};
+use crate::preflight::result::{PreflightReport, PreflightStep, StepFound};
 use crate::preflight::{
-    Patience, PreflightOptions, files, findings, sample, sample_batches, steps,
+    MeasuringTime, PreflightOptions, files, findings, sample, sample_batches, steps,
 };
 
 /// A plan that is measured.
@@ -45,14 +45,14 @@ impl ContractPreflight<'_> {
         let client = self.client();
         let mut flows = self.flows()?;
         let read = client.read(&mut flows)?;
-        let patience = Patience::of(flows.len());
+        let measuring_time = MeasuringTime::of(flows.len());
         for found in &mut flows {
             let reading = &plan.flows[found.index].reading;
             let converter = || sample_batches::converter(reading);
             let ways: Ways<'_> = (&converter, &|| None);
-            client.decode(found, reading, ways, patience.step)?;
+            client.decode(found, reading, ways, measuring_time.step)?;
         }
-        let why_not = self.destination(&mut flows, patience)?;
+        let why_not = self.destination(&mut flows, measuring_time)?;
         for found in &flows {
             let reading = &plan.flows[found.index].reading;
             let rejected = steps::rejected(reading, found.decoded.as_ref());
@@ -62,7 +62,7 @@ impl ContractPreflight<'_> {
         report.files = files::of_all(splits, &flows, read.cached_share);
         report.steps = steps::client(&flows, &read, plan.streams);
         report.steps.extend([
-            StepFound::not_measured(Step::Network, "the destination is no server"),
+            StepFound::not_measured(PreflightStep::Network, "the destination is no server"),
             steps::destination(&flows, plan.streams, &why_not),
             steps::together(&flows, &why_not),
         ]);
@@ -113,7 +113,11 @@ impl ContractPreflight<'_> {
     }
 
     /// What the destination takes of each flow, alone and with all steps together; and why something has no figure.
-    fn destination(&self, flows: &mut [FlowFound], patience: Patience) -> Result<String, Error> {
+    fn destination(
+        &self,
+        flows: &mut [FlowFound],
+        measuring_time: MeasuringTime,
+    ) -> Result<String, Error> {
         let measured = Scratch::make(self).and_then(|scratch| {
             let Some(scratch) = scratch else {
                 return Ok(
@@ -121,7 +125,7 @@ impl ContractPreflight<'_> {
                 );
             };
             let mut flows = flows.iter_mut();
-            flows.try_for_each(|found| take(&scratch, found, patience))?;
+            flows.try_for_each(|found| take(&scratch, found, measuring_time))?;
             Ok("no row of the sample came so far")
         });
         match measured {
@@ -133,27 +137,32 @@ impl ContractPreflight<'_> {
 }
 
 /// What the destination takes of a flow, by one stream and by all.
-fn take(scratch: &Scratch<'_>, found: &mut FlowFound, patience: Patience) -> Result<(), Error> {
+fn take(
+    scratch: &Scratch<'_>,
+    found: &mut FlowFound,
+    measuring_time: MeasuringTime,
+) -> Result<(), Error> {
     let streams = scratch.preflight.plan.streams;
     let batches = batches::of_sample(scratch.preflight, found)?;
     // Rows that are all rejected leave batches without any.
     if !batches.has_rows() {
         return Ok(());
     }
-    let write = |streams| batches.write(scratch, found.index, streams, patience.step);
+    let write = |streams| batches.write(scratch, found.index, streams, measuring_time.step);
     let one = write(1)?;
     let all = match streams {
         1 => one,
         _ => write(streams)?,
     };
     (found.destination, found.destination_all) = (Some(one), Some(all));
-    let together = |streams, patience| together::measure(scratch, found, streams, patience);
+    let together =
+        |streams, measuring_time| together::measure(scratch, found, streams, measuring_time);
     let one = match streams {
         1 => None,
         // Half as long: it says what a stream does that is left alone.
-        _ => Some(together(1, patience.together / 2)?),
+        _ => Some(together(1, measuring_time.together / 2)?),
     };
-    let all = together(streams, patience.together)?;
+    let all = together(streams, measuring_time.together)?;
     found.together = one.or_else(|| Some(all.clone()));
     found.together_all = Some(all);
     Ok(())

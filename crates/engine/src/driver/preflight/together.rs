@@ -26,7 +26,7 @@ pub fn measure(
     scratch: &Scratch<'_>,
     found: &FlowFound,
     streams: usize,
-    patience: Duration,
+    measuring_time: Duration,
 ) -> Result<Together, Error> {
     let preflight = scratch.preflight;
     let reading = &preflight.plan.flows[found.index].reading;
@@ -48,7 +48,7 @@ pub fn measure(
                 if preflight.options.stop.asked().is_some() {
                     return Err(Error::Interrupted);
                 }
-                if begun.elapsed() >= patience {
+                if begun.elapsed() >= measuring_time {
                     drop(batch);
                     ran.work.add(batches.end());
                     break 'all;

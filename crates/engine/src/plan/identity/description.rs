@@ -16,8 +16,8 @@ use inrush_rows::column_policy::{
     BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource,
 };
 use inrush_scan::{
-    Dialect, Escape, ExtraFields, FieldPosition, FixedWidth, MissingFields, PositionUnit,
-    RecordEnd, ShortText, Terminator, Trim as DialectTrim,
+    Dialect, DialectTrim, Escape, ExtraFields, FieldPosition, FixedWidth, MissingFields,
+    PositionUnit, RecordEnd, ShortText, Terminator,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
