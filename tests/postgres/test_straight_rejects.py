@@ -259,3 +259,21 @@ def test_files_that_wait_for_each_other(newest_database: Database, inrush: Inrus
     (log,) = inrush.folder.glob("runs/*/log.jsonl")
     assert "deadlock" in log.read_text()
     job.assert_done_in_some_order(outcome)
+
+
+def test_rejects_of_rows_that_went_straight_in_are_told_of(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    database = newest_database
+    database.execute("CREATE TABLE t (id int, note text)")
+    for file in range(3):
+        inrush.write(f"rows.{file}.csv", "id,note\n1,a\nx,b\n2,c\n")
+    settings = flow("t", "rows.*.csv", mode="append", atomic=False, rejects={"rows_max": 10})
+    inrush.write("package.toml", package(database.url, settings, streams=1))
+    inrush("run", "package.toml", environment={"INRUSH_FAULT": "after_unit_commit:1"})
+    for path in inrush.folder.glob("runs/*/rejects/*"):
+        path.unlink()
+    outcome = inrush("run", "package.toml").expect(LOADED_WITH_REJECTS, "1 row that run")
+    assert outcome.report["account"]["rows_rejected"] == 3
+    assert any("1 row that run" in note for note in outcome.report["notes"])
+    assert database.value("SELECT count(*) FROM t") == 6
