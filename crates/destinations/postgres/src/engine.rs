@@ -55,8 +55,8 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges};
     }
 
-    pub(crate) mod file_header {
-        pub(crate) use inrush_engine::pipeline::file_header::check_header;
+    pub(crate) mod check_header {
+        pub(crate) use inrush_engine::pipeline::check_header::check_header;
     }
 
     pub(crate) mod kept_rejects {
@@ -214,7 +214,7 @@ pub(crate) mod upkeep {
 
 pub(crate) mod verify {
     pub(crate) use inrush_engine::verify::{
-        BatchSums, Difference, EngineSums, ExactSum, SumForm, Tally, VerifyError, VerifyPlan,
+        BatchSums, Difference, DriverSums, ExactSum, SumForm, Tally, VerifyError, VerifyPlan,
         add_count, whole,
     };
 }

@@ -6,13 +6,13 @@
 //! the files before anything is published. [`report_facts`] makes the report. What a destination does with rows is
 //! its driver's own ([`crate::driver_trait`]).
 
+pub mod check_header;
 pub mod coverage;
 pub mod damage;
 pub mod ending;
 pub mod event_sink;
 pub mod expectations;
 pub mod feeding;
-pub mod file_header;
 pub mod kept_rejects;
 pub mod metering;
 pub mod naming;

@@ -16,7 +16,7 @@ use super::sample::Portion;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::meter::{Meter, nanoseconds};
-use crate::pipeline::file_header::check_header;
+use crate::pipeline::check_header::check_header;
 use crate::pipeline::split_evidence::SplitEvidence;
 use crate::plan::Reading;
 

@@ -4,10 +4,10 @@
 //! Our side is made of the converted columns (a [`Tally`]), before anything is encoded, so that a fault of
 //! an encoder, of the network or of the database's storage shows. Here are the count of rows and the sums of numbers that a
 //! trailer, a control file or the package promises; a driver's own comparisons with its database stand behind
-//! [`EngineSums`]. All sums are exact ([`ExactSum`]), whatever their size.
+//! [`DriverSums`]. All sums are exact ([`ExactSum`]), whatever their size.
 
 mod content;
-mod engine_sums;
+mod driver_sums;
 mod error;
 mod exact;
 mod number;
@@ -15,7 +15,7 @@ mod plan;
 mod tally;
 
 pub use content::ContentHash;
-pub use engine_sums::{BatchSums, EngineSums};
+pub use driver_sums::{BatchSums, DriverSums};
 pub use error::{Difference, VerifyError};
 pub use exact::ExactSum;
 pub use number::{SumForm, add_count, whole};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use inrush_rows::column::Column;
 
-use super::engine_sums::EngineSums;
+use super::driver_sums::DriverSums;
 use super::exact::ExactSum;
 use super::number::SumForm;
 
@@ -15,7 +15,7 @@ pub struct VerifyPlan {
     /// The loaded columns, in the order of the batches.
     pub columns: Vec<VerifyColumn>,
     /// What the engine compares beside the count of rows, if anything.
-    pub engine: Option<Arc<dyn EngineSums>>,
+    pub engine: Option<Arc<dyn DriverSums>>,
     /// Columns of numbers whose sums are held against what somebody promised of the files.
     pub summed: Vec<usize>,
 }
@@ -37,7 +37,7 @@ impl VerifyPlan {
     pub fn new<'a>(
         columns: &[Column],
         types: impl Iterator<Item = &'a String>,
-        engine: Option<Arc<dyn EngineSums>>,
+        engine: Option<Arc<dyn DriverSums>>,
     ) -> VerifyPlan {
         let columns = columns.iter().zip(types);
         VerifyPlan {

@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use super::engine_sums::BatchSums;
+use super::driver_sums::BatchSums;
 use super::exact::ExactSum;
 use super::number::{SumForm, add_count};
 use super::plan::VerifyPlan;

@@ -10,8 +10,8 @@ use super::gathered::Gathered;
 use super::piece::Piece;
 use crate::engine::error::Error;
 use crate::engine::ledger::Account;
+use crate::engine::pipeline::check_header::check_header;
 use crate::engine::pipeline::feeding::{FedFile, TakenRanges};
-use crate::engine::pipeline::file_header::check_header;
 
 /// Text that a stream loads from a feed in one transaction: what a stop throws away.
 const FED_TRANSACTION_BYTES: u64 = 64 << 20;

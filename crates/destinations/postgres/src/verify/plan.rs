@@ -9,7 +9,7 @@ use inrush_rows::column::Column;
 use super::form::ColumnForm;
 use super::hash::of_row_hash;
 use super::{rows, sums};
-use crate::engine::verify::{BatchSums, Difference, EngineSums, ExactSum, VerifyPlan};
+use crate::engine::verify::{BatchSums, Difference, DriverSums, ExactSum, VerifyPlan};
 
 /// What is compared of each unit before its COMMIT.
 #[derive(Clone, Debug)]
@@ -36,10 +36,10 @@ pub struct ComparedColumn {
 
 impl Comparison {
     /// What has to be summed up for it while rows are sent; nothing where they are only counted.
-    pub fn sums(self: &Arc<Comparison>) -> Option<Arc<dyn EngineSums>> {
+    pub fn sums(self: &Arc<Comparison>) -> Option<Arc<dyn DriverSums>> {
         match self.level {
             Verify::Count => None,
-            Verify::Sums | Verify::Rows => Some(Arc::clone(self) as Arc<dyn EngineSums>),
+            Verify::Sums | Verify::Rows => Some(Arc::clone(self) as Arc<dyn DriverSums>),
         }
     }
 
@@ -155,7 +155,7 @@ impl Comparison {
     }
 }
 
-impl EngineSums for Comparison {
+impl DriverSums for Comparison {
     fn count(&self) -> usize {
         // The rows are counted for every engine.
         self.items().len() - 1

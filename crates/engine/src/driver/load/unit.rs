@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::gauge::Gauge;
 use crate::ledger::{Account, SplitRecord};
-use crate::pipeline::file_header::check_header;
+use crate::pipeline::check_header::check_header;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::reading_meter::ReadingMeter;
 use crate::pipeline::results::{Loaded, StreamResult};

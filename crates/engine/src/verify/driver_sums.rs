@@ -9,7 +9,7 @@ use super::exact::ExactSum;
 
 /// What an engine sums up of each file range for what its database makes of the same rows to be held against. The
 /// ledger keeps the sums with those that are made for every engine.
-pub trait EngineSums: fmt::Debug + Send + Sync {
+pub trait DriverSums: fmt::Debug + Send + Sync {
     /// How many sums there are.
     fn count(&self) -> usize;
 
@@ -19,6 +19,6 @@ pub trait EngineSums: fmt::Debug + Send + Sync {
 
 /// Adds batch after batch to sums.
 pub trait BatchSums: fmt::Debug + Send {
-    /// Adds rows that are sent to sums of which there are [`EngineSums::count`].
+    /// Adds rows that are sent to sums of which there are [`DriverSums::count`].
     fn add(&mut self, batch: &RecordBatch, sums: &mut [ExactSum]);
 }
