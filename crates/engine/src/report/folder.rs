@@ -8,10 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use inrush_package::secrets::{mask_json, note_shown_path};
 use inrush_page::WithList;
-use inrush_rows::quantity::bytes;
-use inrush_system::free_space::{free_bytes, room};
 use serde_json::json;
 
+use super::disk_reserve::{require_reserve, require_room, reserve_bytes};
 use super::shown::{ShownUnits, UNITS, shown};
 use super::types::RunReport;
 use crate::error::Error;
@@ -56,9 +55,9 @@ impl RunFolder {
         require_room(&path).map_err(failed(&path))?;
         let log_path = path.join("log.jsonl");
         let log = private_file(&log_path, true).map_err(failed(&log_path))?;
-        let disk = room(&path).map_err(failed(&path))?;
+        let reserve = reserve_bytes(&path).map_err(failed(&path))?;
         Ok(RunFolder {
-            look_every: reserve_of(disk.size) / 2,
+            look_every: reserve / 2,
             path,
             log: Mutex::new(log),
         })
@@ -137,23 +136,7 @@ impl RunFolder {
     /// while rejects are written, of which there may be any number.
     pub fn require_reserve(&self) -> Result<(), Error> {
         let path = self.rejects();
-        let require = || {
-            let room = room(&path)?;
-            let reserve = reserve_of(room.size);
-            if room.free >= reserve {
-                return Ok(());
-            }
-            Err(io::Error::new(
-                io::ErrorKind::StorageFull,
-                format!(
-                    "its disk has {} left, and a load leaves {} free; the rows rejected so far are there, and nothing was \
-                     switched",
-                    bytes(room.free),
-                    bytes(reserve)
-                ),
-            ))
-        };
-        require().map_err(|source| Error::Folder {
+        require_reserve(&path).map_err(|source| Error::Folder {
             path: path.display().to_string(),
             source,
         })
@@ -183,11 +166,6 @@ impl RunFolder {
             source,
         })
     }
-}
-
-/// What is left free on a disk of this size.
-fn reserve_of(size: u64) -> u64 {
-    (size / RESERVE_SHARE).min(RESERVE_BYTES_MAX)
 }
 
 /// Writes a file that only its owner reads: whole, or not at all.
@@ -238,27 +216,6 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
             "it is a symbolic link, and a run writes into folders of its own only",
         )),
     }
-}
-
-/// What rejects leave free of their disk: a tenth of a small one.
-const RESERVE_SHARE: u64 = 10;
-/// What they leave free of a large one.
-const RESERVE_BYTES_MAX: u64 = 64 << 20;
-
-/// Bytes that a folder must have for report, log and the first rejects.
-const ROOM_BYTES: u64 = 1 << 20;
-
-fn require_room(folder: &Path) -> io::Result<()> {
-    let free = free_bytes(folder)?;
-    if free >= ROOM_BYTES {
-        return Ok(());
-    }
-    Err(io::Error::new(
-        io::ErrorKind::StorageFull,
-        format!(
-            "its disk has {free} bytes left, and report, log and rejects need {ROOM_BYTES} at least"
-        ),
-    ))
 }
 
 /// A file that only its owner reads; a symbolic link in its place is not followed.

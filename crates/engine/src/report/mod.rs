@@ -1,5 +1,6 @@
 //! What happened in a run: the account of every row, where the time went, and which rows were rejected.
 
+mod disk_reserve;
 mod folder;
 mod kept;
 mod kept_prediction;

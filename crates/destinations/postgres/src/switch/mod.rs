@@ -1,12 +1,13 @@
 //! The switch: all staging tables become part of their targets in one transaction.
 //!
 //! The plan has written its statements, all but the bounds that only the data can tell;
-//! [`tasks`] fills those in and refuses overlaps before anything is attached, [`run`] runs it. Why it scans nothing:
+//! [`tasks`] fills those in and refuses overlaps before anything is attached, [`run`] runs it, under its [`locks`]. Why it scans nothing:
 //! `docs/design/switch.md`.
 
 mod careful;
 pub mod deferred;
 mod error;
+mod locks;
 pub mod order;
 mod routed;
 mod run;
@@ -17,5 +18,6 @@ mod tasks;
 
 pub use careful::{CarefulRows, CopiedRows};
 pub use error::SwitchError;
-pub use run::{PAUSE_BETWEEN_TRIES, SwitchTask, TRIES, lock_mode, run};
+pub use locks::lock_mode;
+pub use run::{PAUSE_BETWEEN_TRIES, SwitchTask, TRIES, run};
 pub use tasks::{LoadedUnit, TargetTask, tasks};

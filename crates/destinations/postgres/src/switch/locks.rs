@@ -1,0 +1,126 @@
+//! The locks of the switch: in which order they are taken, in which mode, and who holds those that it waits for in vain.
+
+use inrush_package::Mode;
+
+use super::error::SwitchError;
+use super::routed;
+use super::run::SwitchTask;
+use crate::engine::verify::VerifyError;
+use crate::ledger::UnitRow;
+use crate::plan::{FlowPlan, Publish};
+use crate::quote::qualified;
+use crate::{Session, catalog};
+
+/// Keeps whoever would write to the staging tables out, and makes sure that they are those whose
+/// rows were verified: a table that was dropped, emptied or written anew since has other files.
+pub(super) async fn hold_staging(
+    session: &Session,
+    task: &SwitchTask<'_>,
+) -> Result<(), SwitchError> {
+    let staged = task.verified.iter().filter(|unit| !unit.straight);
+    let tables: Vec<String> = staged
+        .map(|unit| qualified(&unit.staging_schema, &unit.staging_table))
+        .collect();
+    if !tables.is_empty() {
+        let lock = format!("LOCK TABLE {} IN SHARE MODE", tables.join(", "));
+        session.execute(&lock, "holding the staging tables").await?;
+    }
+    let found = task.ledger.units(session, task.fence.run_id).await?;
+    for unit in task.verified {
+        let is_same =
+            |now: &UnitRow| now.unit_key == unit.unit_key && now.stands && now.files == unit.files;
+        if !found.iter().any(is_same) {
+            return Err(SwitchError::Verify(match unit.straight {
+                true => VerifyError::TargetReplaced {
+                    target: unit.target.clone(),
+                },
+                false => VerifyError::Rewritten {
+                    table: qualified(&unit.staging_schema, &unit.staging_table),
+                },
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// A fixed order of locks, so that two switches cannot wait for each other: by the names of the
+/// targets. Each is locked when its rows come, unless that is in another order.
+pub(super) async fn lock_by_name(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    order: &[usize],
+) -> Result<(), SwitchError> {
+    let flows = &task.plan.flows;
+    if order.is_sorted_by_key(|flow| flows[*flow].target()) {
+        return Ok(());
+    }
+    let mut by_name = order.to_vec();
+    by_name.sort_by_key(|flow| flows[*flow].target());
+    for flow in by_name {
+        lock(session, &flows[flow]).await?;
+    }
+    Ok(())
+}
+
+/// The lock that a flow takes on a target that exists, as SQL names it: at the switch, or with its rows where they go
+/// straight into it.
+pub fn lock_mode(flow: &FlowPlan) -> &'static str {
+    match &flow.publish {
+        Publish::Straight(_) => "ROW EXCLUSIVE",
+        Publish::Route(route) => routed::lock_mode(flow, route),
+        // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
+        // take tables out and put others in.
+        _ if flow
+            .replace
+            .as_ref()
+            .is_some_and(|replace| !replace.by_rows) =>
+        {
+            "ACCESS EXCLUSIVE"
+        }
+        // What keeps other writers of a plain target out, and what ATTACH takes on the parent.
+        Publish::Insert | Publish::Upsert { .. } => "SHARE ROW EXCLUSIVE",
+        _ => "SHARE UPDATE EXCLUSIVE",
+    }
+}
+
+/// Locks a target that exists.
+pub(super) async fn lock(session: &Session, flow: &FlowPlan) -> Result<(), SwitchError> {
+    let name = flow.target();
+    let only = match &flow.publish {
+        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight(_) => return Ok(()),
+        // The target is made.
+        Publish::Route(route) if route.is_new => return Ok(()),
+        Publish::Route(_) => "ONLY ",
+        _ => "",
+    };
+    let mode = lock_mode(flow);
+    let doing = format!("switching {name}");
+    let sql = format!("LOCK TABLE {only}{name} IN {mode} MODE");
+    session.execute(&sql, &doing).await?;
+    if flow.mode == Mode::Create && catalog::has_rows(session, &name, &doing).await? {
+        return Err(SwitchError::Filled { target: name });
+    }
+    Ok(())
+}
+
+/// Who holds locks on the targets.
+pub(super) async fn blockers(
+    session: &Session,
+    task: &SwitchTask<'_>,
+) -> Result<Option<String>, SwitchError> {
+    let names: Vec<String> = task.plan.flows.iter().map(|flow| flow.target()).collect();
+    let rows = session
+        .query(
+            "SELECT DISTINCT format('backend %s (%s, %s, %s): %s', a.pid, a.usename, \
+                    coalesce(nullif(a.application_name, ''), '?'), a.state, left(a.query, 80)) \
+             FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
+             WHERE l.granted AND l.pid <> pg_backend_pid() AND l.locktype = 'relation' \
+               AND l.relation = ANY (SELECT to_regclass(n)::oid FROM unnest($1::text[]) n) \
+             ORDER BY 1 LIMIT 3",
+            &[&names],
+            "finding who holds the lock",
+        )
+        .await?;
+    let found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    Ok((!found.is_empty()).then(|| found.join("; ")))
+}
