@@ -10,7 +10,6 @@ pub mod chart;
 mod data;
 mod database;
 mod disposable;
-mod folders;
 mod generating;
 mod manifest;
 mod measuring;
@@ -32,7 +31,6 @@ pub mod summary;
 pub use data::{DataSet, TableFiles, no_files};
 pub use database::{Database, Server};
 pub use disposable::Disposable;
-pub use folders::try_folders;
 pub use generating::Job;
 pub use manifest::{MANIFEST, Manifest};
 pub use measuring::{Host, Measurement, plan_hint};
@@ -44,6 +42,7 @@ pub use results::{
     DataResult, GeneratedResult, MachineResult, PointResult, ProofResult, Results, RunResult,
     SettingsResult, TableData, TableResult,
 };
+pub use results_folder::try_folders;
 pub use selection::Selection;
 pub use settings::{Order, Settings};
 pub use shell_word::quoted;
