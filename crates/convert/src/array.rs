@@ -2,8 +2,8 @@
 //! as it is written, for the destination reads it the same way.
 //!
 //! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
-//! elements; `column_converter` makes the values of keys and asks `policies` which of them a type takes; `key` and `policies`
-//! read their texts (a bound, a default) with the converter of the column.
+//! elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a bound, a default) with
+//! the converter of the column.
 
 use inrush_rows::column::{Column, ColumnType};
 

@@ -1,8 +1,8 @@
 //! One converter per column type, and the loop that each of them runs.
 //!
 //! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
-//! elements; `column_converter` makes the values of keys and asks `policies` which of them a type takes; `key` and `policies`
-//! read their texts (a bound, a default) with the converter of the column.
+//! elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a bound, a default) with
+//! the converter of the column.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ use super::key::KeyValue;
 use super::money::Money;
 use super::name::Name;
 use super::output::Output;
-use super::policies;
 use super::simd::{self, EightKernel, Instructions};
 use super::single_byte::SingleByte;
 use super::text::{Opaque, Text};
 use super::time::Time;
 use super::time_tz::TimeTz;
 use super::timestamp::{Timestamp, TimestampTz};
+use super::unused_settings;
 use super::uuid::Uuid;
 use super::view_array;
 use super::views::{Built, TextCheck};
@@ -78,8 +78,7 @@ pub(super) enum ColumnConverter {
 impl ColumnConverter {
     /// The converter of a column.
     pub fn new(column: &Column) -> Result<ColumnConverter, ConvertError> {
-        refuse_unused(column)?;
-        policies::refuse_unused(column)?;
+        unused_settings::refuse(column)?;
         let invalid = |reason: String| ConvertError::TypeInvalid {
             column: column.name.clone(),
             reason,
@@ -345,38 +344,6 @@ impl ColumnConverter {
             ))),
         }
     }
-}
-
-/// A format or a zone that nothing would look at is refused: its author expects something of it.
-fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
-    let takes_zone = matches!(
-        column.column_type,
-        ColumnType::TimestampTz { .. } | ColumnType::Special(SpecialType::TimeTz { .. })
-    );
-    let takes_format = matches!(
-        column.column_type,
-        ColumnType::Date
-            | ColumnType::Time { .. }
-            | ColumnType::Timestamp { .. }
-            | ColumnType::TimestampTz { .. }
-    );
-    if let Some(format) = column.formats.first()
-        && !takes_format
-    {
-        return Err(ConvertError::FormatNotUsed {
-            column: column.name.clone(),
-            format: format.clone(),
-        });
-    }
-    if let Some(zone) = &column.zone
-        && !takes_zone
-    {
-        return Err(ConvertError::ZoneNotUsed {
-            column: column.name.clone(),
-            zone: zone.clone(),
-        });
-    }
-    Ok(())
 }
 
 /// The validity of a column, where it has any NULL.

@@ -77,6 +77,7 @@ mod time;
 mod time_tz;
 mod timestamp;
 mod typed_rows;
+mod unused_settings;
 mod uuid;
 mod view_array;
 mod views;

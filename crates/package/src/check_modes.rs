@@ -1,5 +1,6 @@
 //! Checks of the settings that go together with a mode.
 
+use super::check_sql::check_sql;
 use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::flow::key_column;
@@ -35,7 +36,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
         );
     }
     check_key(flow, at, faults);
-    check_statements(flow, at, faults);
+    check_sql(flow, at, faults);
     if !flow.atomic && flow.mode != Mode::Append {
         faults.add(
             &at("atomic"),
@@ -106,89 +107,4 @@ fn check_key(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) 
             },
         );
     }
-}
-
-/// Words that begin or end a transaction: the switch's own is the only one.
-const TRANSACTION_WORDS: [&str; 9] = [
-    "abort",
-    "begin",
-    "commit",
-    "end",
-    "prepare",
-    "release",
-    "rollback",
-    "savepoint",
-    "start",
-];
-
-fn check_statements(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
-    for (setting, statements) in [("pre_sql", &flow.pre_sql), ("post_sql", &flow.post_sql)] {
-        for (item, statement) in statements.iter().flat_map(|one| one.patterns()).enumerate() {
-            let path = match statements {
-                Some(OneOrMany::Many(_)) => at(&format!("{setting}[{item}]")),
-                _ => at(setting),
-            };
-            let word = first_word(statement);
-            if word.is_empty() {
-                faults.value(
-                    &path,
-                    statement,
-                    "there is no statement in it",
-                    "write one SQL statement, or take it out",
-                );
-            } else if word == "copy" && talks_to_client(statement) {
-                faults.value(
-                    &path,
-                    statement,
-                    "it would copy from or to this program, which has no rows for it",
-                    "let it read or write a table, or take it out",
-                );
-            } else if TRANSACTION_WORDS.contains(&word.as_str()) {
-                faults.value(
-                    &path,
-                    statement,
-                    "it would end the transaction of the switch, in which it runs",
-                    "take it out: a failure of any statement takes all back",
-                );
-            }
-        }
-    }
-    if flow.pre_sql.is_some() && !flow.atomic {
-        faults.add(
-            &at("pre_sql"),
-            PackageFaultKind::Conflict {
-                conflict: "`pre_sql` runs in the transaction of the switch, and with `atomic = \
-                           false` rows are in the target before it"
-                    .to_owned(),
-                mend: "run the statement by hand before the load, or take `atomic` out".to_owned(),
-            },
-        );
-    }
-}
-
-/// Whether a COPY takes its rows from the client, or sends them there.
-fn talks_to_client(statement: &str) -> bool {
-    let mut words = statement.split(|byte: char| !byte.is_alphanumeric() && byte != '_');
-    words.any(|word| ["stdin", "stdout"].contains(&word.to_ascii_lowercase().as_str()))
-}
-
-/// The first word of a statement, in lower case, after blanks and comments.
-fn first_word(statement: &str) -> String {
-    let mut rest = statement.trim_start();
-    loop {
-        rest = if let Some(line) = rest.strip_prefix("--") {
-            line.split_once('\n').map_or("", |(_, rest)| rest)
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            comment.split_once("*/").map_or("", |(_, rest)| rest)
-        } else if let Some(rest) = rest.strip_prefix(['(', ';']) {
-            rest
-        } else {
-            break;
-        }
-        .trim_start();
-    }
-    rest.chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect::<String>()
-        .to_lowercase()
 }

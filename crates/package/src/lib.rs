@@ -11,6 +11,7 @@ mod check;
 mod check_expect;
 mod check_flow;
 mod check_modes;
+mod check_sql;
 mod check_staging;
 mod column_check;
 mod columns;

@@ -6,17 +6,15 @@
 //! a boolean, rounding of seconds) are in the kernels.
 //!
 //! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
-//! elements; `column_converter` makes the values of keys and asks `policies` which of them a type takes; `key` and `policies`
-//! read their texts (a bound, a default) with the converter of the column.
+//! elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a bound, a default) with
+//! the converter of the column.
 
 mod gather;
 mod number_form;
 mod round;
 
-use inrush_rows::column::{Column, ColumnType, SpecialType};
-use inrush_rows::column_policy::{
-    ColumnPolicies, DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding,
-};
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column_policy::{ColumnPolicies, DefaultFor, NanPolicy, OnTruncate};
 use inrush_rows::reject::RejectCode;
 use inrush_scan::{Dialect, Escape, MissingFields};
 
@@ -345,103 +343,4 @@ fn null_words(markers: &[String], policies: &ColumnPolicies) -> String {
     }
     words.push("a field that is missing".to_owned());
     words.join(", or ")
-}
-
-/// Refuses a policy that nothing would look at: its author expects something of it.
-pub(super) fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
-    let policies = &column.policies;
-    let column_type = &column.column_type;
-    let is_integer = matches!(
-        column_type,
-        ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64
-    );
-    let is_float = matches!(column_type, ColumnType::Float32 | ColumnType::Float64);
-    let is_decimal = matches!(
-        column_type,
-        ColumnType::Decimal { .. } | ColumnType::DecimalText { .. }
-    );
-    let is_number = is_integer || is_float || is_decimal;
-    let has_seconds = matches!(
-        column_type,
-        ColumnType::Time { .. }
-            | ColumnType::Timestamp { .. }
-            | ColumnType::TimestampTz { .. }
-            | ColumnType::Special(SpecialType::TimeTz { .. })
-    );
-    let has_scale = !is_float && *column_type != (ColumnType::DecimalText { limit: None });
-    let has_length = matches!(
-        column_type,
-        ColumnType::Text {
-            characters_max: Some(_),
-            ..
-        }
-    );
-    let numbers = &policies.numbers;
-    let checks = [
-        (
-            "decimal_separator",
-            numbers.decimal_separator.is_some(),
-            is_number,
-            "only numbers take one",
-        ),
-        (
-            "group_separator",
-            numbers.group_separator.is_some(),
-            is_number,
-            "only numbers take one",
-        ),
-        (
-            "negative",
-            numbers.negative != NegativeForm::Leading,
-            is_number,
-            "only numbers take it",
-        ),
-        (
-            "nan",
-            policies.nan != NanPolicy::Keep,
-            is_number,
-            "only numbers take it",
-        ),
-        (
-            "true_words and false_words",
-            policies.words.is_some(),
-            *column_type == ColumnType::Bool,
-            "only booleans take them",
-        ),
-        (
-            "year_pivot",
-            policies.year_pivot.is_some(),
-            !column.formats.is_empty(),
-            "only a `format` with two digits of the year (%y) takes it",
-        ),
-        (
-            "on_truncate",
-            policies.on_truncate != OnTruncate::Reject,
-            has_length,
-            "only texts with a length, such as varchar(10), are ever too long",
-        ),
-        (
-            "round",
-            policies.round != Rounding::Reject,
-            (is_integer || is_decimal) && has_scale || has_seconds,
-            "only integers, numeric with digits, times and timestamps are rounded: floats keep or \
-             refuse a number, and dates and intervals never lose a part",
-        ),
-        (
-            "lossless",
-            policies.lossless,
-            is_number,
-            "only numbers lose a part of what is written",
-        ),
-    ];
-    for (setting, is_set, is_used, takes) in checks {
-        if is_set && !is_used {
-            return Err(ConvertError::PolicyNotUsed {
-                column: column.name.clone(),
-                setting,
-                takes,
-            });
-        }
-    }
-    Ok(())
 }

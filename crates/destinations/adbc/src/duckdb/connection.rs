@@ -18,7 +18,7 @@ use arrow_schema::ArrowError;
 
 use super::database::Instance;
 use super::functions::{Functions, Opaque, QueryResult};
-use super::rows::Source;
+use super::table_function::Source;
 use crate::answer;
 use crate::connection::{AdbcConnection, IngestName, Taker};
 use crate::queue::QueueReader;

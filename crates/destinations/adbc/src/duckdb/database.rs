@@ -14,7 +14,7 @@ use adbc_core::error::Result as AdbcResult;
 use super::connection::{DuckDbConnection, Link, c_text, refused, text};
 use super::file::SETTING;
 use super::functions::{Functions, Opaque};
-use super::rows::{self, Sources};
+use super::table_function::{self, Sources};
 use crate::connection::{AdbcConnection, AdbcDatabase};
 use crate::interrupt::Interrupt;
 
@@ -74,7 +74,7 @@ pub fn open(
         sources: Arc::new(Sources::default()),
         functions,
     });
-    rows::register(&*Link::open(instance.clone())?, &instance.sources)?;
+    table_function::register(&*Link::open(instance.clone())?, &instance.sources)?;
     Ok(Box::new(DuckDb(instance)))
 }
 
