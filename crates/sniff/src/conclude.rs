@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use inrush_files::SourceFile;
 
+use super::choose_form::FormChoice;
+use super::choose_type::Decision;
 use super::column_guess::ColumnGuess;
-use super::decide::Decision;
 use super::evidence::Evidence;
 use super::guess::Guess;
 use super::rows::Rows;
-use super::verdict::Verdict;
 use super::{SniffOptions, form, names, trial_conversion, unsure};
 
 impl Rows {
     /// The guess, with everything that is unsure.
     pub(super) fn guess(self, files: &[Arc<SourceFile>], options: &SniffOptions) -> Guess {
-        let verdict = self.look.verdict;
+        let choice = self.look.choice;
         let evidence = self.look.evidence;
         let (mut columns, name_changes) = columns(
-            &verdict,
+            &choice,
             &evidence,
             self.look.decisions,
             self.names.as_deref(),
         );
-        trial_conversion::verify(&self.samples, &verdict, &mut columns);
-        let mut unsure = verdict.unsure;
+        trial_conversion::verify(&self.samples, &choice, &mut columns);
+        let mut unsure = choice.unsure;
         if let Some(delimiter) = self.declared_separator {
             unsure.push(format!(
                 "the first line names the delimiter, {}: it is a row, or the header, unless the \
@@ -32,7 +32,7 @@ impl Rows {
                 form::shown(&[delimiter])
             ));
         }
-        unsure.extend(unsure::of_rows(&verdict.form, &evidence, &self.samples));
+        unsure.extend(unsure::of_rows(&choice.form, &evidence, &self.samples));
         unsure.extend(name_changes);
         unsure.extend(unsure::of_extent(
             files.len(),
@@ -40,7 +40,7 @@ impl Rows {
             options.everything,
         ));
         Guess {
-            form: verdict.form,
+            form: choice.form,
             declared: options.format.clone(),
             columns,
             rows: evidence.rows,
@@ -53,7 +53,7 @@ impl Rows {
             is_told: false,
             has_row_names: self.names.is_some(),
             unnamed: self.unnamed,
-            seen: verdict.seen,
+            seen: choice.seen,
             unsure,
         }
     }
@@ -61,7 +61,7 @@ impl Rows {
 
 /// The columns with their names, and what was changed of those. `named` are names that no header of the load has.
 fn columns(
-    verdict: &Verdict,
+    choice: &FormChoice,
     evidence: &Evidence,
     decisions: Vec<Decision>,
     named: Option<&[String]>,
@@ -69,7 +69,7 @@ fn columns(
     let header = evidence
         .first_records
         .first()
-        .filter(|_| verdict.form.header)
+        .filter(|_| choice.form.header)
         .map(|first| first.fields.clone());
     let (names, changes) = match header.as_deref().or(named) {
         Some(names) => names::of_header(names),

@@ -8,7 +8,7 @@
 
 use inrush_rows::plural::counted;
 
-use super::decide::Decision;
+use super::choose_type::Decision;
 use super::evidence::{Evidence, FirstRecord};
 use super::facts::{ColumnFacts, is_null_word};
 use super::kinds::TypeGuess;

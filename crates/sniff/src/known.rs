@@ -7,9 +7,9 @@ use inrush_files::SourceFile;
 use inrush_package::{Format, Preset};
 use inrush_scan::Dialect;
 
+use super::choose_form::{self, FormChoice};
 use super::error::SniffError;
 use super::sample::Samples;
-use super::verdict::{self, Verdict};
 use super::{is_declared, mapping, titles};
 
 /// What the files' names and the declared format tell.
@@ -48,10 +48,10 @@ impl Known {
     }
 
     /// How the records are written: as declared, else the form that cuts them best.
-    pub fn verdict(&self, below: &BelowSkipped) -> Verdict {
+    pub fn choice(&self, below: &BelowSkipped) -> FormChoice {
         match self.is_declared {
-            true => verdict::declared(&below.samples, mapping::form_of(&self.dialect)),
-            false => verdict::choose(&below.samples, self.preset, below.separator),
+            true => choose_form::declared(&below.samples, mapping::form_of(&self.dialect)),
+            false => choose_form::choose(&below.samples, self.preset, below.separator),
         }
     }
 }

@@ -2,23 +2,25 @@
 //! and says what is unsure.
 //!
 //! The stages, each with a type that says what is known after it: [`sample`] takes pieces of the files; [`known`] holds
-//! what is known without a look at their rows, and passes over lines; [`verdict`] finds the form, by a [`contest`] of every
-//! delimiter and way of quoting; [`rows`] finds where the rows begin, by a [`look`] at them: [`evidence`] collects facts
-//! from the rows, column by column, with [`candidates`] run through the load's own converters; [`header_detection`] tells
-//! names from rows; [`decide`] chooses types; [`conclude`] makes the guess, for which [`trial_conversion`] converts all
-//! samples once more, exactly as the load would. Nothing here is random: the same files always give the same guess.
+//! what is known without a look at their rows, and passes over lines; [`choose_form`] finds the form, by a [`contest`] of
+//! every delimiter and way of quoting; [`rows`] finds where the rows begin, by a [`look`] at them: [`evidence`] collects
+//! facts from the rows, column by column, with [`candidates`] run through the load's own converters; [`header_detection`]
+//! tells names from rows; [`choose_type`] chooses types; [`conclude`] makes the guess, for which [`trial_conversion`]
+//! converts all samples once more, exactly as the load would. Nothing here is random: the same files always give the same
+//! guess.
 //!
 //! A guess is never looser than the load: a type is guessed only if the converters take its values. If
 //! two types fit, the one that changes nothing is taken (text), and the other is told.
 
 mod candidates;
+mod choose_form;
+mod choose_type;
 mod clean;
 mod column_guess;
 mod conclude;
 mod contest;
 mod cut_sample;
 mod dates;
-mod decide;
 mod error;
 mod evidence;
 mod facts;
@@ -41,7 +43,6 @@ mod text;
 mod titles;
 mod trial_conversion;
 mod unsure;
-mod verdict;
 
 #[cfg(test)]
 mod tests;
@@ -89,8 +90,8 @@ fn sniff_within(
     let samples = text_samples(files, &options.format, extent)?;
     let known = Known::of(files, &options.format)?;
     let below = BelowSkipped::of(samples, &known);
-    let verdict = known.verdict(&below);
-    let rows = Rows::find(&known, below, verdict)?;
+    let choice = known.choice(&below);
+    let rows = Rows::find(&known, below, choice)?;
     let rows = match options.everything {
         true => rows.with_everything(files)?,
         false => rows,

@@ -1,27 +1,31 @@
 //! A look at rows: what their columns hold, and whether the first record names them.
 
+use super::choose_form::FormChoice;
+use super::choose_type::{self, Decision};
 use super::contest;
-use super::decide::{self, Decision};
 use super::error::SniffError;
 use super::evidence::Evidence;
 use super::kinds::TypeGuess;
 use super::known::Known;
 use super::sample::Samples;
-use super::verdict::Verdict;
 use super::{header_detection, mapping, text};
 
 /// The form, with its header decided, and what the columns hold below that.
 pub(super) struct Look {
-    pub verdict: Verdict,
+    pub choice: FormChoice,
     pub evidence: Evidence,
     pub decisions: Vec<Decision>,
 }
 
 impl Look {
     /// Looks at the rows of the samples, and tells a header from a row on the way.
-    pub fn at(known: &Known, samples: &Samples, mut verdict: Verdict) -> Result<Look, SniffError> {
-        let field_count = verdict.field_count;
-        let without_first = Evidence::of_samples(samples, &verdict.form, field_count, true);
+    pub fn at(
+        known: &Known,
+        samples: &Samples,
+        mut choice: FormChoice,
+    ) -> Result<Look, SniffError> {
+        let field_count = choice.field_count;
+        let without_first = Evidence::of_samples(samples, &choice.form, field_count, true);
         if without_first.first_records.is_empty() {
             text::refuse(samples)?;
             return Err(SniffError::Records {
@@ -34,34 +38,34 @@ impl Look {
         let decisions = decide_all(&without_first, samples.is_everything);
         if !known.is_declared {
             let header = header_detection::guess(&without_first, &decisions, known.usual_header());
-            verdict.form.header = header.has_header;
-            verdict.seen.push(header.seen);
-            verdict.unsure.extend(header.unsure);
+            choice.form.header = header.has_header;
+            choice.seen.push(header.seen);
+            choice.unsure.extend(header.unsure);
         }
         if without_first.comments > 0 {
-            let before = verdict.form.comment.replace(b'#');
+            let before = choice.form.comment.replace(b'#');
             // What delimits or quotes fields begins no comment.
-            if mapping::dialect(&verdict.form).check().is_err() {
-                verdict.form.comment = before;
+            if mapping::dialect(&choice.form).check().is_err() {
+                choice.form.comment = before;
             }
         }
-        if verdict.form.header {
+        if choice.form.header {
             return Ok(Look {
-                verdict,
+                choice,
                 evidence: without_first,
                 decisions,
             });
         }
-        Ok(Look::at_all(samples, verdict))
+        Ok(Look::at_all(samples, choice))
     }
 
     /// Looks at the rows of samples that have no header.
-    pub fn at_all(samples: &Samples, verdict: Verdict) -> Look {
-        let evidence = Evidence::of_samples(samples, &verdict.form, verdict.field_count, false);
+    pub fn at_all(samples: &Samples, choice: FormChoice) -> Look {
+        let evidence = Evidence::of_samples(samples, &choice.form, choice.field_count, false);
         Look {
             decisions: decide_all(&evidence, samples.is_everything),
             evidence,
-            verdict,
+            choice,
         }
     }
 
@@ -69,8 +73,8 @@ impl Look {
     /// a title with as many fields as the table, or a header of two lines.
     pub fn later_header(&self, known: &Known, samples: &Samples) -> Option<String> {
         const LINES_MAX: u32 = 3;
-        let verdict = &self.verdict;
-        if verdict.field_count < 2 || !self.decisions.iter().all(is_text) {
+        let choice = &self.choice;
+        if choice.field_count < 2 || !self.decisions.iter().all(is_text) {
             return None;
         }
         // A little of the beginnings is enough, and costs next to nothing.
@@ -86,17 +90,17 @@ impl Look {
     /// What to tell where the record below so many lines is the header of columns with other types than text.
     fn header_below(&self, known: &Known, beginnings: &Samples, lines: u32) -> Option<String> {
         let below = beginnings.without_lines(lines, &mapping::lines_dialect());
-        let verdict = Verdict {
+        let choice = FormChoice {
             unsure: Vec::new(),
-            ..self.verdict.clone()
+            ..self.choice.clone()
         };
-        let found = Look::at(known, &below, verdict).ok()?;
+        let found = Look::at(known, &below, choice).ok()?;
         // Below a header, a row that lacks values of other rows is no second header.
         let above = self
             .evidence
             .first_records
             .first()
-            .filter(|_| self.verdict.form.header);
+            .filter(|_| self.choice.form.header);
         if let (Some(above), Some(first)) = (above, found.evidence.first_records.first())
             && !header_detection::is_fuller(&above.fields, &first.fields)
         {
@@ -104,7 +108,7 @@ impl Look {
         }
         let typed = found.decisions.iter().filter(|decision| !is_text(decision));
         let typed = typed.count() as u64;
-        let is_sure = found.verdict.form.header && found.verdict.unsure.is_empty();
+        let is_sure = found.choice.form.header && found.choice.unsure.is_empty();
         (is_sure && typed > 0).then(|| {
             format!(
                 "all columns are text because of the first lines: below line {} {} would be of \
@@ -126,6 +130,6 @@ pub(super) fn decide_all(evidence: &Evidence, is_everything: bool) -> Vec<Decisi
     evidence
         .columns
         .iter()
-        .map(|facts| decide::decide(facts, evidence.rows, is_everything))
+        .map(|facts| choose_type::decide(facts, evidence.rows, is_everything))
         .collect()
 }

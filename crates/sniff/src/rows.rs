@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use inrush_files::SourceFile;
 
+use super::choose_form::FormChoice;
 use super::error::SniffError;
 use super::evidence::Evidence;
 use super::known::{BelowSkipped, Known};
@@ -12,7 +13,6 @@ use super::mapping;
 use super::row_names::{self, RowNames, Unnamed};
 use super::sample::Samples;
 use super::titles::{self, Title};
-use super::verdict::Verdict;
 
 /// The rows that are taken, and all that was decided on the way to them.
 pub(super) struct Rows {
@@ -45,28 +45,28 @@ impl Rows {
     pub fn find(
         known: &Known,
         below: BelowSkipped,
-        mut verdict: Verdict,
+        mut choice: FormChoice,
     ) -> Result<Rows, SniffError> {
         if known.may_skip
-            && let Some(found) = BelowTitle::find(known, &below.samples, &mut verdict)
+            && let Some(found) = BelowTitle::find(known, &below.samples, &mut choice)
         {
             return Ok(Rows::below_title(known, below, found));
         }
-        let mut look = Look::at(known, &below.samples, verdict.clone())?;
+        let mut look = Look::at(known, &below.samples, choice.clone())?;
         let mut unnamed = None;
-        match first_names(known, &below, &look.verdict)? {
+        match first_names(known, &below, &look.choice)? {
             FirstNames::WithoutFirst(names) => {
-                return Ok(Rows::below_names(known, below, verdict, &names));
+                return Ok(Rows::below_names(known, below, choice, &names));
             }
             FirstNames::Unclear(found) => {
-                look.verdict.unsure.push(found.told());
+                look.choice.unsure.push(found.told());
                 // The first record is told already, and as no title.
                 look.evidence.title_records = 0;
                 unnamed = Some(found);
             }
             FirstNames::Complete if known.may_skip => {
                 let later = look.later_header(known, &below.samples);
-                look.verdict.unsure.extend(later);
+                look.choice.unsure.extend(later);
             }
             FirstNames::Complete => {}
         }
@@ -83,11 +83,11 @@ impl Rows {
         Rows::of(known, below, found.look)
     }
 
-    /// `verdict` is that of the contest: the rows below the names have no header.
+    /// `choice` is that of the contest: the rows below the names have no header.
     fn below_names(
         known: &Known,
         mut below: BelowSkipped,
-        verdict: Verdict,
+        choice: FormChoice,
         names: &RowNames,
     ) -> Rows {
         below.samples = below
@@ -95,7 +95,7 @@ impl Rows {
             .without_lines(names.lines, &mapping::lines_dialect());
         below.seen.push(names.seen());
         below.skip_lines += names.lines;
-        let look = Look::at_all(&below.samples, verdict);
+        let look = Look::at_all(&below.samples, choice);
         Rows {
             names: Some(names.all_names()),
             ..Rows::of(known, below, look)
@@ -103,8 +103,8 @@ impl Rows {
     }
 
     fn of(known: &Known, below: BelowSkipped, mut look: Look) -> Rows {
-        look.verdict.form.skip_lines = below.skip_lines;
-        look.verdict.seen.splice(..0, below.seen);
+        look.choice.form.skip_lines = below.skip_lines;
+        look.choice.seen.splice(..0, below.seen);
         Rows {
             is_everything: below.samples.is_everything,
             samples: below.samples,
@@ -120,13 +120,13 @@ impl Rows {
         if self.is_everything {
             return Ok(self);
         }
-        let verdict = self.look.verdict;
-        let evidence = Evidence::of_files(files, &verdict.form, verdict.field_count)?;
+        let choice = self.look.choice;
+        let evidence = Evidence::of_files(files, &choice.form, choice.field_count)?;
         Ok(Rows {
             look: Look {
                 decisions: decide_all(&evidence, true),
                 evidence,
-                verdict,
+                choice,
             },
             is_everything: true,
             ..self
@@ -137,12 +137,12 @@ impl Rows {
 fn first_names(
     known: &Known,
     below: &BelowSkipped,
-    verdict: &Verdict,
+    choice: &FormChoice,
 ) -> Result<FirstNames, SniffError> {
-    let Some(found) = RowNames::find(&below.samples, &verdict.form, verdict.field_count) else {
+    let Some(found) = RowNames::find(&below.samples, &choice.form, choice.field_count) else {
         return Ok(FirstNames::Complete);
     };
-    if known.is_declared && verdict.form.header {
+    if known.is_declared && choice.form.header {
         return Err(SniffError::Records {
             path: known.path.clone(),
             what: row_names::header_lacks_a_name(found.names.len()),
@@ -151,13 +151,13 @@ fn first_names(
     }
     if known.may_skip
         && below.samples.files_sampled == known.file_count
-        && found.is_believed(&verdict.form)
+        && found.is_believed(&choice.form)
     {
         return Ok(FirstNames::WithoutFirst(found));
     }
     let unnamed = match known.is_declared {
         true => None,
-        false => found.unnamed(&verdict.form, below.skip_lines),
+        false => found.unnamed(&choice.form, below.skip_lines),
     };
     Ok(unnamed.map_or(FirstNames::Complete, FirstNames::Unclear))
 }
@@ -171,8 +171,8 @@ struct BelowTitle {
 
 impl BelowTitle {
     /// Looks at the rows below a title, where there is one that can be believed: what follows it
-    /// in every file is the same header. One that only may be a title is told in the verdict.
-    fn find(known: &Known, samples: &Samples, whole: &mut Verdict) -> Option<BelowTitle> {
+    /// in every file is the same header. One that only may be a title is told in the choice.
+    fn find(known: &Known, samples: &Samples, whole: &mut FormChoice) -> Option<BelowTitle> {
         let title = titles::find(samples, whole)?;
         let samples = samples.without_lines(title.lines, &mapping::lines_dialect());
         let look = Look::at(known, &samples, whole.clone()).ok()?;
@@ -186,14 +186,14 @@ impl BelowTitle {
             .beginnings()
             .filter(|sample| !sample.bytes.is_empty())
             .count();
-        let is_sure = look.verdict.unsure.len() == whole.unsure.len();
-        let is_believed = look.verdict.form.header
+        let is_sure = look.choice.unsure.len() == whole.unsure.len();
+        let is_believed = look.choice.form.header
             && (is_sure || title.is_clear)
             && are_alike
             && look.evidence.title_records == 0
             && look.evidence.first_records.len() == filled;
         if !is_believed {
-            if look.verdict.form.header && title.may_be_rows {
+            if look.choice.form.header && title.may_be_rows {
                 whole.unsure.push(title.unsure());
             }
             return None;

@@ -3,13 +3,13 @@
 //! A title is believed only where what follows it is a header: a record before the header cannot
 //! be a row. Everything else before the first good record is told and left to be rejected.
 
+use super::choose_form::FormChoice;
 use super::cut_sample::cut;
 use super::form::shown;
 use super::mapping;
 use super::sample::{Sample, Samples};
 use super::sentence_parts::shortened;
 use super::tally::{TITLE_RECORDS_MAX, is_comment, title_records};
-use super::verdict::Verdict;
 
 /// A line that names the delimiter: `sep=;`, in any case, in quotes or not.
 pub(super) fn separator(samples: &Samples) -> Option<u8> {
@@ -54,15 +54,15 @@ pub(super) struct Title {
 }
 
 /// What may be a title of the first file: the records before the first one that has all fields.
-pub(super) fn find(samples: &Samples, verdict: &Verdict) -> Option<Title> {
+pub(super) fn find(samples: &Samples, choice: &FormChoice) -> Option<Title> {
     let sample = samples
         .beginnings()
         .find(|sample| !sample.bytes.is_empty())?;
-    let field_count = verdict.field_count;
+    let field_count = choice.field_count;
     if field_count < 2 {
         return None;
     }
-    let cut = cut(sample, &verdict.form, field_count)?;
+    let cut = cut(sample, &choice.form, field_count)?;
     let records = &cut.records;
     let text = cut.chunk.text();
     let filled = |index: usize| {
@@ -101,7 +101,7 @@ pub(super) fn find(samples: &Samples, verdict: &Verdict) -> Option<Title> {
                 let record = &records.records[*index];
                 let written = &text[record.start as usize..record.end as usize];
                 // Of the delimiters behind it nothing is to be seen.
-                let delimiter = &verdict.form.delimiter;
+                let delimiter = &choice.form.delimiter;
                 let end = written
                     .iter()
                     .rposition(|byte| !delimiter.contains(byte))

@@ -7,21 +7,21 @@ use inrush_convert::Converter;
 use inrush_rows::column::Column;
 use inrush_rows::reject::Reject;
 
+use super::choose_form::FormChoice;
 use super::column_guess::ColumnGuess;
 use super::cut_sample::cut;
 use super::kinds::TypeGuess;
 use super::mapping;
 use super::sample::Samples;
-use super::verdict::Verdict;
 
 /// Rows that are converted together.
 const BATCH_ROWS: usize = 1024;
 
 /// Converts the samples with the guessed types. A column that rejects any value becomes text,
 /// and says so.
-pub(super) fn verify(samples: &Samples, verdict: &Verdict, columns: &mut [ColumnGuess]) {
+pub(super) fn verify(samples: &Samples, choice: &FormChoice, columns: &mut [ColumnGuess]) {
     // Each turn makes a column text, so there is an end.
-    while let Some((index, reject)) = first_reject(samples, verdict, columns) {
+    while let Some((index, reject)) = first_reject(samples, choice, columns) {
         let column = &mut columns[index];
         let value = reject.value.unwrap_or_default();
         let type_name = column.column_type.sql();
@@ -37,7 +37,7 @@ pub(super) fn verify(samples: &Samples, verdict: &Verdict, columns: &mut [Column
 /// The first value that its column rejects.
 fn first_reject(
     samples: &Samples,
-    verdict: &Verdict,
+    choice: &FormChoice,
     columns: &[ColumnGuess],
 ) -> Option<(usize, Reject)> {
     // By number, since names in a file may stand there twice.
@@ -48,15 +48,15 @@ fn first_reject(
             mapping::lossless_column(&index.to_string(), &column.column_type, index)
         })
         .collect();
-    let dialect = mapping::dialect(&verdict.form);
+    let dialect = mapping::dialect(&choice.form);
     let mut converter = Converter::new(&converted, &dialect, columns.len()).ok()?;
     let mut rejects = Vec::new();
     for sample in &samples.samples {
-        let Some(cut) = cut(sample, &verdict.form, columns.len()) else {
+        let Some(cut) = cut(sample, &choice.form, columns.len()) else {
             continue;
         };
         // A title is told elsewhere, and a header is no row.
-        let skipped = match (verdict.form.header, cut.starts_file) {
+        let skipped = match (choice.form.header, cut.starts_file) {
             (true, true) => header_end(&cut, columns.len()),
             _ => 0,
         };

@@ -1,4 +1,4 @@
-//! The verdict of the contest between forms: how the files are written, and what is told of that choice.
+//! The choice among forms after their contest: how the files are written, and what is told of that choice.
 
 use inrush_package::Preset;
 use inrush_rows::plural::counted;
@@ -22,7 +22,7 @@ const USUAL_WEIGHT_MIN: f64 = 0.9;
 
 /// How a form was found.
 #[derive(Clone, Debug)]
-pub(super) struct Verdict {
+pub(super) struct FormChoice {
     pub form: Form,
     /// Fields of a good record.
     pub field_count: usize,
@@ -34,25 +34,25 @@ pub(super) struct Verdict {
 
 /// Finds the form. `preset` is what the files' names tell, `said` the delimiter that a line of
 /// theirs names.
-pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>) -> Verdict {
+pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>) -> FormChoice {
     let looks = looks(samples);
     let preset_form = preset.map(|preset| mapping::form_of(&preset.dialect()));
     let entries = contest::hold(&looks, preset_form.as_ref(), said);
-    let mut verdict = match entries.first() {
+    let mut choice = match entries.first() {
         Some(best) if best.tally.share() >= SHARE_MIN && best.value >= VALUE_MIN => {
             several_columns(&entries, preset_form.as_ref())
         }
         best => one_column(&looks, best, preset_form.as_ref()),
     };
-    if let (Some(preset_form), false) = (&preset_form, verdict.form.is_single_column) {
-        tell_contradiction(&mut verdict, preset_form);
+    if let (Some(preset_form), false) = (&preset_form, choice.form.is_single_column) {
+        tell_contradiction(&mut choice, preset_form);
     }
-    verdict
+    choice
 }
 
-/// The verdict for the best form of files with several columns. `entries` are in the order of their scores, and there
+/// The choice of the best form of files with several columns. `entries` are in the order of their scores, and there
 /// is one at least.
-fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
+fn several_columns(entries: &[Entry], preset: Option<&Form>) -> FormChoice {
     let best = &entries[0];
     let nulls = Nulls::of(best, preset);
     let seen = [
@@ -67,7 +67,7 @@ fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
         escapes_unsure(best),
         nulls.unsure,
     ];
-    Verdict {
+    FormChoice {
         form: Form {
             nulls: nulls.nulls,
             ..best.form.clone()
@@ -211,7 +211,7 @@ impl Nulls {
 }
 
 /// A file of one column: no delimiter is believed.
-fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> Verdict {
+fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> FormChoice {
     let is_unseen = |byte: u8| looks.iter().all(|look| !look.bytes.contains(&byte));
     let delimiter = preset
         .map(|form| form.delimiter[0])
@@ -251,7 +251,7 @@ fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> 
             best.tally.field_count
         ));
     }
-    Verdict {
+    FormChoice {
         seen: vec![format!(
             "one column: no delimiter cuts the records evenly; {} is one that was seen nowhere",
             shown(&[delimiter])
@@ -263,8 +263,8 @@ fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> 
 }
 
 /// Says where the files are not written as their names tell.
-fn tell_contradiction(verdict: &mut Verdict, preset: &Form) {
-    let form = &verdict.form;
+fn tell_contradiction(choice: &mut FormChoice, preset: &Form) {
+    let form = &choice.form;
     let mut differences = Vec::new();
     if form.delimiter != preset.delimiter {
         differences.push(format!("{} stands between fields", shown(&form.delimiter)));
@@ -289,7 +289,7 @@ fn tell_contradiction(verdict: &mut Verdict, preset: &Form) {
         });
     }
     if !differences.is_empty() {
-        verdict.unsure.push(format!(
+        choice.unsure.push(format!(
             "the files are not written as their names tell: {}",
             differences.join(", ")
         ));
@@ -297,7 +297,7 @@ fn tell_contradiction(verdict: &mut Verdict, preset: &Form) {
 }
 
 /// A form that somebody declared.
-pub(super) fn declared(samples: &Samples, form: Form) -> Verdict {
+pub(super) fn declared(samples: &Samples, form: Form) -> FormChoice {
     let looks = looks(samples);
     let tally = tally(&looks, &form);
     let mut unsure = Vec::new();
@@ -308,7 +308,7 @@ pub(super) fn declared(samples: &Samples, form: Form) -> Verdict {
             tally.good, tally.records, tally.field_count
         ));
     }
-    Verdict {
+    FormChoice {
         field_count: tally.field_count,
         seen: vec![format!(
             "as declared; {} of {} records that were looked at have {} fields",
