@@ -18,7 +18,7 @@
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::{Avx2, Avx512Vbmi2};
 use crate::error::ScanError;
-use crate::mask_walker::Machine;
+use crate::mask_walker::MaskWalker;
 #[cfg(target_arch = "x86_64")]
 use crate::mask_walker::{take_avx2, take_avx512};
 use crate::masks::{self, BLOCK_BYTES, Masks, Needles};
@@ -98,7 +98,7 @@ impl InstructionSet {
     /// Has the machine take the masks of a stripe, by the loop that is compiled for this instruction set.
     pub(crate) fn take(
         self,
-        machine: &mut Machine<'_>,
+        machine: &mut MaskWalker<'_>,
         base: u32,
         masks: &[Masks],
     ) -> Result<(), ScanError> {

@@ -110,7 +110,7 @@ pub(crate) enum Mode {
 }
 
 /// The state between two blocks, and what it has found.
-pub(crate) struct Machine<'a> {
+pub(crate) struct MaskWalker<'a> {
     pub(crate) settings: Settings,
     instruction_set: InstructionSet,
     pub(crate) text: &'a [u8],
@@ -167,14 +167,14 @@ impl Ends {
     }
 }
 
-impl<'a> Machine<'a> {
+impl<'a> MaskWalker<'a> {
     pub(crate) fn new(
         settings: Settings,
         instruction_set: InstructionSet,
         text: &'a [u8],
         records: &'a mut Records,
-    ) -> Machine<'a> {
-        Machine {
+    ) -> MaskWalker<'a> {
+        MaskWalker {
             settings,
             instruction_set,
             text,
@@ -208,7 +208,7 @@ impl<'a> Machine<'a> {
         instruction_set.take(self, base, masks)
     }
 
-    /// Takes the blocks of a stripe; [`Machine::take`] has made room. Inlined with all that it
+    /// Takes the blocks of a stripe; [`MaskWalker::take`] has made room. Inlined with all that it
     /// calls for every block, so that each of the functions that call it is compiled for its
     /// own machine.
     #[inline(always)]
@@ -621,11 +621,11 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// [`Machine::take_blocks`] with AVX-512.
+/// [`MaskWalker::take_blocks`] with AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn take_avx512(
-    machine: &mut Machine,
+    machine: &mut MaskWalker,
     base: u32,
     masks: &[Masks],
     avx512: Avx512Vbmi2,
@@ -633,11 +633,11 @@ pub(crate) fn take_avx512(
     machine.take_blocks(avx512, base, masks)
 }
 
-/// [`Machine::take_blocks`] with the instructions for bits that came with AVX2.
+/// [`MaskWalker::take_blocks`] with the instructions for bits that came with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn take_avx2(
-    machine: &mut Machine,
+    machine: &mut MaskWalker,
     base: u32,
     masks: &[Masks],
 ) -> Result<(), ScanError> {

@@ -4,7 +4,7 @@ use crate::dialect::Dialect;
 use crate::error::{Scan, ScanError, TextEnd};
 use crate::fixed::FixedMachine;
 use crate::general::{self, GeneralMachine};
-use crate::mask_walker::{Machine, Settings};
+use crate::mask_walker::{MaskWalker, Settings};
 use crate::masks::{BLOCK_BYTES, InstructionSet, Masks, Needles};
 use crate::records::Records;
 
@@ -93,7 +93,7 @@ impl Scanner {
         records.gap_bytes = 1;
         match &self.way {
             Way::Common(settings) => {
-                let mut machine = Machine::new(*settings, self.instruction_set, text, records);
+                let mut machine = MaskWalker::new(*settings, self.instruction_set, text, records);
                 let needles = &settings.needles;
                 each_stripe(self.instruction_set, needles, text, |base, masks| {
                     machine.take(base, masks)

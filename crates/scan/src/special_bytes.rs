@@ -3,11 +3,11 @@
 //! field's quotes end with the block.
 
 use crate::error::ScanError;
-use crate::mask_walker::{Form, Machine, Mode, OpenRecord};
+use crate::mask_walker::{Form, MaskWalker, Mode, OpenRecord};
 use crate::masks::Masks;
 use crate::records::FaultKind;
 
-impl Machine<'_> {
+impl MaskWalker<'_> {
     /// Takes a block one special byte after another. For dialects with quotes only.
     #[inline(never)]
     pub(crate) fn read_block_by_special_bytes(
