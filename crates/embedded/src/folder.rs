@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::error::{EmbeddedError, file_error};
 use crate::open_folder::OpenFolder;
 use crate::process::command_as;
-use crate::record::ServerRecords;
+use crate::folder_records::ServerRecords;
 use crate::server_user::{OsAccount, user_name};
 use crate::wait_until_unused::{WAIT_LIMITS, wait_until_free};
 
