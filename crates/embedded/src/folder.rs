@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 
 use crate::error::{EmbeddedError, file_error};
+use crate::folder_records::ServerRecords;
 use crate::open_folder::OpenFolder;
 use crate::process::command_as;
-use crate::folder_records::ServerRecords;
 use crate::server_user::{OsAccount, user_name};
 use crate::wait_until_unused::{WAIT_LIMITS, wait_until_free};
 

@@ -1,8 +1,8 @@
 //! Staging tables: one for each target, beside it, of the columns that are filled.
 
 use inrush_destination::{Error, Result, TargetPlan, WriteMode};
-use inrush_rows::ids::{RunId, RunKey};
 use inrush_rows::hexadecimal::hexadecimal;
+use inrush_rows::ids::{RunId, RunKey};
 use sha2::{Digest, Sha256};
 
 use crate::carry::{self, Carried};

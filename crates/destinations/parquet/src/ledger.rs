@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use inrush_destination::{
     Error, PastRun, Result, RunRecord, RunState, TargetName, TargetPlan, UnitRecord,
 };
-use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_rows::hexadecimal::hexadecimal;
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

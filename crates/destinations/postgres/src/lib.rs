@@ -45,6 +45,6 @@ pub use inrush_pgclient::{
     is_meant, password_file_text,
 };
 
-pub use postgres_driver::Postgres;
 pub use error::PostgresError;
+pub use postgres_driver::Postgres;
 pub use session::Session;

@@ -334,7 +334,7 @@ async fn finish_preparing(
 }
 
 /// A unit that was begun as a shared one stays one: its table is committed already.
-fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<String, UnitRow>) -> Result<(), Error> {
+fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), Error> {
     for unit in plan.flows.iter_mut().flat_map(|flow| &mut flow.units) {
         if let Some(kept) = units_kept.get(&unit.key)
             && kept.shared

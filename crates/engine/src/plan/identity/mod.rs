@@ -7,8 +7,8 @@ pub mod golden;
 mod golden_test;
 
 use inrush_files::{SourceFile, Split};
-use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use inrush_rows::hexadecimal::hexadecimal;
+use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use inrush_rows::plural::counted_do;
 use sha2::{Digest, Sha256};
 

@@ -15,7 +15,7 @@ use inrush_scan::Records;
 use inrush_source::{Chunks, SourceError};
 
 use super::TableFile;
-use crate::{BufferPool, RowReader, SourceFile, Split, SplitReader, find_files, pieces};
+use crate::{BufferPool, RowReader, SourceFile, Split, SplitReader, pieces, resolve};
 
 pub(super) struct Folder(tempfile::TempDir);
 

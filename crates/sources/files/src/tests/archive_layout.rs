@@ -25,7 +25,7 @@ fn refusal(bytes: &[u8]) -> String {
 fn all_rows(bytes: &[u8]) -> Vec<String> {
     let folder = tempdir().expect("a folder");
     fs::write(folder.path().join("a.zip"), bytes).expect("can be written");
-    let files = super::super::find_files(&["a.zip".to_owned()], folder.path()).expect("files");
+    let files = super::super::resolve(&["a.zip".to_owned()], folder.path()).expect("files");
     let of =
         |file: SourceFile| rows(&read(&Arc::new(file), &Dialect::tbl(), 100).expect("readable"));
     files.into_iter().flat_map(of).collect()
@@ -258,7 +258,7 @@ fn archives_in_archives_say_what_to_do() {
     let outer = archive(&[("inner.zip", &inner, CompressionMethod::STORE)], false);
     fs::write(folder.path().join("a.zip"), outer).expect("can be written");
     assert_eq!(found(folder.path(), "a.zip"), ["a.zip/inner.zip"]);
-    let file = super::super::find_files(&["a.zip".to_owned()], folder.path())
+    let file = super::super::resolve(&["a.zip".to_owned()], folder.path())
         .expect("files")
         .remove(0);
     let error = read(&Arc::new(file), &Dialect::tbl(), 100).expect_err("no text");

@@ -7,7 +7,7 @@ use tempfile::tempdir;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::super::{ResolveOptions, find_files, resolve_as};
+use super::super::{ResolveOptions, resolve, resolve_as};
 use super::*;
 
 pub(super) fn archive(members: &[(&str, &[u8], CompressionMethod)], large: bool) -> Vec<u8> {

@@ -301,7 +301,7 @@ fn a_feed_of_a_silent_pipe_can_be_dropped() {
     mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).expect("a pipe");
     let name = path.to_string_lossy().into_owned();
     let file = Arc::new(
-        super::super::find_files(&[name], Path::new(""))
+        super::super::resolve(&[name], Path::new(""))
             .expect("there")
             .remove(0),
     );

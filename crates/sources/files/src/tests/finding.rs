@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use inrush_rows::compression::Compression;
 use tempfile::{TempDir, tempdir};
 
-use super::super::{compression_of, find_files};
+use super::super::{compression_of, resolve};
 use super::*;
 
 fn folder_of(names: &[&str]) -> TempDir {
