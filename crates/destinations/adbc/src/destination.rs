@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use adbc_driver_manager::ManagedDriver;
 use inrush_destination::{
     Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, PublishedTogether,
-    ResolvedType, Result, RunState, TargetFacts, TargetName, TargetPlan, WriteMode,
+    ResolvedType, Result, RunRecord, RunState, TargetFacts, TargetName, TargetPlan, UnitRecord,
+    WriteMode,
 };
 
 use crate::by_driver;
@@ -379,12 +380,16 @@ impl Destination for AdbcDestination {
         let mut past = Vec::new();
         for stored in ledger.runs(&mut session, run_key)? {
             past.push(PastRun {
-                units: ledger.units(&mut session, stored.record.run_id)?,
                 gone: self.gone(&mut session, &stored)?,
                 record: stored.record,
             });
         }
         Ok(past)
+    }
+
+    fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
+        let ledger = &self.shared.ledger;
+        ledger.units(&mut self.control(), run.run_id, see)
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {

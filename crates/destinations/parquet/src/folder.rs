@@ -4,7 +4,8 @@ use std::path::Path;
 
 use inrush_destination::{
     Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, PublishedTogether,
-    ResolvedType, Result, RunState, Streams, TargetFacts, TargetName, TargetPlan, WriteMode,
+    ResolvedType, Result, RunRecord, RunState, Streams, TargetFacts, TargetName, TargetPlan,
+    UnitRecord, WriteMode,
 };
 
 use crate::ledger::Root;
@@ -98,6 +99,10 @@ impl Destination for ParquetFolder {
             .filter(|run| run_key.is_none_or(|key| key == run.record.run_key))
             .map(|run| self.root.past_run(run))
             .collect()
+    }
+
+    fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
+        self.root.units(run.run_id, see)
     }
 
     fn unknown_run(

@@ -141,7 +141,7 @@ pub(crate) mod plan {
     }
 
     pub(crate) mod loaded {
-        pub(crate) use inrush_engine::plan::loaded::{WantedFiles, loaded_by};
+        pub(crate) use inrush_engine::plan::loaded::{LoadedFiles, WantedFiles};
     }
 
     pub(crate) mod memory {

@@ -12,6 +12,7 @@ pub mod contents;
 pub mod error;
 pub mod expect;
 pub mod fields;
+mod file_index;
 pub mod flow_files;
 mod header_row;
 mod headers;

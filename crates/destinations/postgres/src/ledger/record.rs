@@ -252,13 +252,14 @@ impl Ledger {
         Ok(accounts)
     }
 
-    /// Every file that runs with this key have switched in, newest run first. A run that is
+    /// Passes every file that runs with this key have switched in to `see`, those of the newest run first. A run that is
     /// switched has all of each of its files, unless a later run took them out again.
     pub async fn switched_files(
         &self,
         session: &Session,
         run_key: &str,
-    ) -> Result<Vec<SwitchedFile>, LedgerError> {
+        mut see: impl FnMut(&SwitchedFile),
+    ) -> Result<(), LedgerError> {
         let sql = format!(
             "SELECT r.run_id, coalesce(r.target_oids, '{{}}'), u.target, s.file_key, \
                     s.file_bytes, s.file_modified_ns, sum(s.rows_loaded)::int8 \
@@ -280,21 +281,20 @@ impl Ledger {
             self.table("run"),
             switched = self.table("switched_table"),
         );
-        let rows = session
-            .query(&sql, &[&run_key], "reading the ledger")
-            .await?;
-        Ok(rows
-            .iter()
-            .map(|row| SwitchedFile {
-                run_id: row.get(0),
-                target_oids: row.get(1),
-                target: row.get(2),
-                file_key: row.get(3),
-                file_bytes: row.get::<_, i64>(4) as u64,
-                file_modified_ns: row.get(5),
-                rows_loaded: row.get::<_, i64>(6) as u64,
+        session
+            .query_each(&sql, &[&run_key], "reading the ledger", |row| {
+                see(&SwitchedFile {
+                    run_id: row.get(0),
+                    target_oids: row.get(1),
+                    target: row.get(2),
+                    file_key: row.get(3),
+                    file_bytes: row.get::<_, i64>(4) as u64,
+                    file_modified_ns: row.get(5),
+                    rows_loaded: row.get::<_, i64>(6) as u64,
+                });
             })
-            .collect())
+            .await?;
+        Ok(())
     }
 
     /// Writes a unit, inside its transaction; a shared unit is written when it begins and again

@@ -9,18 +9,19 @@ mod earlier;
 mod flow;
 mod print;
 mod refuse;
+mod unit_index;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use inrush_destination::{
-    Abilities, Destination, PastRun, Streams, TargetFacts, TargetName, TargetPlan,
+    Abilities, Destination, RunRecord, Streams, TargetFacts, TargetName, TargetPlan,
 };
 use inrush_files::{SourceFile, Split};
 use inrush_package::{Mode, Package, RunSettings};
 
 use self::flow::ContractFlowPlanner;
-use crate::ledger::SplitRecord;
+pub use self::unit_index::{UnitAccounts, UnitIndex, UnitPlace, each_split};
+use crate::ledger::{Account, SplitRecord};
 use crate::plan::memory::FileCost;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
 
@@ -91,13 +92,20 @@ pub enum ContractEarlier {
     /// Nothing.
     None,
     /// All of it: these very files are loaded already.
-    Loaded(Box<PastRun>),
-    /// Units, of which those in `kept` are not loaded again.
+    Loaded {
+        /// The run.
+        run: Box<RunRecord>,
+        /// What the run has loaded into the target of each flow.
+        accounts: Vec<Account>,
+    },
+    /// Units of a run that stopped.
     Stopped {
         /// The run.
-        run: Box<PastRun>,
-        /// The keys of units that the plan has, and whose files have the text that was loaded.
-        kept: BTreeSet<String>,
+        run: Box<RunRecord>,
+        /// What is not loaded again: units that the plan has, and whose files have the text that was loaded.
+        kept: UnitAccounts,
+        /// Units of the run that the plan has no use for.
+        dropped: usize,
     },
 }
 
@@ -174,7 +182,7 @@ pub async fn build(
         false => package.run.batch_rows,
     } as usize;
     let earlier = earlier::find(destination, &run_key, &flows, options, &mut notes).await?;
-    if !matches!(earlier, ContractEarlier::Loaded(_)) {
+    if !matches!(earlier, ContractEarlier::Loaded { .. }) {
         for flow in &flows {
             options.or_note(refuse::filled(flow))?;
         }

@@ -85,24 +85,24 @@ impl fmt::Display for ContractPlan {
         )?;
         match &self.earlier {
             ContractEarlier::None => {}
-            ContractEarlier::Loaded(run) => told!(
+            ContractEarlier::Loaded { run, .. } => told!(
                 f,
                 "Earlier      loaded already by run {}; nothing is left to do",
-                run.record.name
+                run.name
             )?,
-            ContractEarlier::Stopped { run, kept } => told!(
+            ContractEarlier::Stopped { run, kept, dropped } => told!(
                 f,
                 "Earlier      run {} stopped: {} kept{}",
-                run.record.name,
-                counted(kept.len() as u64, "unit"),
-                match run.units.len() - kept.len() {
+                run.name,
+                counted(kept.count() as u64, "unit"),
+                match dropped {
                     0 => String::new(),
                     dropped => format!(", {dropped} dropped since files or settings changed"),
                 }
             )?,
         }
         for flow in &self.flows {
-            fmt_flow(f, flow, matches!(self.earlier, ContractEarlier::Loaded(_)))?;
+            fmt_flow(f, flow, matches!(self.earlier, ContractEarlier::Loaded { .. }))?;
         }
         told!(f, "\nPublish")?;
         told!(

@@ -1,0 +1,66 @@
+//! Finds a planned file by its key: of a hundred thousand files a few bytes each are in memory, and no text of a key.
+
+use std::sync::Arc;
+
+use inrush_files::SourceFile;
+
+use super::identity;
+
+/// The first half of a key, which is a SHA-256 in hexadecimal digits: enough to tell files apart.
+type KeyStart = [u8; 16];
+
+/// The places of files in a list, by their keys.
+#[derive(Debug, Default)]
+pub struct FileIndex {
+    places: Vec<(KeyStart, u32)>,
+}
+
+impl FileIndex {
+    /// Of these files.
+    pub fn new(files: &[&Arc<SourceFile>]) -> FileIndex {
+        let place = |(file, at): (&&Arc<SourceFile>, u32)| {
+            Some((key_start(&identity::file_key(file))?, at))
+        };
+        let mut places: Vec<(KeyStart, u32)> = files.iter().zip(0..).filter_map(place).collect();
+        places.sort_unstable();
+        FileIndex { places }
+    }
+
+    /// The place of the file with this key.
+    pub fn find(&self, key: &str) -> Option<usize> {
+        let start = key_start(key)?;
+        let found = self.places.binary_search_by(|(known, _)| known.cmp(&start));
+        found.ok().map(|at| self.places[at].1 as usize)
+    }
+}
+
+fn key_start(key: &str) -> Option<KeyStart> {
+    let digits = key.get(..32)?;
+    Some(u128::from_str_radix(digits, 16).ok()?.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_by_their_keys() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files: Vec<Arc<SourceFile>> = (0..20)
+            .map(|number| {
+                let path = folder.path().join(format!("{number}.csv"));
+                std::fs::write(&path, "x").expect("written");
+                Arc::new(SourceFile::open(path).expect("a file"))
+            })
+            .collect();
+        let (known, others) = files.split_at(15);
+        let index = FileIndex::new(&known.iter().collect::<Vec<_>>());
+        for (at, file) in known.iter().enumerate() {
+            assert_eq!(index.find(&identity::file_key(file)), Some(at));
+        }
+        for file in others {
+            assert_eq!(index.find(&identity::file_key(file)), None);
+        }
+        assert_eq!(index.find("no key"), None);
+    }
+}
