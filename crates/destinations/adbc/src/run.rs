@@ -126,7 +126,11 @@ fn enter(
     for (schema, table) in &left {
         staging::remove(session, schema.as_deref(), table)?;
     }
-    let is_target = |name: &&str| stagings.iter().any(|staging| staging.plan.name.sql == *name);
+    let is_target = |name: &&str| {
+        stagings
+            .iter()
+            .any(|staging| staging.plan.name.sql == *name)
+    };
     let targets_with_units = rows_of_units.keys().map(String::as_str);
     let mut forgotten: Vec<&str> = targets_with_units.filter(|name| !is_target(name)).collect();
     for staging in &stagings {

@@ -110,10 +110,14 @@ pub(super) fn each_line<T: DeserializeOwned>(path: &Path, see: &mut dyn FnMut(T)
 
 fn not_ours(path: &Path, error: &serde_json::Error) -> Error {
     Error::Ledger {
-        what: format!("{} is not as this version of Inrush writes it: {error}", path.display()),
-        hint: "another version wrote it, or it was changed by hand: take the version that wrote it, \
+        what: format!(
+            "{} is not as this version of Inrush writes it: {error}",
+            path.display()
+        ),
+        hint:
+            "another version wrote it, or it was changed by hand: take the version that wrote it, \
                or put the file back as it was"
-            .to_owned(),
+                .to_owned(),
     }
 }
 
@@ -167,7 +171,8 @@ pub(super) fn each(path: &Path, see: &mut dyn FnMut(PathBuf) -> Result<()>) -> R
 
 /// Whether a file's name ends with `.json`.
 pub(super) fn is_json(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "json")
+    path.extension()
+        .is_some_and(|extension| extension == "json")
 }
 
 /// How a name comes to stand for another folder.

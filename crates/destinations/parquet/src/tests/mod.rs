@@ -19,8 +19,8 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 use inrush_destination::{
-    Address, ColumnPlan, Destination, Error, NewRun, OpenRun, PastRun, PublishStep, RunRecord, RunState,
-    TargetPlan, UnitRecord, WriteMode,
+    Address, ColumnPlan, Destination, Error, NewRun, OpenRun, PastRun, PublishStep, RunRecord,
+    RunState, TargetPlan, UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
 use inrush_rows::timestamp;

@@ -139,7 +139,9 @@ impl SplitsLeft {
 
     /// Rows that a unit has put straight into its target.
     fn rows(&self, unit: &UnitRow) -> u64 {
-        self.straight.get(&unit.unit_key).map_or(0, |(rows, _)| *rows)
+        self.straight
+            .get(&unit.unit_key)
+            .map_or(0, |(rows, _)| *rows)
     }
 }
 

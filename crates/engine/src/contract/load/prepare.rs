@@ -8,7 +8,8 @@ use inrush_rows::plural::counted;
 
 use crate::contract::OpenDestination;
 use crate::contract::plan::{
-    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, UnitPlace, each_split,
+    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, UnitPlace,
+    each_split,
 };
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
@@ -103,7 +104,14 @@ pub async fn prepare(
     let folder = RunFolder::open(&options.runs_folder, &open.record().name)?;
     let mut kept = UnitAccounts::none(&plan.flows);
     if resumed {
-        let notes = keep(destination, open.as_mut(), &plan, &wanted, &folder, &mut kept)?;
+        let notes = keep(
+            destination,
+            open.as_mut(),
+            &plan,
+            &wanted,
+            &folder,
+            &mut kept,
+        )?;
         for note in notes {
             options.observer.notice(&Event::Note { text: note.clone() });
             plan.notes.push(note);

@@ -102,7 +102,11 @@ impl fmt::Display for ContractPlan {
             )?,
         }
         for flow in &self.flows {
-            fmt_flow(f, flow, matches!(self.earlier, ContractEarlier::Loaded { .. }))?;
+            fmt_flow(
+                f,
+                flow,
+                matches!(self.earlier, ContractEarlier::Loaded { .. }),
+            )?;
         }
         told!(f, "\nPublish")?;
         told!(

@@ -57,9 +57,7 @@ pub fn preflight(
         .findings
         .extend(plan.notes.iter().map(findings::tells));
     if let ContractEarlier::Loaded { run, .. } = &plan.earlier {
-        report
-            .findings
-            .push(findings::loaded_already(&run.name));
+        report.findings.push(findings::loaded_already(&run.name));
     } else if !plan.flows.is_empty() {
         let preflight = ContractPreflight {
             open,
