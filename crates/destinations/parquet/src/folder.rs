@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use inrush_destination::{
-    Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, PublishedTogether,
+    Abilities, Address, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun, PublishedTogether,
     ResolvedType, Result, RunRecord, RunState, Streams, TargetFacts, TargetName, TargetPlan,
     UnitRecord, WriteMode,
 };
@@ -51,6 +51,7 @@ impl ParquetFolder {
             unit_bytes: UNIT_BYTES,
             batch_rows: 1024,
             stream_buffer_bytes: (options.row_group_bytes_max + options.partition_buffer_bytes) as u64,
+            own_memory: OwnMemory::None,
             not_promised: vec![
                 "tables are exchanged one after the other: a reader of several may see the new rows of one and \
                  the old ones of another for a moment"

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use inrush_files::SourceFile;
 
 use super::identity;
-
-/// The first half of a key, which is a SHA-256 in hexadecimal digits: enough to tell files apart.
-type KeyStart = [u8; 16];
+use super::key_start::KeyStart;
 
 /// The places of files in a list, by their keys.
 #[derive(Debug, Default)]
@@ -19,7 +17,7 @@ impl FileIndex {
     /// Of these files.
     pub fn new(files: &[&Arc<SourceFile>]) -> FileIndex {
         let place = |(file, at): (&&Arc<SourceFile>, u32)| {
-            Some((key_start(&identity::file_key(file))?, at))
+            Some((KeyStart::of(&identity::file_key(file))?, at))
         };
         let mut places: Vec<(KeyStart, u32)> = files.iter().zip(0..).filter_map(place).collect();
         places.sort_unstable();
@@ -28,15 +26,10 @@ impl FileIndex {
 
     /// The place of the file with this key.
     pub fn find(&self, key: &str) -> Option<usize> {
-        let start = key_start(key)?;
+        let start = KeyStart::of(key)?;
         let found = self.places.binary_search_by(|(known, _)| known.cmp(&start));
         found.ok().map(|at| self.places[at].1 as usize)
     }
-}
-
-fn key_start(key: &str) -> Option<KeyStart> {
-    let digits = key.get(..32)?;
-    Some(u128::from_str_radix(digits, 16).ok()?.to_be_bytes())
 }
 
 #[cfg(test)]

@@ -56,6 +56,8 @@ pub struct MemoryBound {
     pub feed_bytes: u64,
     /// Bytes of the row groups that all streams decode at a time; zero where no file has typed rows.
     pub row_group_bytes: u64,
+    /// Bytes of the destination's library; zero where it has none of its own.
+    pub library_bytes: u64,
     /// Bytes by which each stream may grow for one very long record.
     pub long_record_bytes: u64,
 }
@@ -69,6 +71,7 @@ impl MemoryBound {
             + self.streams_bytes
             + self.feed_bytes
             + self.row_group_bytes
+            + self.library_bytes
     }
 
     /// The bound of a load of these files, before its streams are counted.
@@ -86,6 +89,7 @@ impl MemoryBound {
             streams_bytes: 0,
             feed_bytes: 0,
             row_group_bytes: 0,
+            library_bytes: 0,
             long_record_bytes: 0,
         };
         let mut decoder_bytes_max = 0;
@@ -111,6 +115,12 @@ impl MemoryBound {
             bytes(self.files_bytes),
             counted(self.file_count, "file range")
         );
+        if self.library_bytes > 0 {
+            words.push_str(&format!(
+                ", {} for the destination's library",
+                bytes(self.library_bytes)
+            ));
+        }
         if self.decoder_bytes > 0 {
             words.push_str(&format!(
                 ", {} for decompressors",

@@ -68,17 +68,6 @@ pub struct UnitAccounts {
 }
 
 impl UnitAccounts {
-    /// What these splits add up to.
-    pub fn of<'a>(splits: impl IntoIterator<Item = &'a SplitRecord>) -> UnitAccounts {
-        let mut accounts = UnitAccounts::default();
-        for split in splits {
-            accounts.split_count += 1;
-            let unit = accounts.units.entry(split.unit_key.clone());
-            unit.or_default().add(&split.account);
-        }
-        accounts
-    }
-
     /// The account of a unit; zero where none of its splits was committed.
     pub fn of_unit(&self, unit_key: &str) -> Account {
         self.units.get(unit_key).copied().unwrap_or_default()

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use inrush_rows::cancel::Stop;
 
+use super::kept_splits::KeptSplits;
 use super::straight_lock::StraightLock;
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
 use crate::engine::fault::Fault;
-use crate::engine::ledger::{LedgerRun, SplitRecord};
+use crate::engine::ledger::LedgerRun;
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::event_sink::EventSink;
 use crate::engine::pipeline::feeding::FedFile;
@@ -42,8 +43,8 @@ pub struct PreparedRun {
     pub folder: RunFolder,
     /// Units that were committed by an earlier attempt, by key.
     pub units_kept: BTreeMap<String, UnitRow>,
-    /// Splits that were committed by an earlier attempt, by unit and split key.
-    pub splits_kept: BTreeMap<(String, String), SplitRecord>,
+    /// Splits that were committed by an earlier attempt.
+    pub splits_kept: KeptSplits,
     /// It goes on where an earlier attempt stopped.
     pub resumed: bool,
     /// Rejects of each flow so far.

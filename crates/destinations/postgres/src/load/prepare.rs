@@ -8,11 +8,12 @@ use inrush_package::Package;
 use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
+use super::kept_splits::KeptSplits;
 use super::straight_lock::StraightLock;
 use super::{is_loaded, shared_unit, unit_reject_files};
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer, TargetSize};
-use crate::engine::ledger::{Account, LedgerRun, LedgerRunState, SplitRecord};
+use crate::engine::ledger::{Account, LedgerRun, LedgerRunState};
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::feeding::FedFile;
 use crate::engine::pipeline::metering::FlowCount;
@@ -179,7 +180,7 @@ struct Entered {
     record: LedgerRun,
     resumed: bool,
     units_kept: BTreeMap<String, UnitRow>,
-    splits_kept: BTreeMap<(String, String), SplitRecord>,
+    splits_kept: KeptSplits,
 }
 
 async fn enter(
@@ -211,7 +212,7 @@ async fn enter(
             record,
             resumed: false,
             units_kept: BTreeMap::new(),
-            splits_kept: BTreeMap::new(),
+            splits_kept: KeptSplits::default(),
         });
     };
     let record = ledger.take_over(control, run, &holder()).await?;
@@ -228,23 +229,12 @@ async fn enter(
     for file in touched {
         ledger.touch_file(control, record.run_id, file).await?;
     }
-    let mut splits_kept = BTreeMap::new();
-    let keep = |split: SplitRecord| {
-        // There may be a hundred thousand; what only checks before the switch need is read again there.
-        let split = SplitRecord {
-            content_hash: None,
-            file_state: String::new(),
-            tally: None,
-            trailer: None,
-            refused: Vec::new(),
-            ..split
-        };
-        let key = (split.unit_key.clone(), split.split_key.clone());
-        splits_kept.insert(key, split);
-    };
+    let mut splits_kept = KeptSplits::default();
     let every = SplitChoice::default();
     ledger
-        .each_split_of(control, record.run_id, &every, keep)
+        .each_split_of(control, record.run_id, &every, |split| {
+            splits_kept.push(split)
+        })
         .await?;
     Ok(Entered {
         record,
@@ -332,7 +322,7 @@ async fn finish_preparing(
             ..RowTally::default()
         };
         for unit in &flow.units {
-            kept.add(tally(splits, &unit.key));
+            kept.add(RowTally::from(splits.account(&unit.key)));
         }
         let splits = flow.units.iter().flat_map(|unit| &unit.splits);
         rejects.push(RejectCount::new(flow, splits, kept));
@@ -349,11 +339,11 @@ async fn finish_preparing(
                 .splits
                 .iter()
                 .filter(|split| {
-                    let key = (unit.key.clone(), identity::split_key(split));
-                    !entered.splits_kept.contains_key(&key)
+                    let key = identity::split_key(split);
+                    !entered.splits_kept.has(&unit.key, &key)
                 })
                 .count();
-            let kept = tally(&entered.splits_kept, &unit.key);
+            let kept = RowTally::from(entered.splits_kept.account(&unit.key));
             sharing.insert((flow_index, unit_index), Sharing::new(left, kept));
         }
     }
@@ -434,12 +424,8 @@ async fn forget_lost_rejects(
             let Some(kept) = entered.units_kept.get(&unit.key) else {
                 continue;
             };
-            let splits: Vec<&SplitRecord> = entered
-                .splits_kept
-                .values()
-                .filter(|split| split.unit_key == unit.key)
-                .collect();
-            let missing = unit_reject_files::missing(&folder.rejects(), flow, unit, kept, &splits)?;
+            let splits = entered.splits_kept.of_unit(&unit.key);
+            let missing = unit_reject_files::missing(&folder.rejects(), flow, unit, kept, splits)?;
             if missing == 0 {
                 continue;
             }
@@ -454,9 +440,10 @@ async fn forget_lost_rejects(
                     true => format!(
                         "the others of {} stay in {} (atomic = false), so what these were is \
                          told in the folder of then alone",
-                        splits
-                            .first()
-                            .map_or("their file", |split| split.file.as_str()),
+                        unit.splits.first().map_or_else(
+                            || "their file".to_owned(),
+                            |split| split.file.path.display().to_string()
+                        ),
                         flow.target()
                     ),
                     false => format!(
@@ -475,15 +462,9 @@ async fn forget_lost_rejects(
     drop_units(control, ledger, run.run_id, &lost, patience_ms).await?;
     for unit in &lost {
         entered.units_kept.remove(&unit.unit_key);
-        let of_others = |(key, _): &(String, String), _: &mut SplitRecord| *key != unit.unit_key;
-        entered.splits_kept.retain(of_others);
+        entered.splits_kept.remove(&unit.unit_key);
     }
     Ok(notes)
-}
-
-/// What an earlier attempt has read of a unit and committed.
-fn tally(kept: &BTreeMap<(String, String), SplitRecord>, unit_key: &str) -> RowTally {
-    RowTally::from(Account::of_unit_in(kept.values(), unit_key))
 }
 
 /// Keeps what comes through pipes, so that rows which a server refuses can be told and all others
@@ -502,10 +483,7 @@ fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
 }
 
 /// The files that streams take from feeds, with the ranges of them that are committed already.
-fn fed_files(
-    plan: &Plan,
-    kept: &BTreeMap<(String, String), SplitRecord>,
-) -> BTreeMap<(usize, usize, usize), FedFile> {
+fn fed_files(plan: &Plan, kept: &KeptSplits) -> BTreeMap<(usize, usize, usize), FedFile> {
     let mut found = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
@@ -514,12 +492,10 @@ fn fed_files(
                     continue;
                 }
                 let file_key = identity::file_key(&split.file);
-                let is_of_file = |record: &&SplitRecord| {
-                    record.unit_key == unit.key && record.file_key == file_key
-                };
-                let finished = kept.values().filter(is_of_file);
-                let finished = finished
-                    .filter_map(|record| Some(record.byte_start..record.byte_end?))
+                let of_unit = kept.of_unit(&unit.key).iter();
+                let finished = of_unit
+                    .filter(|split| split.is_of_file(&file_key))
+                    .filter_map(|split| Some(split.byte_start..split.byte_end?))
                     .collect();
                 let chunk_bytes = plan.settings.chunk_bytes as usize;
                 let fed = FedFile::new(chunk_bytes, plan.streams, finished);

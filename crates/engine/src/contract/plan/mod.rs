@@ -14,7 +14,7 @@ mod unit_index;
 use std::sync::Arc;
 
 use inrush_destination::{
-    Abilities, Destination, RunRecord, Streams, TargetFacts, TargetName, TargetPlan,
+    Abilities, Destination, OwnMemory, RunRecord, Streams, TargetFacts, TargetName, TargetPlan,
 };
 use inrush_files::{SourceFile, Split};
 use inrush_package::{Mode, Package, RunSettings};
@@ -251,6 +251,10 @@ fn memory_bound(
         feed_bytes: 0,
         row_group_bytes: memory::row_group_bytes(flows.iter().flat_map(ContractFlow::splits))
             * streams as u64,
+        library_bytes: match abilities.own_memory {
+            OwnMemory::Limited { library_bytes, .. } => library_bytes,
+            OwnMemory::None | OwnMemory::Unknown => 0,
+        },
         // The record as text, its tail carried over, and its value on its way.
         long_record_bytes: 4 * records.max().unwrap_or(0) as u64,
         ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::splits), streams, cost)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use inrush_destination::{PublishedTogether, Streams, WriteMode};
+use inrush_destination::{OwnMemory, PublishedTogether, Streams, WriteMode};
 use inrush_package::LoadOrder;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
@@ -69,7 +69,7 @@ impl fmt::Display for ContractPlan {
         }
         told!(
             f,
-            "Memory       at most {} ({}, {} for each stream{}), beside what the destination itself takes; \
+            "Memory       at most {} ({}, {} for each stream{}){}; \
              a stream that meets a very long record up to {} more",
             bytes(self.memory.total()),
             self.memory.beside_streams(),
@@ -79,6 +79,18 @@ impl fmt::Display for ContractPlan {
                 row_group_bytes => format!(
                     ", {} for the row groups that they decode",
                     bytes(row_group_bytes)
+                ),
+            },
+            match &self.abilities.own_memory {
+                OwnMemory::None => String::new(),
+                OwnMemory::Unknown => ", beside what the driver itself takes".to_owned(),
+                OwnMemory::Limited {
+                    buffers_bytes_max,
+                    setting,
+                    ..
+                } => format!(
+                    ", and up to {} for the destination's own buffers, which its option `{setting}` limits",
+                    bytes(*buffers_bytes_max)
                 ),
             },
             bytes(self.memory.long_record_bytes)
