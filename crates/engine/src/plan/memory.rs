@@ -9,9 +9,9 @@ use inrush_rows::quantity::bytes;
 /// whatever is loaded: tables of time zones, threads, the session of the ledger, and the ledger's rows that are
 /// read at a time. Measured: 26 MiB.
 const PROGRAM_BYTES: u64 = 32 << 20;
-/// What an earlier attempt of the run has left of each file in the ledger, as long as this attempt keeps it in memory.
-/// Measured: 900.
-const RESUMED_FILE_BYTES: u64 = 1_200;
+/// What this attempt keeps of what the ledger has of each file from an earlier attempt: keys and counts, and where the
+/// file was touched since, what its text is compared by. Where no file was touched, next to nothing was measured.
+const RESUMED_FILE_BYTES: u64 = 900;
 /// What the ledger has of each file, where all of it is looked at together: the package promises sums of all files.
 const PROMISED_FILE_BYTES: u64 = 1_200;
 /// Copies of its path that are alive at a time: as it is opened, as it is shown, and in the report.
