@@ -57,6 +57,8 @@ class Place(ABC):
     memory_growth_max: ClassVar[float] = 1.25
     # What sets the memory of the destination itself.
     memory_options: ClassVar[dict[str, str]] = {}
+    # What it then takes in the command's process beside the plan's figure, as the plan says.
+    own_memory_kib: ClassVar[int] = 0
 
     def __init__(self, url: str, options: dict[str, str] | None = None) -> None:
         self.url = url
@@ -182,6 +184,8 @@ class AdbcPostgreSql(PostgreSql):
     name = "adbc_postgresql"
     title = "PostgreSQL by ADBC"
     exceptions: ClassVar[dict[str, str]] = {}
+    # The driver's library.
+    own_memory_kib = 16 << 10
     partitions = False
 
     def __init__(self, database: Database) -> None:
@@ -196,6 +200,7 @@ class DuckDb(Place):
     # DuckDB keeps blocks of its file in memory, up to a limit of its own; 12 % more were measured
     # with this one.
     memory_options: ClassVar[dict[str, str]] = {"memory_limit": "64MB"}
+    own_memory_kib = 64_000_000 >> 10
     exceptions: ClassVar[dict[str, str]] = {
         "D-13": "while a process writes a file, DuckDB lets no other one open it: readers wait "
         "outside, and see the old or the new contents once they are let in",
@@ -272,6 +277,8 @@ class AdbcSqlite(Place):
 
     name = "adbc_sqlite"
     title = "SQLite by ADBC"
+    # The driver's library and SQLite's pages.
+    own_memory_kib = 16 << 10
     exceptions: ClassVar[dict[str, str]] = {
         "D-29": "one run at a time loads into a file: a run of another package is refused and "
         "names the process that loads",

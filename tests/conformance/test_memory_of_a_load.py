@@ -1,4 +1,4 @@
-"""Memory is set by streams and buffers: four times the rows take about the same."""
+"""Memory is set by streams and buffers: rows take none, and files no more than the plan says."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from conformance.destinations import Place
 from harness.command import Inrush
 from harness.packages import Value, flow
+from harness.plans import larger_code_kib, promised_kib, write_many_files
 
 LINE = "{},some text that is neither short nor long,12345.67,2024-02-29\n"
 COLUMNS = ["id integer not null", "note text", "price numeric(15,2)", "day date"]
@@ -41,3 +42,17 @@ def test_it_does_not_grow_with_the_rows(
     small, large = peaks
     print(f"peaks: {small} and {large} KiB")
     assert large < small * place.memory_growth_max, peaks
+
+
+@pytest.mark.clause("D-35")
+def test_many_files_stay_within_the_figure_of_the_plan(
+    place: Place, inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "options", {**place.options, **place.memory_options})
+    # Each is a unit where a destination keeps the contract.
+    write_many_files(inrush.folder / "many", 400)
+    target = flow("many", "many/*.csv", columns=["id integer", "note text"])
+    path = inrush.write("many.toml", place.package(target))
+    promised = promised_kib(inrush("check", path).expect(0).said)
+    peak = inrush.peak_kib("run", path)
+    assert peak <= promised + place.own_memory_kib + larger_code_kib(inrush), (peak, promised)

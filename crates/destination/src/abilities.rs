@@ -24,6 +24,8 @@ pub struct Abilities {
     pub batch_rows: u32,
     /// Bytes that a stream keeps at most on their way, beside the batch that is being made.
     pub stream_buffer_bytes: u64,
+    /// What it takes of this process's memory beside that.
+    pub own_memory: OwnMemory,
     /// What is not promised here, in sentences for the plan.
     pub not_promised: Vec<String>,
 }
@@ -44,4 +46,22 @@ pub enum PublishedTogether {
     Run,
     /// Each target by itself, one after the other.
     Target,
+}
+
+/// Memory that a destination's library takes in this process by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnMemory {
+    /// Nothing that is not counted elsewhere.
+    None,
+    /// Nobody knows: a foreign driver does as it likes.
+    Unknown,
+    /// It has a limit.
+    Limited {
+        /// Bytes of the library, and of what does not count against the limit.
+        library_bytes: u64,
+        /// Bytes of its buffers at most.
+        buffers_bytes_max: u64,
+        /// The option that sets this limit.
+        setting: String,
+    },
 }

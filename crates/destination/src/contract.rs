@@ -3,7 +3,7 @@
 //! ```text
 //! Destination::open      connect; nothing is changed
 //!   target, resolve_type   what stands there, for the plan
-//!   runs                   what earlier runs of the package did
+//!   runs, units            what earlier runs of the package did
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin_unit, write*, commit_unit | abort_unit
@@ -43,9 +43,16 @@ pub trait Destination: Send + Sync {
     /// The table as it is; none where there is none.
     fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>>;
 
-    /// The runs of a package that the ledger knows, the oldest first, with their units. Without a
-    /// key, those of all packages.
+    /// The runs of a package that the ledger knows, the oldest first. Without a key, those of all
+    /// packages.
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>>;
+
+    /// Passes each unit that the ledger has of a run to `see`, in any order. A run may have a hundred
+    /// thousand units: no more than a few thousand are in memory at a time. `see` calls nothing of the destination.
+    ///
+    /// Of a run that [`begin`](Destination::begin) has taken over, the ledger has only the units that
+    /// stand in staging as they were committed.
+    fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()>;
 
     /// A run of the package that the ledger does not know, and that has put one of these units into a target that still
     /// has it, as the target itself tells. Where targets tell nothing of runs, there is none.
@@ -59,7 +66,8 @@ pub trait Destination: Send + Sync {
     }
 
     /// Takes the lock of the run's key, enters the run into the ledger, or takes over the one that
-    /// stopped (`NewRun::takes_over`), and makes the staging of all targets where it does not stand.
+    /// stopped (`NewRun::takes_over`), and makes the staging of all targets where it does not stand. Units of
+    /// that run whose rows are not in staging any more are taken out of the ledger.
     /// What another process holds is refused with [`Error::Held`](crate::Error::Held).
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>>;
 
@@ -77,9 +85,6 @@ pub trait Destination: Send + Sync {
 pub trait OpenRun: Send + Sync {
     /// The run as the ledger has it.
     fn record(&self) -> &RunRecord;
-
-    /// The units that an earlier attempt has committed and that stand in staging as they were.
-    fn kept(&self) -> &[UnitRecord];
 
     /// Takes units out of staging and ledger. What cannot be taken out alone goes together with
     /// others: all keys that are gone come back.

@@ -55,13 +55,11 @@ pub struct UnitRecord {
     pub detail: String,
 }
 
-/// A run of before, with its units.
+/// A run of before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastRun {
     /// The run.
     pub record: RunRecord,
-    /// Its units.
-    pub units: Vec<UnitRecord>,
     /// The targets, as in `record.targets`, that do not hold its rows any more as far as that can be
     /// told: dropped, made anew, emptied or replaced since. Only of runs that are switched.
     pub gone: Vec<String>,

@@ -316,7 +316,7 @@ fn past_limit(limit: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::sync::Arc;
 
     use inrush_rows::location::Location;
@@ -349,7 +349,7 @@ mod tests {
                 limit,
                 reject: Box::new(Reject {
                     location: Location {
-                        file: Arc::new(PathBuf::from("a.csv")),
+                        file: Arc::from(Path::new("a.csv")),
                         line: 3,
                         byte_offset: 20,
                     },

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use inrush_scan::Record;
@@ -20,7 +20,7 @@ pub struct Chunk {
     /// The text.
     pub text: PaddedText,
     /// The file.
-    pub file: Arc<PathBuf>,
+    pub file: Arc<Path>,
     /// Bytes of the uncompressed file before the chunk.
     pub byte_offset: u64,
     /// Lines before the chunk: of the file, or of the piece of it whose own lines before it

@@ -198,7 +198,7 @@ fn is_grouped_otherwise(digits: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::path::Path;
 
     use super::*;
 
@@ -206,7 +206,7 @@ mod tests {
         let mut facts = NumberFacts::default();
         for value in values {
             facts.add(value.as_bytes(), || FilePlace {
-                file: Arc::default(),
+                file: Path::new("").into(),
                 line: None,
                 byte_offset: 0,
             });

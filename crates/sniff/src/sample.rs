@@ -186,7 +186,7 @@ fn take_of(
     let budget = (bytes_max - wanted).min(rest);
     let places = (budget / extent.piece_bytes_min).clamp(1, PLACES_MAX - 1);
     let piece = (budget / places).max(extent.piece_bytes_min).min(rest);
-    let opened = File::open(file.path.as_path()).map_err(|cause| SourceError::Unreadable {
+    let opened = File::open(&file.path).map_err(|cause| SourceError::Unreadable {
         path: file.path.to_path_buf(),
         cause,
     })?;
@@ -222,7 +222,7 @@ fn is_plain(file: &SourceFile) -> Result<bool, SniffError> {
         return Ok(false);
     }
     let mut mark = Vec::new();
-    File::open(file.path.as_path())
+    File::open(&file.path)
         .and_then(|opened| opened.take(2).read_to_end(&mut mark))
         .map_err(|cause| SourceError::Unreadable {
             path: file.path.to_path_buf(),

@@ -1,7 +1,7 @@
 //! Parts of the sentences of a guess: a value as a message quotes it, and the place of a record in its file.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A value as a message quotes it.
@@ -19,7 +19,7 @@ pub(super) fn shortened(value: &[u8]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePlace {
     /// The file.
-    pub file: Arc<PathBuf>,
+    pub file: Arc<Path>,
     /// The line, counted from 1, where it is known.
     pub line: Option<u64>,
     /// Bytes before the record in the (uncompressed) file.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use inrush_rows::location::Location;
@@ -337,7 +337,7 @@ pub enum SourceError {
 
 impl SourceError {
     /// A file that could not be read past this byte.
-    pub fn read(path: &Arc<PathBuf>, byte_offset: u64, cause: io::Error) -> SourceError {
+    pub fn read(path: &Arc<Path>, byte_offset: u64, cause: io::Error) -> SourceError {
         SourceError::Read {
             path: path.to_path_buf(),
             byte_offset,

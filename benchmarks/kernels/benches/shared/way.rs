@@ -1,7 +1,7 @@
 //! The way of a text: scanned chunk by chunk, and converted batch by batch while it lies in the cache, as
 //! in a load.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ pub fn chunk(text: &str) -> Chunk {
     text.check_utf8();
     Chunk {
         text,
-        file: Arc::new(PathBuf::from("lineitem.tbl")),
+        file: Arc::from(Path::new("lineitem.tbl")),
         byte_offset: 0,
         line_offset: 0,
         invalid_utf8: Vec::new(),

@@ -8,7 +8,7 @@ mod rejects;
 mod splits;
 mod typed;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -49,7 +49,7 @@ fn scanned(dialect: &Dialect, text: &[u8]) -> (Chunk, Records) {
     padded.check_utf8();
     let chunk = Chunk {
         text: padded,
-        file: Arc::new(PathBuf::from("data/orders.csv")),
+        file: Arc::from(Path::new("data/orders.csv")),
         byte_offset: 1_000,
         line_offset: 10,
         invalid_utf8,

@@ -1,6 +1,6 @@
 //! Rows of typed values against the text of the same rows: the same batch, the same rejects.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::types::*;
@@ -67,7 +67,7 @@ fn text_chunk(rows: &TypedRows) -> (Chunk, Records) {
 fn typed_chunk(rows: &TypedRows) -> (Chunk, Records) {
     let chunk = Chunk {
         text: PaddedText::of(b""),
-        file: Arc::new(PathBuf::from("data/orders.csv")),
+        file: Arc::from(Path::new("data/orders.csv")),
         byte_offset: 0,
         line_offset: 0,
         invalid_utf8: Vec::new(),

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adbc_driver_manager::ManagedDriver;
 use inrush_destination::{
-    Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, PublishedTogether,
-    ResolvedType, Result, RunState, TargetFacts, TargetName, TargetPlan, WriteMode,
+    Abilities, Address, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun, PublishedTogether,
+    ResolvedType, Result, RunRecord, RunState, TargetFacts, TargetName, TargetPlan, UnitRecord,
+    WriteMode,
 };
 use inrush_rows::ids::RunKey;
 
@@ -19,6 +20,7 @@ use crate::duckdb;
 use crate::interrupt::Interrupt;
 use crate::ledger::{AdbcLedger, StoredRun};
 use crate::lock;
+use crate::own_memory;
 use crate::queue::QUEUE_BYTES_MAX;
 use crate::quirks::{Quirks, Vendor};
 use crate::run::AdbcRun;
@@ -180,6 +182,7 @@ impl AdbcDestination {
             }
             None => None,
         };
+        let own_memory = own_memory::ask(&mut control, quirks)?;
         let shared = Arc::new(SharedDatabase {
             quirks,
             product,
@@ -214,7 +217,7 @@ impl AdbcDestination {
         Ok(AdbcDestination {
             control: Mutex::new(control),
             described: format!("{called} {version}, {place}").replace(" ,", ","),
-            abilities: abilities(quirks),
+            abilities: abilities(quirks, own_memory),
             schema,
             shared,
             is_file: false,
@@ -279,7 +282,7 @@ fn understands_texts(session: &mut AdbcSession, vendor: &str) -> Result<()> {
     }
 }
 
-fn abilities(quirks: &Quirks) -> Abilities {
+fn abilities(quirks: &Quirks, own_memory: OwnMemory) -> Abilities {
     Abilities {
         streams: quirks.streams,
         published_together: PublishedTogether::Run,
@@ -290,6 +293,7 @@ fn abilities(quirks: &Quirks) -> Abilities {
         unit_bytes: quirks.unit_bytes,
         batch_rows: quirks.batch_rows,
         stream_buffer_bytes: QUEUE_BYTES_MAX as u64,
+        own_memory,
         not_promised: quirks
             .not_promised
             .iter()
@@ -380,12 +384,16 @@ impl Destination for AdbcDestination {
         let mut past = Vec::new();
         for stored in ledger.runs(&mut session, run_key)? {
             past.push(PastRun {
-                units: ledger.units(&mut session, stored.record.run_id)?,
                 gone: self.gone(&mut session, &stored)?,
                 record: stored.record,
             });
         }
         Ok(past)
+    }
+
+    fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
+        let ledger = &self.shared.ledger;
+        ledger.units(&mut self.control(), run.run_id, see)
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {

@@ -10,6 +10,8 @@ use crate::sql;
 
 /// Written into each run: what wrote it.
 const VERSION: u64 = 1;
+/// Units that are read at a time: all of a run may be more than memory has room for.
+const UNITS_AT_A_TIME: usize = 2_000;
 
 /// The names of the ledger's tables.
 #[derive(Clone, Debug)]
@@ -154,27 +156,45 @@ impl AdbcLedger {
         })
     }
 
-    /// The units of a run.
-    pub fn units(&self, session: &mut AdbcSession, run_id: RunId) -> Result<Vec<UnitRecord>> {
-        let statement = format!(
-            "SELECT unit_key, target, rows_loaded, detail FROM {} WHERE run_id = {run_id} \
-             ORDER BY unit_key",
-            self.unit
-        );
-        let rows = session.rows("cannot read the ledger", &statement)?;
-        let parse = |row: Vec<Option<String>>| {
-            let mut row = Row {
-                table: &self.unit,
-                values: row.into_iter(),
-            };
-            Ok(UnitRecord {
-                key: UnitKey::new(row.text("unit_key")?),
-                target: row.text("target")?,
-                rows_loaded: row.number("rows_loaded")?,
-                detail: row.text("detail")?,
-            })
+    /// Passes each unit of a run to `see`, in the order of their keys.
+    pub fn units(
+        &self,
+        session: &mut AdbcSession,
+        run_id: RunId,
+        see: &mut dyn FnMut(UnitRecord),
+    ) -> Result<()> {
+        let mut after = String::new();
+        loop {
+            let statement = format!(
+                "SELECT unit_key, target, rows_loaded, detail FROM {} \
+                 WHERE run_id = {run_id} AND unit_key > {} ORDER BY unit_key LIMIT {UNITS_AT_A_TIME}",
+                self.unit,
+                sql::text(&after)
+            );
+            let rows = session.rows("cannot read the ledger", &statement)?;
+            let is_last = rows.len() < UNITS_AT_A_TIME;
+            for row in rows {
+                let unit = self.parse_unit(row)?;
+                unit.key.as_str().clone_into(&mut after);
+                see(unit);
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    fn parse_unit(&self, row: Vec<Option<String>>) -> Result<UnitRecord> {
+        let mut row = Row {
+            table: &self.unit,
+            values: row.into_iter(),
         };
-        rows.into_iter().map(parse).collect()
+        Ok(UnitRecord {
+            key: UnitKey::new(row.text("unit_key")?),
+            target: row.text("target")?,
+            rows_loaded: row.number("rows_loaded")?,
+            detail: row.text("detail")?,
+        })
     }
 
     /// Enters a new run, and gives it the next number.

@@ -25,6 +25,7 @@ mod interrupt;
 mod json_text;
 mod ledger;
 mod lock;
+mod own_memory;
 mod publish;
 mod queue;
 mod quirks;

@@ -50,6 +50,8 @@ pub struct Quirks {
     /// not whole is written once more at the checkpoint: with lineitem (scale 1, two streams) that
     /// makes 22 CPU seconds and a file of 281 MB out of 12 and 184.
     pub threads: Option<&'static str>,
+    /// The setting of how much memory its buffers take at most.
+    pub memory_limit: Option<&'static str>,
     /// The driver counts the rows of an ingest itself.
     pub ingest_counts: bool,
     /// How a run is kept from being loaded twice at a time.
@@ -84,6 +86,7 @@ const DUCKDB: Quirks = Quirks {
     streams: Streams::Many,
     transactional_ddl: true,
     threads: Some("threads"),
+    memory_limit: Some("memory_limit"),
     ingest_counts: true,
     run_lock: RunLock::DatabaseFile,
     hold_row: "",
@@ -105,6 +108,7 @@ const SQLITE: Quirks = Quirks {
     streams: Streams::One,
     transactional_ddl: true,
     threads: None,
+    memory_limit: None,
     ingest_counts: true,
     run_lock: RunLock::LockFile,
     hold_row: "",
@@ -131,6 +135,7 @@ const POSTGRES: Quirks = Quirks {
     streams: Streams::Many,
     transactional_ddl: true,
     threads: None,
+    memory_limit: None,
     ingest_counts: true,
     run_lock: RunLock::Advisory,
     hold_row: " FOR SHARE",
@@ -157,6 +162,7 @@ const OTHER: Quirks = Quirks {
     streams: Streams::One,
     transactional_ddl: false,
     threads: None,
+    memory_limit: None,
     ingest_counts: false,
     run_lock: RunLock::LedgerOnly,
     hold_row: "",

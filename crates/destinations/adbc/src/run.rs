@@ -3,11 +3,12 @@
 //! This module needs [`publish`](crate::publish) and [`stream`](crate::stream), and they need it: a run opens streams and
 //! publishes, and both are steps of the run that they are given.
 
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::{
     Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
-    UnitRecord, UnitStream,
+    UnitStream,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
@@ -29,7 +30,6 @@ pub struct AdbcRun {
     pub record: RunRecord,
     /// Targets with their staging tables, in the plan's order.
     pub stagings: Vec<Staging>,
-    kept: Vec<UnitRecord>,
     _held: Held,
     _claim: Claim,
     /// The database.
@@ -53,7 +53,7 @@ impl AdbcRun {
             session.begin()?;
         }
         let entered = enter(shared, &mut session, run, targets);
-        let (record, stagings, kept) = match entered {
+        let (record, stagings) = match entered {
             Ok(entered) => entered,
             Err(error) => {
                 // The first error is the one to tell.
@@ -70,7 +70,6 @@ impl AdbcRun {
             interrupt,
             record,
             stagings,
-            kept,
             _held: held,
             _claim: claim,
             shared: shared.clone(),
@@ -82,15 +81,13 @@ impl AdbcRun {
     }
 }
 
-type Entered = (RunRecord, Vec<Staging>, Vec<UnitRecord>);
-
 /// Enters a run into the ledger and makes its staging.
 fn enter(
     shared: &SharedDatabase,
     session: &mut AdbcSession,
     run: &NewRun,
     targets: &[TargetPlan],
-) -> Result<Entered> {
+) -> Result<(RunRecord, Vec<Staging>)> {
     let (quirks, ledger) = (shared.quirks, &shared.ledger);
     if let Some(lock) = quirks.lock_table {
         let statement = format!("LOCK TABLE {} {lock}", ledger.run);
@@ -108,10 +105,13 @@ fn enter(
         .iter()
         .map(|plan| Staging::new(quirks, shared.product, &run.run_key, run_id, plan))
         .collect::<Result<_>>()?;
-    let units = match &stored {
-        Some(_) => ledger.units(session, run_id)?,
-        None => Vec::new(),
-    };
+    // The rows of the units that each target has in the ledger.
+    let mut rows_of_units: BTreeMap<String, u64> = BTreeMap::new();
+    if stored.is_some() {
+        ledger.units(session, run_id, &mut |unit| {
+            *rows_of_units.entry(unit.target).or_default() += unit.rows_loaded;
+        })?;
+    }
     // What no target of the plan uses any more, and what a process left that was killed after a switch.
     let mut left = stored
         .iter()
@@ -127,31 +127,26 @@ fn enter(
     for (schema, table) in &left {
         staging::remove(session, schema.as_deref(), table)?;
     }
-    let mut kept: Vec<UnitRecord> = Vec::new();
-    let mut forgotten: Vec<&str> = Vec::new();
-    for unit in &units {
-        let is_target = stagings
+    let is_target = |name: &&str| {
+        stagings
             .iter()
-            .any(|staging| staging.plan.name.sql == unit.target);
-        if !is_target && !forgotten.contains(&unit.target.as_str()) {
-            forgotten.push(&unit.target);
-        }
-    }
+            .any(|staging| staging.plan.name.sql == *name)
+    };
+    let targets_with_units = rows_of_units.keys().map(String::as_str);
+    let mut forgotten: Vec<&str> = targets_with_units.filter(|name| !is_target(name)).collect();
     for staging in &stagings {
         let target = staging.plan.name.sql.as_str();
-        let of_target = || units.iter().filter(|unit| unit.target == target);
-        let rows: u64 = of_target().map(|unit| unit.rows_loaded).sum();
+        let rows = rows_of_units.get(target).copied();
         let stands = staging.stands(session, quirks)?;
         // Staging that another run left under this name, or that somebody changed, is of no use.
-        if stands && stored.is_some() && staging.count(session)? == rows {
-            kept.extend(of_target().cloned());
+        if stands && stored.is_some() && staging.count(session)? == rows.unwrap_or(0) {
             continue;
         }
         if stands {
             staging.remove(session)?;
         }
         staging.create(session)?;
-        if of_target().next().is_some() {
+        if rows.is_some() {
             forgotten.push(target);
         }
     }
@@ -164,7 +159,7 @@ fn enter(
         Some(stored) => ledger.take_over(session, stored, run, names, &tables)?,
         None => ledger.enter(session, run, run_id, names, &tables)?,
     };
-    Ok((record, stagings, kept))
+    Ok((record, stagings))
 }
 
 /// The run that is to be taken over, if it can be.
@@ -193,24 +188,26 @@ impl OpenRun for AdbcRun {
         &self.record
     }
 
-    fn kept(&self) -> &[UnitRecord] {
-        &self.kept
-    }
-
     fn forget(&mut self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
         let shared = self.shared.clone();
         let (quirks, ledger, run_id) = (shared.quirks, &shared.ledger, self.record.run_id);
         let mut session = self.session();
-        let units = ledger.units(&mut session, run_id)?;
-        let gone_targets: Vec<&Staging> = self
-            .stagings
-            .iter()
-            .filter(|staging| {
-                let target = &staging.plan.name.sql;
-                units
-                    .iter()
-                    .any(|unit| unit.target == *target && keys.contains(&unit.key))
-            })
+        let asked: HashSet<&str> = keys.iter().map(UnitKey::as_str).collect();
+        let mut gone_names: HashSet<String> = HashSet::new();
+        ledger.units(&mut session, run_id, &mut |unit| {
+            if asked.contains(unit.key.as_str()) {
+                gone_names.insert(unit.target);
+            }
+        })?;
+        let mut gone = Vec::new();
+        ledger.units(&mut session, run_id, &mut |unit| {
+            if gone_names.contains(&unit.target) {
+                gone.push(unit.key);
+            }
+        })?;
+        let stagings = self.stagings.iter();
+        let gone_targets: Vec<&Staging> = stagings
+            .filter(|staging| gone_names.contains(&staging.plan.name.sql))
             .collect();
         session.begin()?;
         let emptied = gone_targets.iter().try_for_each(|staging| {
@@ -232,18 +229,6 @@ impl OpenRun for AdbcRun {
                 return Err(error);
             }
         }
-        drop(session);
-        let is_gone = |unit: &UnitRecord| {
-            gone_targets
-                .iter()
-                .any(|staging| staging.plan.name.sql == unit.target)
-        };
-        let gone = units
-            .iter()
-            .filter(|unit| is_gone(unit))
-            .map(|unit| unit.key.clone());
-        let gone: Vec<UnitKey> = gone.collect();
-        self.kept.retain(|unit| !gone.contains(&unit.key));
         Ok(gone)
     }
 

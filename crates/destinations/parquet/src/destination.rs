@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use inrush_destination::{
-    Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, PublishedTogether,
-    ResolvedType, Result, RunState, Streams, TargetFacts, TargetName, TargetPlan, WriteMode,
+    Abilities, Address, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun, PublishedTogether,
+    ResolvedType, Result, RunRecord, RunState, Streams, TargetFacts, TargetName, TargetPlan,
+    UnitRecord, WriteMode,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -51,6 +52,7 @@ impl ParquetFolder {
             unit_bytes: UNIT_BYTES,
             batch_rows: 1024,
             stream_buffer_bytes: (options.row_group_bytes_max + options.partition_buffer_bytes) as u64,
+            own_memory: OwnMemory::None,
             not_promised: vec![
                 "tables are exchanged one after the other: a reader of several may see the new rows of one and \
                  the old ones of another for a moment"
@@ -99,6 +101,10 @@ impl Destination for ParquetFolder {
             .filter(|run| run_key.is_none_or(|key| *key == run.record.run_key))
             .map(|run| self.root.past_run(run))
             .collect()
+    }
+
+    fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
+        self.root.units(run.run_id, see)
     }
 
     fn unknown_run(

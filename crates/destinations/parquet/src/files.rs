@@ -1,7 +1,7 @@
 //! Files and folders that outlast a crash, and the one step that readers see.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use inrush_destination::{Error, Result};
@@ -45,25 +45,45 @@ pub(super) fn sync_folder(path: &Path) -> Result<()> {
         .map_err(failed("cannot make lasting the folder", path))
 }
 
-/// Writes a small file so that it is there whole, or as it was before.
+/// Writes a value as JSON into a file that is there whole then, or as it was before.
 pub(super) fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<()> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|error| Error::Refused {
-        doing: format!("writing {}", path.display()),
-        message: error.to_string(),
-        hint: None,
-    })?;
-    text.push(b'\n');
+    write_whole_by(path, |out| {
+        serde_json::to_writer_pretty(&mut *out, value)
+            .map_err(io::Error::from)
+            .and_then(|()| out.write_all(b"\n"))
+            .map_err(failed("cannot write", path))
+    })
+}
+
+/// As [`write_whole`], for content that is never in memory as a whole.
+pub(super) fn write_whole_by(
+    path: &Path,
+    content: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
+) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
     let temporary = path.with_file_name(name);
-    File::create(&temporary)
-        .and_then(|mut file| {
-            file.write_all(&text)?;
-            file.sync_all()
-        })
+    let file = File::create(&temporary).map_err(failed("cannot write", &temporary))?;
+    let mut out = BufWriter::new(file);
+    content(&mut out)?;
+    out.into_inner()
+        .map_err(io::IntoInnerError::into_error)
+        .and_then(|file| file.sync_all())
         .map_err(failed("cannot write", &temporary))?;
     fs::rename(&temporary, path).map_err(failed("cannot write", path))?;
     sync_folder(path.parent().unwrap_or(Path::new(".")))
+}
+
+/// Writes a value as one line of JSON.
+pub(super) fn write_line<T: Serialize>(
+    out: &mut BufWriter<File>,
+    path: &Path,
+    value: &T,
+) -> Result<()> {
+    serde_json::to_writer(&mut *out, value)
+        .map_err(io::Error::from)
+        .and_then(|()| out.write_all(b"\n"))
+        .map_err(failed("cannot write", path))
 }
 
 /// Reads what [`write_whole`] wrote; none where there is no such file.
@@ -75,12 +95,30 @@ pub(super) fn read_whole<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> 
     };
     serde_json::from_slice(&text)
         .map(Some)
-        .map_err(|error| Error::Ledger {
-            what: format!("{} is not as this version of Inrush writes it: {error}", path.display()),
-            hint: "another version wrote it, or it was changed by hand: take the version that wrote it, \
-                   or put the file back as it was"
+        .map_err(|error| not_ours(path, &error))
+}
+
+/// Passes each line of a file to `see`, as [`write_line`] wrote it.
+pub(super) fn each_line<T: DeserializeOwned>(path: &Path, see: &mut dyn FnMut(T)) -> Result<()> {
+    let file = File::open(path).map_err(failed("cannot read", path))?;
+    for line in BufReader::new(file).lines() {
+        let line = line.map_err(failed("cannot read", path))?;
+        see(serde_json::from_str(&line).map_err(|error| not_ours(path, &error))?);
+    }
+    Ok(())
+}
+
+fn not_ours(path: &Path, error: &serde_json::Error) -> Error {
+    Error::Ledger {
+        what: format!(
+            "{} is not as this version of Inrush writes it: {error}",
+            path.display()
+        ),
+        hint:
+            "another version wrote it, or it was changed by hand: take the version that wrote it, \
+               or put the file back as it was"
                 .to_owned(),
-        })
+    }
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -108,17 +146,33 @@ pub(super) fn remove_folder(path: &Path) -> Result<()> {
 
 /// What stands in a folder, sorted by name; nothing where there is none.
 pub(super) fn list(path: &Path) -> Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(path) {
-        Ok(entries) => entries,
-        Err(error) if is_absent(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(failed("cannot list", path)(error)),
-    };
-    let mut paths = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<io::Result<Vec<_>>>()
-        .map_err(failed("cannot list", path))?;
+    let mut paths = Vec::new();
+    each(path, &mut |path| {
+        paths.push(path);
+        Ok(())
+    })?;
     paths.sort();
     Ok(paths)
+}
+
+/// Passes everything that stands in a folder to `see`, in no order: for folders with a hundred thousand files. `see` may
+/// remove what it is passed.
+pub(super) fn each(path: &Path, see: &mut dyn FnMut(PathBuf) -> Result<()>) -> Result<()> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if is_absent(&error) => return Ok(()),
+        Err(error) => return Err(failed("cannot list", path)(error)),
+    };
+    for entry in entries {
+        see(entry.map_err(failed("cannot list", path))?.path())?;
+    }
+    Ok(())
+}
+
+/// Whether a file's name ends with `.json`.
+pub(super) fn is_json(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "json")
 }
 
 /// How a name comes to stand for another folder.

@@ -3,7 +3,8 @@
 //! ```text
 //! FOLDER/
 //!   _inrush/
-//!     runs/7.json            the run: its record and targets, and once it is switched its units
+//!     runs/7.json            the run: its record and targets
+//!     runs/7.units.jsonl     its units, one on each line, once it is switched
 //!     staging/7/DIGEST/      files of one target, and a record for each unit that is committed
 //!     staging/7/DIGEST.next/ its next generation while it is made, the last one right after
 //!     retired/               generations that readers may still be listing
@@ -32,8 +33,10 @@ use crate::files;
 pub(super) const HOME: &str = "_inrush";
 /// What tells of a generation.
 pub(super) const GENERATION: &str = "_inrush.json";
-/// The form of all these files.
+/// The form of all these files but those of runs.
 pub(super) const FORMAT: u32 = 1;
+/// The form of a run's file. In form 1 the units of a switched run stood in it.
+pub(super) const RUN_FORMAT: u32 = 2;
 /// Runs whose rows are gone are remembered for a while, so that a run which stopped between two
 /// tables finds that it was here.
 const GONE_RUNS_MAX: usize = 100;
@@ -67,6 +70,10 @@ impl Root {
         self.runs_folder().join(format!("{run_id}.json"))
     }
 
+    fn units_file(&self, run_id: RunId) -> PathBuf {
+        self.runs_folder().join(format!("{run_id}.units.jsonl"))
+    }
+
     pub(super) fn staging(&self, run_id: RunId) -> PathBuf {
         self.home().join("staging").join(run_id.to_string())
     }
@@ -93,13 +100,8 @@ impl Root {
     pub(super) fn stored_runs(&self) -> Result<Vec<StoredRun>> {
         let mut runs = Vec::new();
         for path in files::list(&self.runs_folder())? {
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "json")
-                && let Some(run) = files::read_whole::<StoredRun>(&path)?
-            {
-                check_format(run.format, &path)?;
-                runs.push(run);
+            if files::is_json(&path) {
+                runs.extend(read_run(&path)?);
             }
         }
         runs.sort_by_key(|run| run.record.run_id);
@@ -107,12 +109,7 @@ impl Root {
     }
 
     pub(super) fn stored_run(&self, run_id: RunId) -> Result<Option<StoredRun>> {
-        let path = self.run_file(run_id);
-        let run = files::read_whole::<StoredRun>(&path)?;
-        if let Some(run) = &run {
-            check_format(run.format, &path)?;
-        }
-        Ok(run)
+        read_run(&self.run_file(run_id))
     }
 
     pub(super) fn store_run(&self, run: &StoredRun) -> Result<()> {
@@ -134,17 +131,11 @@ impl Root {
     /// file, the tables are right.
     pub(super) fn past_run(&self, stored: &StoredRun) -> Result<PastRun> {
         let mut record = stored.record.clone();
-        let mut units = stored.units.clone();
-        if record.state == RunState::Loading {
-            let switched_at = self.switched_at(stored)?;
-            for target in &stored.targets {
-                let folder = self.staging(record.run_id).join(&target.staging);
-                units.extend(staged_units(&folder)?.into_iter().map(|unit| unit.record));
-            }
-            if switched_at.is_some() {
-                record.state = RunState::Switched;
-                record.switched_at_microseconds = switched_at;
-            }
+        if record.state == RunState::Loading
+            && let Some(switched_at) = self.switched_at(stored)?
+        {
+            record.state = RunState::Switched;
+            record.switched_at_microseconds = Some(switched_at);
         }
         let mut gone = Vec::new();
         if record.state == RunState::Switched {
@@ -154,10 +145,42 @@ impl Root {
                 }
             }
         }
-        Ok(PastRun {
-            record,
-            units,
-            gone,
+        Ok(PastRun { record, gone })
+    }
+
+    /// Passes each unit of a run to `see`: from staging until the run's own file says that it is switched.
+    pub(super) fn units(&self, run_id: RunId, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
+        let Some(stored) = self.stored_run(run_id)? else {
+            return Ok(());
+        };
+        match stored.record.state {
+            RunState::Loading => stored.targets.iter().try_for_each(|target| {
+                let folder = self.staging(run_id).join(&target.staging);
+                each_staged(&folder, &mut |unit| {
+                    see(unit.record);
+                    Ok(())
+                })
+            }),
+            RunState::Switched if stored.format == 1 => {
+                let old: Option<UnitsOfFormat1> = files::read_whole(&self.run_file(run_id))?;
+                old.into_iter().flat_map(|old| old.units).for_each(see);
+                Ok(())
+            }
+            RunState::Switched => files::each_line(&self.units_file(run_id), see),
+            RunState::Discarded => Ok(()),
+        }
+    }
+
+    /// Writes down the units that stand in a run's staging, for the time when it is gone.
+    pub(super) fn store_units(&self, stored: &StoredRun) -> Result<()> {
+        let staging = self.staging(stored.record.run_id);
+        let path = self.units_file(stored.record.run_id);
+        files::write_whole_by(&path, |out| {
+            stored.targets.iter().try_for_each(|target| {
+                each_staged(&staging.join(&target.staging), &mut |unit| {
+                    files::write_line(out, &path, &unit.record)
+                })
+            })
         })
     }
 
@@ -197,17 +220,31 @@ impl Root {
     }
 }
 
-fn check_format(format: u32, path: &Path) -> Result<()> {
-    if format == FORMAT {
-        return Ok(());
+fn read_run(path: &Path) -> Result<Option<StoredRun>> {
+    let run = files::read_whole::<StoredRun>(path)?;
+    match &run {
+        Some(run) if !(1..=RUN_FORMAT).contains(&run.format) => {
+            Err(of_another_form(run.format, RUN_FORMAT, path))
+        }
+        _ => Ok(run),
     }
-    Err(Error::Ledger {
+}
+
+fn check_format(format: u32, path: &Path) -> Result<()> {
+    match format {
+        FORMAT => Ok(()),
+        _ => Err(of_another_form(format, FORMAT, path)),
+    }
+}
+
+fn of_another_form(format: u32, known: u32, path: &Path) -> Error {
+    Error::Ledger {
         what: format!(
-            "{} has form {format}, and this version of Inrush knows form {FORMAT}",
+            "{} has form {format}, and this version of Inrush knows form {known}",
             path.display()
         ),
         hint: "take the version of Inrush that wrote it, or a newer one".to_owned(),
-    })
+    }
 }
 
 /// A name for what these texts name together.
@@ -227,11 +264,15 @@ pub(super) struct StoredRun {
     pub(super) record: RunRecord,
     /// In the order of `record.targets`.
     pub(super) targets: Vec<StoredTarget>,
-    /// Its units, once it is switched.
-    pub(super) units: Vec<UnitRecord>,
     /// Its targets as they were planned, from when the first of them is about to be exchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) publishing: Option<Vec<TargetPlan>>,
+}
+
+/// The units in the file of a run of form 1.
+#[derive(Deserialize)]
+struct UnitsOfFormat1 {
+    units: Vec<UnitRecord>,
 }
 
 /// A target of a run.
@@ -350,19 +391,21 @@ pub(super) fn unit_file(staging: &Path, key: &UnitKey) -> PathBuf {
     staging.join(format!("{}.json", digest(&[key.as_str()])))
 }
 
-/// The units that are committed in a target's staging, by their keys.
-pub(super) fn staged_units(staging: &Path) -> Result<Vec<StagedUnit>> {
-    let mut units = Vec::new();
-    for path in files::list(staging)? {
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-            && let Some(unit) = files::read_whole::<StagedUnit>(&path)?
-        {
-            check_format(unit.format, &path)?;
-            units.push(unit);
+/// Passes each unit that is committed in a target's staging to `see`, in no order.
+pub(super) fn each_staged(
+    staging: &Path,
+    see: &mut dyn FnMut(StagedUnit) -> Result<()>,
+) -> Result<()> {
+    files::each(staging, &mut |path| {
+        if !files::is_json(&path) {
+            return Ok(());
         }
-    }
-    units.sort_by(|left, right| left.record.key.cmp(&right.record.key));
-    Ok(units)
+        match files::read_whole::<StagedUnit>(&path)? {
+            Some(unit) => {
+                check_format(unit.format, &path)?;
+                see(unit)
+            }
+            None => Ok(()),
+        }
+    })
 }

@@ -18,7 +18,9 @@ use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
 use crate::data_file::DataFile;
 use crate::files::{self, Swap, failed};
-use crate::ledger::{FORMAT, GENERATION, Generation, GenerationRun, StagedUnit, StoredRun, digest};
+use crate::ledger::{
+    FORMAT, GENERATION, Generation, GenerationRun, RUN_FORMAT, StoredRun, digest, each_staged,
+};
 use crate::lock::Lock;
 use crate::run::{ParquetRun, refuse_rows, remove_staging};
 use crate::run_target::RunTarget;
@@ -128,13 +130,18 @@ fn lock_tables(run: &ParquetRun) -> Result<Vec<Lock>> {
 
 /// Makes the next generation of a target, as it is now that its lock is held.
 fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
-    let staged = run.staged(target)?;
-    let mut partitions: BTreeSet<String> = staged
-        .iter()
-        .flat_map(|unit| &unit.files)
-        .map(|file| file.partition.clone())
-        .collect();
-    partitions.remove("");
+    let mut partitions: BTreeSet<String> = BTreeSet::new();
+    if !target.layout.partitions.is_empty() {
+        each_staged(&target.staging, &mut |unit| {
+            for file in unit.files {
+                if !partitions.contains(&file.partition) {
+                    partitions.insert(file.partition);
+                }
+            }
+            Ok(())
+        })?;
+        partitions.remove("");
+    }
     let written: Vec<String> = partitions.iter().cloned().collect();
     let table = Table::read(&run.root, &target.path)?;
     if let Some(table) = &table
@@ -173,7 +180,7 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
         next.link(&place.join(path), path)?;
     }
     let mut rows: u64 = kept.iter().map(|file| file.rows).sum();
-    let (added, rows_added) = next.take_staged(run, target, &staged)?;
+    let (added, rows_added) = next.take_staged(run, target)?;
     rows += rows_added;
     if kept.is_empty() && added.is_empty() {
         next.add_empty(run, target)?;
@@ -304,16 +311,11 @@ impl Building {
         fs::hard_link(from, &path).map_err(failed("cannot link", from))
     }
 
-    /// Links the files of staging, and returns their names and rows.
-    fn take_staged(
-        &mut self,
-        run: &ParquetRun,
-        target: &RunTarget,
-        staged: &[StagedUnit],
-    ) -> Result<(Vec<String>, u64)> {
+    /// Links the files of staging, and returns their names, sorted, and their rows.
+    fn take_staged(&mut self, run: &ParquetRun, target: &RunTarget) -> Result<(Vec<String>, u64)> {
         let mut names = Vec::new();
         let mut rows = 0;
-        for unit in staged {
+        each_staged(&target.staging, &mut |unit| {
             for (number, file) in unit.files.iter().enumerate() {
                 let name = join(&file.partition, &file_name(run, &unit.record.key, number));
                 let path = target.staging.join(&file.name);
@@ -321,7 +323,9 @@ impl Building {
                 self.link(&path, Path::new(&name))?;
                 names.push(name);
             }
-        }
+            Ok(())
+        })?;
+        names.sort_unstable();
         Ok((names, rows))
     }
 
@@ -440,11 +444,8 @@ fn finish(run: &ParquetRun) -> Result<()> {
         .root
         .switched_at(&run.stored)?
         .or_else(|| Some(now_microseconds()));
-    for target in &run.targets {
-        stored
-            .units
-            .extend(run.staged(target)?.into_iter().map(|unit| unit.record));
-    }
+    stored.format = RUN_FORMAT;
+    run.root.store_units(&stored)?;
     run.root.store_run(&stored)?;
     *finished = true;
     remove_staging(&run.root, stored.record.run_id)

@@ -3,7 +3,8 @@
 //! This module and [`publish`](crate::publish) need each other: a run publishes by the steps there, and the steps take the
 //! run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use inrush_destination::{
     Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
-    UnitRecord, UnitStream, WriteMode,
+    UnitStream, WriteMode,
 };
 use inrush_rows::ids::{RunId, UnitKey};
 
@@ -19,7 +20,7 @@ use crate::data_file;
 use crate::files;
 use crate::layout::Layout;
 use crate::ledger::{
-    FORMAT, Root, StagedUnit, StoredRun, StoredTarget, digest, staged_units, unit_file,
+    RUN_FORMAT, Root, StagedUnit, StoredRun, StoredTarget, digest, each_staged, unit_file,
 };
 use crate::lock::Lock;
 use crate::names;
@@ -35,7 +36,6 @@ pub(super) struct ParquetRun {
     pub(super) options: Options,
     pub(super) targets: Vec<RunTarget>,
     pub(super) stored: StoredRun,
-    kept: Vec<UnitRecord>,
     counter: AtomicU64,
     pub(super) interrupted: AtomicBool,
     /// Whether its own file says that it is switched.
@@ -119,21 +119,19 @@ impl ParquetRun {
             });
         }
         let stored = StoredRun {
-            format: FORMAT,
+            format: RUN_FORMAT,
             record,
             targets: stored_targets,
-            units: Vec::new(),
             publishing: None,
         };
         root.store_run(&stored)?;
         drop(numbers);
-        let kept = clear_staging(root, stored.record.run_id, &targets)?;
+        clear_staging(root, stored.record.run_id, &targets)?;
         Ok(ParquetRun {
             root: root.clone(),
             options: options.clone(),
             targets,
             stored,
-            kept,
             counter: AtomicU64::new(0),
             interrupted: AtomicBool::new(false),
             is_finished: Mutex::new(false),
@@ -164,17 +162,11 @@ impl ParquetRun {
             options: options.clone(),
             targets,
             stored,
-            kept: Vec::new(),
             counter: AtomicU64::new(0),
             interrupted: AtomicBool::new(false),
             is_finished: Mutex::new(false),
             _lock: lock,
         })
-    }
-
-    /// The units of a target in staging.
-    pub(super) fn staged(&self, target: &RunTarget) -> Result<Vec<StagedUnit>> {
-        staged_units(&target.staging)
     }
 
     pub(super) fn is_interrupted(&self) -> bool {
@@ -311,9 +303,8 @@ fn check_bloom_filters(options: &Options, plans: &[TargetPlan]) -> Result<()> {
     }
 }
 
-/// Makes the staging folders, removes what belongs to no committed unit, and returns the units that
-/// stand there whole.
-fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<Vec<UnitRecord>> {
+/// Makes the staging folders, and removes what belongs to no committed unit, or to one that does not stand there whole.
+fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<()> {
     let staging = root.staging(run_id);
     files::make_folder(&staging)?;
     for path in files::list(&staging)? {
@@ -321,41 +312,35 @@ fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<Ve
             files::remove_folder(&path)?;
         }
     }
-    let mut kept = Vec::new();
     for target in targets {
         files::make_folder(&target.staging)?;
-        let mut used = BTreeSet::new();
-        for unit in staged_units(&target.staging)? {
+        let mut used: HashSet<OsString> = HashSet::new();
+        each_staged(&target.staging, &mut |unit| {
             if is_whole(&unit, &target.staging) {
-                used.insert(unit_file(&target.staging, &unit.record.key));
-                used.extend(
-                    unit.files
-                        .iter()
-                        .map(|file| target.staging.join(&file.name)),
-                );
-                kept.push(unit.record);
+                let record = unit_file(&target.staging, &unit.record.key);
+                used.extend(record.file_name().map(OsString::from));
+                used.extend(unit.files.into_iter().map(|file| OsString::from(file.name)));
             }
-        }
+            Ok(())
+        })?;
         // Records first: a record must not outlast its files.
         let (mut records, mut others) = (Vec::new(), Vec::new());
-        for path in files::list(&target.staging)? {
-            if !used.contains(&path) {
-                match path
-                    .extension()
-                    .is_some_and(|extension| extension == "json")
-                {
-                    true => records.push(path),
-                    false => others.push(path),
-                }
+        files::each(&target.staging, &mut |path| {
+            let is_used = path.file_name().is_some_and(|name| used.contains(name));
+            match files::is_json(&path) {
+                _ if is_used => {}
+                true => records.push(path),
+                false => others.push(path),
             }
-        }
+            Ok(())
+        })?;
         remove_in_turn(&target.staging, &records, &others)?;
     }
     // Whoever was listing what earlier runs have put away is done.
     for path in files::list(&root.retired())? {
         files::remove_folder(&path)?;
     }
-    Ok(kept)
+    Ok(())
 }
 
 /// Removes records, lastingly, before the files that they name.
@@ -387,10 +372,6 @@ impl OpenRun for ParquetRun {
         &self.stored.record
     }
 
-    fn kept(&self) -> &[UnitRecord] {
-        &self.kept
-    }
-
     fn forget(&mut self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
         let mut gone = Vec::new();
         for key in keys {
@@ -405,12 +386,11 @@ impl OpenRun for ParquetRun {
                     .map(|file| target.staging.join(&file.name))
                     .collect();
                 remove_in_turn(&target.staging, &[record], &named)?;
-                if !gone.contains(key) {
+                if gone.last() != Some(key) {
                     gone.push(key.clone());
                 }
             }
         }
-        self.kept.retain(|unit| !gone.contains(&unit.key));
         Ok(gone)
     }
 
@@ -430,11 +410,12 @@ impl OpenRun for ParquetRun {
             .iter()
             .map(|target| {
                 let mut rows = 0;
-                for unit in self.staged(target)? {
+                each_staged(&target.staging, &mut |unit| {
                     for file in &unit.files {
                         rows += data_file::measure(&target.staging.join(&file.name))?.0;
                     }
-                }
+                    Ok(())
+                })?;
                 Ok(rows)
             })
             .collect()
@@ -458,13 +439,16 @@ pub(super) fn remove_staging(root: &Root, run_id: RunId) -> Result<()> {
     let staging = root.staging(run_id);
     // Records go first, so that a crash leaves no unit without its files.
     for target in files::list(&staging)? {
-        for path in files::list(&target)? {
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "json")
-            {
-                files::remove_file(&path)?;
-            }
+        let mut is_removed = true;
+        // A folder from which names go while it is read may hold some back.
+        while std::mem::take(&mut is_removed) {
+            files::each(&target, &mut |path| {
+                if !files::is_json(&path) {
+                    return Ok(());
+                }
+                is_removed = true;
+                files::remove_file(&path)
+            })?;
         }
     }
     let gone = fs::metadata(&staging).is_err();

@@ -114,8 +114,8 @@ pub(crate) mod pipeline {
 
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
-        ContentChecks, MemoryBound, PlanError, PlanOptions, Reading, changed, column_text, expect,
-        identity, typed_rows,
+        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, Reading, changed,
+        column_text, expect, identity, typed_rows,
     };
 
     pub(crate) mod columns {
@@ -135,7 +135,7 @@ pub(crate) mod plan {
     }
 
     pub(crate) mod loaded {
-        pub(crate) use inrush_engine::plan::loaded::{WantedFiles, loaded_by};
+        pub(crate) use inrush_engine::plan::loaded::{LoadedFiles, WantedFiles};
     }
 
     pub(crate) mod memory {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use inrush_destination::{Destination, PastRun};
+use inrush_destination::{Destination, PastRun, RunRecord};
 
-use super::plan::split_of;
+use super::plan::each_split;
 use crate::driver_trait::PastRuns;
 use crate::error::Error;
 use crate::ledger::{Account, LedgerRun, LedgerRunState};
@@ -21,16 +21,21 @@ pub struct LedgerOfDestination {
 
 impl PastRuns for LedgerOfDestination {
     fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error> {
-        let runs = stopped(self.destination.as_ref(), which)?;
-        Ok(runs.iter().map(StoppedRun::from).collect())
+        let destination = self.destination.as_ref();
+        let runs = stopped(destination, which)?;
+        let described = runs.iter().map(|run| describe(destination, &run.record));
+        Ok(described.collect::<Result<_, _>>()?)
     }
 
     fn discard(&self, which: &Which) -> Result<Vec<StoppedRun>, Error> {
         let mut removed = Vec::new();
         let mut first_error = None;
         for run in stopped(self.destination.as_ref(), which)? {
-            match self.destination.discard(&run) {
-                Ok(()) => removed.push(StoppedRun::from(&run)),
+            // Its units are told before they are gone.
+            let described = describe(self.destination.as_ref(), &run.record);
+            let discarded = self.destination.discard(&run);
+            match described.and_then(|described| discarded.map(|()| described)) {
+                Ok(described) => removed.push(described),
                 Err(inrush_destination::Error::Held { .. }) => {}
                 // One that cannot go keeps no other one.
                 Err(error) => first_error = first_error.or(Some(error)),
@@ -74,43 +79,45 @@ fn holder_lives(holder: &str) -> bool {
     host(holder) == host(&own) && Path::new("/proc").join(process).exists()
 }
 
-impl From<&PastRun> for StoppedRun {
-    fn from(run: &PastRun) -> StoppedRun {
-        let record = &run.record;
-        let time = |microseconds| {
-            jiff::Timestamp::from_microsecond(microseconds)
-                .map_or_else(|_| String::new(), |moment| moment.to_string())
-        };
-        let mut account = Account::default();
-        for split in run.units.iter().filter_map(|unit| split_of(&unit.detail)) {
-            account.add(&split.account);
-        }
-        StoppedRun {
-            run: LedgerRun {
-                run_id: record.run_id,
-                name: record.name.clone(),
-                package: record.package.clone(),
-                epoch: record.epoch,
-                state: LedgerRunState::Loading,
-                holder: record.holder.clone(),
-                started_at: time(record.started_at_microseconds),
-                started_at_microseconds: record.started_at_microseconds,
-                held_since: time(record.started_at_microseconds),
-                switched_at: None,
-                targets: record.targets.clone(),
-                target_oids: Vec::new(),
-            },
-            held: holder_lives(&record.holder),
-            units_finished: run.units.len(),
-            units_begun: 0,
-            account,
-            staging_tables: Vec::new(),
-            rows_straight: 0,
-            is_of_another_version: run
-                .units
-                .iter()
-                .any(|unit| identity::is_of_another_version(&unit.key)),
-            staging_bytes: 0,
-        }
-    }
+/// What is told of a run, with what its units add up to.
+fn describe(
+    destination: &dyn Destination,
+    record: &RunRecord,
+) -> inrush_destination::Result<StoppedRun> {
+    let time = |microseconds| {
+        jiff::Timestamp::from_microsecond(microseconds)
+            .map_or_else(|_| String::new(), |moment| moment.to_string())
+    };
+    let mut account = Account::default();
+    let mut units_finished = 0;
+    let mut is_of_another_version = false;
+    each_split(destination, record, &mut |key, _, split| {
+        units_finished += 1;
+        is_of_another_version |= identity::is_of_another_version(key);
+        account.add(&split.map(|split| split.account).unwrap_or_default());
+    })?;
+    Ok(StoppedRun {
+        run: LedgerRun {
+            run_id: record.run_id,
+            name: record.name.clone(),
+            package: record.package.clone(),
+            epoch: record.epoch,
+            state: LedgerRunState::Loading,
+            holder: record.holder.clone(),
+            started_at: time(record.started_at_microseconds),
+            started_at_microseconds: record.started_at_microseconds,
+            held_since: time(record.started_at_microseconds),
+            switched_at: None,
+            targets: record.targets.clone(),
+            target_oids: Vec::new(),
+        },
+        held: holder_lives(&record.holder),
+        units_finished,
+        units_begun: 0,
+        account,
+        staging_tables: Vec::new(),
+        rows_straight: 0,
+        is_of_another_version,
+        staging_bytes: 0,
+    })
 }

@@ -15,6 +15,12 @@ pub fn check<'a>(
     files: impl Iterator<Item = &'a Arc<SourceFile>>,
     own: &[&SplitRecord],
 ) -> Result<(), VerifyError> {
+    check_promises(flow, own)?;
+    check_trailers(flow, files, own)
+}
+
+/// Checks what control files and the package promise of a flow by all of its file ranges.
+pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), VerifyError> {
     for promise in &flow.expect.promises {
         let is_meant = |split: &&&SplitRecord| {
             let key = promise.file_key.as_ref();
@@ -23,6 +29,15 @@ pub fn check<'a>(
         let meant: Vec<&SplitRecord> = own.iter().filter(is_meant).copied().collect();
         hold(flow, promise, &meant)?;
     }
+    Ok(())
+}
+
+/// Checks the trailers of files by all of their ranges.
+pub fn check_trailers<'a>(
+    flow: &Reading,
+    files: impl Iterator<Item = &'a Arc<SourceFile>>,
+    own: &[&SplitRecord],
+) -> Result<(), VerifyError> {
     if flow.expect.trailer.is_some() {
         for file in files {
             let key = identity::file_key(file);

@@ -220,7 +220,7 @@ fn record_bytes_min(flow: &Reading) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::Path;
     use std::sync::Arc;
 
     use inrush_rows::location::Location;
@@ -242,7 +242,7 @@ mod tests {
         (1..=count as u64)
             .map(|line| Reject {
                 location: Location {
-                    file: Arc::new(PathBuf::from("f")),
+                    file: Arc::from(Path::new("f")),
                     line,
                     byte_offset: 0,
                 },

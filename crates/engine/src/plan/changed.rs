@@ -9,6 +9,7 @@ use inrush_scan::Dialect;
 
 use super::contents::Contents;
 use super::error::PlanError;
+use super::file_index::FileIndex;
 use super::identity;
 use super::options::PlanOptions;
 use crate::ledger::{SplitRecord, TouchedFile};
@@ -28,8 +29,11 @@ pub struct ChangedFile {
     pub key: FileKey,
     target: String,
     file: Arc<SourceFile>,
-    before: SplitRecord,
+    before: SizeAndTime,
 }
+
+/// Bytes of a file, and when it was changed last, in nanoseconds since 1970.
+type SizeAndTime = (u64, i64);
 
 /// The files of a flow, as far as they are held against what was loaded of them.
 pub struct PlannedFiles<'a> {
@@ -43,59 +47,122 @@ pub struct PlannedFiles<'a> {
     pub unit_keys: BTreeSet<&'a UnitKey>,
 }
 
-/// Holds the plan's files against what a stopped run has loaded of them.
-pub async fn look(
-    flows: &[PlannedFiles<'_>],
-    splits: &[SplitRecord],
-    options: &PlanOptions<'_>,
-) -> Result<FoundFiles, PlanError> {
-    let mut before: BTreeMap<&FileKey, Vec<&SplitRecord>> = BTreeMap::new();
-    for split in splits {
-        before.entry(&split.file_key).or_default().push(split);
+/// The plan's files, held against what a stopped run has loaded of them. Its splits come one after the other, and only
+/// those of files that were touched since are kept.
+pub struct FilesBefore<'a> {
+    flows: &'a [PlannedFiles<'a>],
+    indexes: Vec<FileIndex>,
+    /// By flow and file.
+    found: Vec<Vec<FileBefore>>,
+    /// Of files that are not as they were, by flow and file.
+    size_and_time: BTreeMap<(usize, usize), SizeAndTime>,
+    /// Splits of files that were touched, by flow and file.
+    touched: BTreeMap<(usize, usize), Vec<SplitRecord>>,
+}
+
+/// What the stopped run has loaded of a file.
+#[derive(Clone, Copy, Default)]
+struct FileBefore {
+    /// Something, into a unit that the plan has.
+    is_planned: bool,
+    /// The file had another size then.
+    is_resized: bool,
+    /// It had another size when it was loaded into a unit that the plan does not have.
+    is_resized_elsewhere: bool,
+}
+
+impl<'a> FilesBefore<'a> {
+    /// For the files of these flows.
+    pub fn new(flows: &'a [PlannedFiles<'a>]) -> FilesBefore<'a> {
+        let none = |flow: &PlannedFiles<'_>| vec![FileBefore::default(); flow.files.len()];
+        let index = |flow: &PlannedFiles<'_>| FileIndex::new(&flow.files);
+        FilesBefore {
+            flows,
+            indexes: flows.iter().map(index).collect(),
+            found: flows.iter().map(none).collect(),
+            size_and_time: BTreeMap::new(),
+            touched: BTreeMap::new(),
+        }
     }
-    let mut found = FoundFiles::default();
-    for flow in flows {
-        for file in flow.files.iter().filter(|file| !file.is_pipe()) {
-            let key = identity::file_key(file);
-            let Some(splits) = before.get(&key) else {
+
+    /// Takes note of a split that the stopped run has loaded.
+    pub fn see(&mut self, split: &SplitRecord) {
+        for (flow_index, (flow, index)) in self.flows.iter().zip(&self.indexes).enumerate() {
+            let Some(at) = index.find(&split.file_key) else {
                 continue;
             };
-            // Of units that the plan does not have nothing is kept.
-            let kept: Vec<&SplitRecord> = splits
-                .iter()
-                .copied()
-                .filter(|split| flow.unit_keys.contains(&split.unit_key))
-                .collect();
-            let stop = options.pipes.stop();
-            let contents = if kept.is_empty() {
-                match splits
-                    .iter()
-                    .all(|split| split.file_bytes == file.size_bytes)
-                {
-                    true => Contents::Untouched,
-                    false => Contents::Changed,
+            let file = flow.files[at];
+            if file.is_pipe() {
+                continue;
+            }
+            let found = &mut self.found[flow_index][at];
+            let is_resized = split.file_bytes != file.size_bytes;
+            let is_planned = flow.unit_keys.contains(&split.unit_key);
+            found.is_planned |= is_planned;
+            match is_planned {
+                true => found.is_resized |= is_resized,
+                false => found.is_resized_elsewhere |= is_resized,
+            }
+            let is_touched = is_planned
+                && (split.file_modified_ns != file.modified_ns
+                    || split.file_state != file.state.to_string());
+            if is_resized || is_touched {
+                let was = (split.file_bytes, split.file_modified_ns);
+                self.size_and_time.entry((flow_index, at)).or_insert(was);
+            }
+            if is_touched && !is_resized {
+                let splits = self.touched.entry((flow_index, at)).or_default();
+                splits.push(SplitRecord {
+                    // What the text is not compared by.
+                    unit_key: UnitKey::new(""),
+                    file_key: FileKey::new(""),
+                    file: String::new(),
+                    tally: None,
+                    trailer: None,
+                    refused: Vec::new(),
+                    ..split.clone()
+                });
+            }
+        }
+    }
+
+    /// Compares the texts of files that were touched.
+    pub async fn look(self, options: &PlanOptions<'_>) -> Result<FoundFiles, PlanError> {
+        let mut found = FoundFiles::default();
+        for (place, size_and_time) in self.size_and_time {
+            let (flow_index, at) = place;
+            let flow = &self.flows[flow_index];
+            let file = flow.files[at];
+            let before = self.found[flow_index][at];
+            let contents = match (before.is_planned, self.touched.get(&place)) {
+                // Of units that the plan does not have nothing is kept.
+                (false, _) if before.is_resized_elsewhere => Contents::Changed,
+                (true, _) if before.is_resized => Contents::Changed,
+                (true, Some(splits)) => {
+                    let splits: Vec<&SplitRecord> = splits.iter().collect();
+                    let stop = options.pipes.stop();
+                    let looked = options.contents.look(file, flow.dialect, &splits, stop);
+                    looked.await?
                 }
-            } else {
-                let looked = options.contents.look(file, flow.dialect, &kept, stop);
-                looked.await?
+                _ => Contents::Untouched,
             };
             match contents {
                 Contents::Untouched => {}
                 Contents::Same => found.touched.push(TouchedFile {
-                    file_key: key,
+                    file_key: identity::file_key(file),
                     modified_ns: file.modified_ns,
                     state: file.state.to_string(),
                 }),
                 Contents::Changed => found.changed.push(ChangedFile {
-                    key,
+                    key: identity::file_key(file),
                     target: flow.target.clone(),
                     file: Arc::clone(file),
-                    before: (*splits[0]).clone(),
+                    before: size_and_time,
                 }),
             }
         }
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// Refuses files that a stopped run has loaded in part and that are not what they were: rows of
@@ -114,7 +181,7 @@ pub fn refuse(run: &str, changed: &[ChangedFile]) -> Result<(), PlanError> {
         1 => String::new(),
         count => format!(", and {} more files changed", count - 1),
     };
-    let was = (before.file_bytes, before.file_modified_ns);
+    let was = *before;
     let how = match was == (file.size_bytes, file.modified_ns) {
         true => format!(
             "it has the size and the time that it had ({} bytes of {}), and other text",

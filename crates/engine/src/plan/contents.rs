@@ -101,7 +101,7 @@ fn ranges_are_same(
         path: file.path.to_path_buf(),
         cause,
     };
-    let mut open = File::open(file.path.as_path()).map_err(unreadable)?;
+    let mut open = File::open(&file.path).map_err(unreadable)?;
     let mut block = vec![0; BLOCK_BYTES];
     for split in splits {
         let mut hash = ContentHash::default();

@@ -1,7 +1,7 @@
 //! The files of a flow, and what they say of how they are written and of their columns: the half of a flow's plan that
 //! does not depend on where its rows go.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use inrush_convert::Converter;
@@ -32,7 +32,7 @@ pub struct FlowFiles {
     /// The names in the first header.
     pub header: Option<Vec<String>>,
     details: Vec<ColumnDetail>,
-    header_file: Option<Arc<PathBuf>>,
+    header_file: Option<Arc<Path>>,
     first_field_count: Option<usize>,
 }
 
@@ -91,7 +91,7 @@ impl FlowFiles {
             target,
             details: &self.details,
             header: self.header.as_deref(),
-            header_file: self.header_file.as_deref().map(PathBuf::as_path),
+            header_file: self.header_file.as_deref(),
             first_field_count: self.first_field_count,
             format: &flow.format,
             target_columns,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
-use inrush_rows::ids::{FileKey, RunId};
+use inrush_rows::ids::RunId;
 
 use super::error::PlanError;
-use super::identity;
+use super::file_index::FileIndex;
 use crate::ledger::SwitchedFile;
 
 /// The files of a flow, as far as they are looked for among those that were switched in.
@@ -21,92 +21,152 @@ pub struct WantedFiles<'a> {
     pub holds: Box<dyn Fn(&SwitchedFile) -> bool + 'a>,
 }
 
-/// The run that has loaded all of the plan's files, as they are now. Some of them loaded and
-/// others not is refused: what is wanted cannot be told, and rows must not come in twice.
-pub fn loaded_by(
-    flows: &[WantedFiles<'_>],
-    switched: &[SwitchedFile],
-) -> Result<Option<RunId>, PlanError> {
-    let mut newest: Option<RunId> = None;
-    let mut loaded_files = Vec::new();
-    let mut first_new = None;
-    for flow in flows {
-        let files = flow.files.as_slice();
-        if flow.replaces {
-            // A second helping takes the place of the first, so there is nothing to refuse.
-            match replaced_by(flow, switched) {
-                Some(run_id) => newest = newest.max(Some(run_id)),
-                None => first_new = first_new.or(files.first().copied()),
-            }
-            continue;
-        }
-        for &file in files {
-            let key = identity::file_key(file);
-            let is_file = |known: &&SwitchedFile| is_same(flow, file, &key, known);
-            match switched.iter().find(is_file) {
-                Some(switched) => {
-                    newest = newest.max(Some(switched.run_id));
-                    loaded_files.push((flow, file.path.display().to_string()));
-                }
-                None => first_new = first_new.or(Some(file)),
+/// Finds the files of a plan among those that runs have switched in.
+pub struct LoadedFiles<'a> {
+    flows: &'a [WantedFiles<'a>],
+    found: Vec<FoundOfFlow>,
+}
+
+/// What was found of a flow.
+#[derive(Default)]
+struct FoundOfFlow {
+    /// Made when the first file of the flow's target is seen.
+    index: Option<FileIndex>,
+    files: Vec<FoundFile>,
+    /// The newest run that has loaded into the target.
+    newest_run: Option<RunId>,
+    /// That run has loaded a file that the flow does not have.
+    has_others: bool,
+}
+
+/// What was found of a planned file.
+#[derive(Clone, Copy, Default)]
+struct FoundFile {
+    /// The newest run that has loaded the file as it is now, and whose rows of it are still there.
+    loaded_by: Option<RunId>,
+    /// The run that was seen last to have loaded the file, and whether it has loaded all of it as it is now.
+    seen_last: Option<(RunId, bool)>,
+}
+
+impl FoundFile {
+    /// Several rows may tell of one file of a run, one for each range of it: all of them must be as the file is now.
+    fn see(&mut self, run_id: RunId, is_same: bool) {
+        match &mut self.seen_last {
+            Some((run, all_same)) if *run == run_id => *all_same &= is_same,
+            _ => {
+                self.settle();
+                self.seen_last = Some((run_id, is_same));
             }
         }
     }
-    let (Some((flow, _)), Some(new)) = (loaded_files.first(), first_new) else {
-        return Ok(newest);
-    };
-    let names: Vec<&str> = loaded_files.iter().map(|(_, name)| name.as_str()).collect();
-    Err(PlanError::Target {
-        target: flow.target.clone(),
-        what: format!(
-            "has {} of the files already, by earlier runs of this package ({}), and others not, \
-             such as {}",
-            names.len(),
-            shortened(&names),
-            new.path.display()
-        ),
-        hint: "name only the files that are new; or load all of them, those once more, with \
-               --again"
-            .to_owned(),
-    })
+
+    fn settle(&mut self) {
+        if let Some((run_id, true)) = self.seen_last.take() {
+            self.loaded_by = self.loaded_by.max(Some(run_id));
+        }
+    }
 }
 
-/// The run whose rows took the place of all others, where it has loaded these files and no other.
-fn replaced_by(flow: &WantedFiles<'_>, switched: &[SwitchedFile]) -> Option<RunId> {
-    let of_target = |known: &&SwitchedFile| known.target == flow.target;
-    // They come newest first.
-    let run_id = switched.iter().find(of_target)?.run_id;
-    let last: Vec<&SwitchedFile> = switched
-        .iter()
-        .filter(of_target)
-        .filter(|known| known.run_id == run_id)
-        .collect();
-    let are_same = flow.files.iter().all(|file| {
-        let key = identity::file_key(file);
-        last.iter().any(|known| is_same(flow, file, &key, known))
-    });
-    (are_same && flow.files.len() == last.len()).then_some(run_id)
+impl<'a> LoadedFiles<'a> {
+    /// For the files of these flows.
+    pub fn new(flows: &'a [WantedFiles<'a>]) -> LoadedFiles<'a> {
+        LoadedFiles {
+            flows,
+            found: flows.iter().map(|_| FoundOfFlow::default()).collect(),
+        }
+    }
+
+    /// Takes note of a file, or of a range of it, that a run has switched in. The newest run comes first, and all files
+    /// of a run before those of the next.
+    pub fn see(&mut self, switched: &SwitchedFile) {
+        for (flow, found) in self.flows.iter().zip(&mut self.found) {
+            if flow.target != switched.target {
+                continue;
+            }
+            let newest_run = *found.newest_run.get_or_insert(switched.run_id);
+            let is_newest = newest_run == switched.run_id;
+            // Older rows have given way to those of the newest run.
+            if flow.replaces && !is_newest {
+                continue;
+            }
+            let index = found
+                .index
+                .get_or_insert_with(|| FileIndex::new(&flow.files));
+            found.files.resize(flow.files.len(), FoundFile::default());
+            match index.find(&switched.file_key) {
+                Some(at) => {
+                    let is_same = is_same(flow, flow.files[at], switched);
+                    found.files[at].see(switched.run_id, is_same);
+                }
+                None => found.has_others |= is_newest,
+            }
+        }
+    }
+
+    /// The run that has loaded all of the plan's files, as they are now. Some of them loaded and
+    /// others not is refused: what is wanted cannot be told, and rows must not come in twice.
+    pub fn run(mut self) -> Result<Option<RunId>, PlanError> {
+        let mut newest: Option<RunId> = None;
+        let mut loaded_files: Option<(&WantedFiles<'_>, Vec<&Arc<SourceFile>>)> = None;
+        let mut first_new = None;
+        for (flow, found) in self.flows.iter().zip(&mut self.found) {
+            found.files.resize(flow.files.len(), FoundFile::default());
+            found.files.iter_mut().for_each(FoundFile::settle);
+            let files = flow.files.iter().copied().zip(&found.files);
+            if flow.replaces {
+                // A second helping takes the place of the first, so there is nothing to refuse.
+                let is_new = |(_, found): &(_, &FoundFile)| found.loaded_by.is_none();
+                let is_loaded = found.newest_run.is_some() && !found.has_others;
+                match is_loaded && !files.clone().any(|file| is_new(&file)) {
+                    true => newest = newest.max(found.newest_run),
+                    false => first_new = first_new.or(flow.files.first().copied()),
+                }
+                continue;
+            }
+            for (file, found) in files {
+                match found.loaded_by {
+                    Some(run_id) => {
+                        newest = newest.max(Some(run_id));
+                        let (_, loaded) = loaded_files.get_or_insert((flow, Vec::new()));
+                        loaded.push(file);
+                    }
+                    None => first_new = first_new.or(Some(file)),
+                }
+            }
+        }
+        let (Some((flow, loaded)), Some(new)) = (loaded_files, first_new) else {
+            return Ok(newest);
+        };
+        Err(PlanError::Target {
+            target: flow.target.clone(),
+            what: format!(
+                "has {} of the files already, by earlier runs of this package ({}), and others not, \
+                 such as {}",
+                loaded.len(),
+                shortened(&loaded),
+                new.path.display()
+            ),
+            hint: "name only the files that are new; or load all of them, those once more, with \
+                   --again"
+                .to_owned(),
+        })
+    }
 }
 
 /// Whether a file that was switched in is this one, its file unchanged and its rows still there.
-fn is_same(
-    flow: &WantedFiles<'_>,
-    file: &SourceFile,
-    key: &FileKey,
-    switched: &SwitchedFile,
-) -> bool {
-    switched.target == flow.target
-        && switched.file_key == *key
-        && switched.file_bytes == file.size_bytes
+fn is_same(flow: &WantedFiles<'_>, file: &SourceFile, switched: &SwitchedFile) -> bool {
+    switched.file_bytes == file.size_bytes
         && switched.file_modified_ns == file.modified_ns
         && (flow.holds)(switched)
 }
 
-fn shortened(names: &[&str]) -> String {
+fn shortened(files: &[&Arc<SourceFile>]) -> String {
     const SHOWN: usize = 3;
-    let mut text = names[..names.len().min(SHOWN)].join(", ");
-    if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    let shown = files.iter().take(SHOWN);
+    let names: Vec<String> = shown.map(|file| file.path.display().to_string()).collect();
+    let mut text = names.join(", ");
+    if files.len() > SHOWN {
+        text.push_str(&format!(" and {} more", files.len() - SHOWN));
     }
     text
 }

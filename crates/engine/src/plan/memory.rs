@@ -9,9 +9,9 @@ use inrush_rows::quantity::bytes;
 /// whatever is loaded: tables of time zones, threads, the session of the ledger, and the ledger's rows that are
 /// read at a time. Measured: 26 MiB.
 const PROGRAM_BYTES: u64 = 32 << 20;
-/// What an earlier attempt of the run has left of each file in the ledger, as long as this attempt keeps it in memory.
-/// Measured: 900.
-const RESUMED_FILE_BYTES: u64 = 1_200;
+/// What this attempt keeps of what the ledger has of each file from an earlier attempt: keys and counts, and where the
+/// file was touched since, what its text is compared by. Where no file was touched, next to nothing was measured.
+const RESUMED_FILE_BYTES: u64 = 900;
 /// What the ledger has of each file, where all of it is looked at together: the package promises sums of all files.
 const PROMISED_FILE_BYTES: u64 = 1_200;
 /// Copies of its path that are alive at a time: as it is opened, as it is shown, and in the report.
@@ -56,6 +56,8 @@ pub struct MemoryBound {
     pub feed_bytes: u64,
     /// Bytes of the row groups that all streams decode at a time; zero where no file has typed rows.
     pub row_group_bytes: u64,
+    /// Bytes of the destination's library; zero where it has none of its own.
+    pub library_bytes: u64,
     /// Bytes by which each stream may grow for one very long record.
     pub long_record_bytes: u64,
 }
@@ -69,6 +71,7 @@ impl MemoryBound {
             + self.streams_bytes
             + self.feed_bytes
             + self.row_group_bytes
+            + self.library_bytes
     }
 
     /// The bound of a load of these files, before its streams are counted.
@@ -86,6 +89,7 @@ impl MemoryBound {
             streams_bytes: 0,
             feed_bytes: 0,
             row_group_bytes: 0,
+            library_bytes: 0,
             long_record_bytes: 0,
         };
         let mut decoder_bytes_max = 0;
@@ -111,6 +115,12 @@ impl MemoryBound {
             bytes(self.files_bytes),
             counted(self.file_count, "file range")
         );
+        if self.library_bytes > 0 {
+            words.push_str(&format!(
+                ", {} for the destination's library",
+                bytes(self.library_bytes)
+            ));
+        }
         if self.decoder_bytes > 0 {
             words.push_str(&format!(
                 ", {} for decompressors",

@@ -1,6 +1,6 @@
 //! The headers of a flow's files, which must all be the same: columns are matched by the first.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use inrush_files::{Preview, PreviewRecord, SourceFile};
@@ -13,7 +13,7 @@ use super::error::PlanError;
 const ROWS_LOOKED_AT: usize = 32;
 
 /// The names in a header, and the file that it stands in.
-pub type FirstHeader = (Vec<String>, Arc<PathBuf>);
+pub type FirstHeader = (Vec<String>, Arc<Path>);
 
 /// The header of the first file that has one, and that file; files without a byte have none. What only
 /// a byte order mark tells of the encoding is noted. Another header in another file is refused here,

@@ -502,7 +502,7 @@ mod tests {
     fn reject(raw: &[u8], code: RejectCode, encoding: Option<TextEncoding>) -> Reject {
         Reject {
             location: Location {
-                file: Arc::new(PathBuf::from("a.csv")),
+                file: Arc::from(Path::new("a.csv")),
                 line: 2,
                 byte_offset: 10,
             },

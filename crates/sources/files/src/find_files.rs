@@ -20,6 +20,7 @@ use super::archive;
 use super::compression::compression_of;
 use super::expand::{expand, is_glob};
 use super::file_state::FileState;
+use super::lines::KnownLines;
 use super::natural::compare_paths;
 use super::nearest;
 use super::pipe::{Pipes, STANDARD_INPUT};
@@ -115,7 +116,7 @@ fn files_of(
             });
         }
         let file = SourceFile {
-            path: Arc::new(path),
+            path: path.into(),
             size_bytes: 0,
             modified_ns: 0,
             state: FileState::default(),
@@ -123,7 +124,7 @@ fn files_of(
             compression_by_signature: options.compression.is_none(),
             encoding: options.encoding,
             origin: FileOrigin::Pipe(pipe),
-            lines: Arc::default(),
+            lines: KnownLines::default(),
             stop: ReadStop::default(),
         };
         // Two names of one pipe are one pipe, whatever the descriptors are.

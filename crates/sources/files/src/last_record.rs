@@ -21,7 +21,7 @@ pub fn last_field(file: &SourceFile, dialect: &Dialect, end: u64, field: usize) 
     }
     let start = end.saturating_sub(END_BYTES);
     let mut bytes = Vec::new();
-    let mut stored = File::open(file.path.as_path()).ok()?;
+    let mut stored = File::open(&file.path).ok()?;
     stored.seek(SeekFrom::Start(start)).ok()?;
     stored.take(end - start).read_to_end(&mut bytes).ok()?;
     // The first line began before; of a whole file it may be the header, or a title.

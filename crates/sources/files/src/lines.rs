@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use inrush_rows::chunk::Places;
 
@@ -28,14 +28,25 @@ pub(super) struct LineCounts {
     pieces: Mutex<BTreeMap<u64, (u64, u64)>>,
 }
 
-/// It is a memory of the file, and makes no difference between files.
-impl PartialEq for LineCounts {
-    fn eq(&self, _: &LineCounts) -> bool {
+/// What is known of the line ends of a file, once something is: of most files nothing ever is, for only ranges of a file
+/// need it. It makes no difference between files.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownLines(OnceLock<Arc<LineCounts>>);
+
+impl KnownLines {
+    /// What is known so far.
+    pub(super) fn counts(&self) -> &Arc<LineCounts> {
+        self.0.get_or_init(Arc::default)
+    }
+}
+
+impl PartialEq for KnownLines {
+    fn eq(&self, _: &KnownLines) -> bool {
         true
     }
 }
 
-impl Eq for LineCounts {}
+impl Eq for KnownLines {}
 
 impl LineCounts {
     /// Notes that the bytes from `start` to `end` have so many line ends.
@@ -101,7 +112,7 @@ fn count_in(file: &File, start: u64, end: u64, line_byte: u8) -> io::Result<u64>
 #[derive(Debug)]
 pub(super) struct RangePlaces {
     /// The file.
-    pub(super) path: Arc<PathBuf>,
+    pub(super) path: Arc<Path>,
     /// What is known of it.
     pub(super) lines: Arc<LineCounts>,
     /// Where the range's first record begins.

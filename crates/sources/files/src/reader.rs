@@ -195,7 +195,7 @@ impl SplitReader {
                 window.line_offset = 0;
                 window.range_places = Some(Arc::new(RangePlaces {
                     path: Arc::clone(&file.path),
-                    lines: Arc::clone(&file.lines),
+                    lines: Arc::clone(file.lines.counts()),
                     byte_offset: window.byte_offset,
                     line_byte: dialect.line_byte().unwrap_or(b'\n'),
                 }));
@@ -414,7 +414,11 @@ impl SplitReader {
         self.window.text.check_unchanged()?;
         let end = self.window.byte_offset;
         let line_ends = self.window.line_offset - self.lines_at_begin();
-        self.split.file.lines.note(self.begin, end, line_ends);
+        self.split
+            .file
+            .lines
+            .counts()
+            .note(self.begin, end, line_ends);
         Ok(())
     }
 

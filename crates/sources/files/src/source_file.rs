@@ -15,7 +15,7 @@ use inrush_rows::encoding::TextEncoding;
 use super::archive::ZipMember;
 use super::decoder_memory::{FIRST_BYTES, decoder_bytes};
 use super::file_state::{FileState, modified_ns};
-use super::lines::LineCounts;
+use super::lines::KnownLines;
 use super::pipe::Pipe;
 use super::table::TableFile;
 
@@ -24,7 +24,7 @@ use super::table::TableFile;
 pub struct SourceFile {
     /// The path: the base folder and what the user wrote; of a member of an archive with its
     /// name there.
-    pub path: Arc<PathBuf>,
+    pub path: Arc<Path>,
     /// Bytes as it is stored; 0 for a pipe, which has no size.
     pub size_bytes: u64,
     /// When it, or its archive, was last written, in nanoseconds since 1970.
@@ -42,7 +42,7 @@ pub struct SourceFile {
     /// Where its bytes come from.
     pub origin: FileOrigin,
     /// The line ends that were counted in it.
-    pub(super) lines: Arc<LineCounts>,
+    pub(super) lines: KnownLines,
     /// Ends every read of it.
     pub(super) stop: ReadStop,
 }
@@ -103,7 +103,7 @@ impl SourceFile {
         encoding: Option<TextEncoding>,
     ) -> SourceFile {
         SourceFile {
-            path: Arc::new(path),
+            path: path.into(),
             size_bytes: metadata.len(),
             modified_ns: modified_ns(metadata),
             state: FileState::of(metadata),
@@ -111,7 +111,7 @@ impl SourceFile {
             compression_by_signature: false,
             encoding,
             origin: FileOrigin::File,
-            lines: Arc::default(),
+            lines: KnownLines::default(),
             stop: ReadStop::default(),
         }
     }
@@ -122,7 +122,7 @@ impl SourceFile {
         encoding: Option<TextEncoding>,
     ) -> SourceFile {
         SourceFile {
-            path: Arc::new(member.path()),
+            path: member.path().into(),
             size_bytes: member.stored_bytes,
             modified_ns: member.modified_ns,
             state: FileState::of(metadata),
@@ -130,7 +130,7 @@ impl SourceFile {
             compression_by_signature: false,
             encoding,
             origin: FileOrigin::ZipMember(member),
-            lines: Arc::default(),
+            lines: KnownLines::default(),
             stop: ReadStop::default(),
         }
     }
@@ -138,7 +138,7 @@ impl SourceFile {
     /// What the system says of it now, where that can be asked, with its size and its time.
     pub fn state_now(&self) -> Option<(FileState, i64)> {
         let path = match &self.origin {
-            FileOrigin::File | FileOrigin::Table(_) => self.path.as_path(),
+            FileOrigin::File | FileOrigin::Table(_) => &*self.path,
             FileOrigin::ZipMember(member) => member.archive.as_path(),
             FileOrigin::Pipe(_) => return None,
         };

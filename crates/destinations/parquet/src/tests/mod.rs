@@ -19,8 +19,8 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 use inrush_destination::{
-    Address, ColumnPlan, Destination, Error, NewRun, OpenRun, PastRun, PublishStep, RunState,
-    TargetPlan, UnitRecord, WriteMode,
+    Address, ColumnPlan, Destination, Error, NewRun, OpenRun, PastRun, PublishStep, RunRecord,
+    RunState, TargetPlan, UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
@@ -195,6 +195,16 @@ fn unit(plan: &TargetPlan, number: usize, rows: u64) -> UnitRecord {
         rows_loaded: rows,
         detail: format!("detail {number}"),
     }
+}
+
+/// The units that the ledger has of a run, by their keys.
+fn units(destination: &dyn Destination, run: &RunRecord) -> Vec<UnitRecord> {
+    let mut units = Vec::new();
+    destination
+        .units(run, &mut |unit| units.push(unit))
+        .unwrap();
+    units.sort_by(|left, right| left.key.cmp(&right.key));
+    units
 }
 
 fn fill(run: &dyn OpenRun, target: usize, plan: &TargetPlan, batches: &[RecordBatch]) {

@@ -57,9 +57,10 @@ fn tables_are_created_appended_to_and_replaced() {
         .map(|run| run.record.run_id)
         .collect();
     assert_eq!(ids, [1, 2, 3].map(RunId::new));
-    let units = &destination.runs(Some(&RunKey::new("first"))).unwrap()[0].units;
+    let run = &destination.runs(Some(&RunKey::new("first"))).unwrap()[0].record;
+    let units = units(destination.as_ref(), run);
     let first = plan(WriteMode::Create);
-    assert_eq!(*units, [unit(&first, 0, 3), unit(&first, 1, 2)]);
+    assert_eq!(units, [unit(&first, 0, 3), unit(&first, 1, 2)]);
 }
 
 #[test]

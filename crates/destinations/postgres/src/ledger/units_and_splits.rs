@@ -69,17 +69,6 @@ pub struct UnitAccounts {
 }
 
 impl UnitAccounts {
-    /// What these splits add up to.
-    pub fn of<'a>(splits: impl IntoIterator<Item = &'a SplitRecord>) -> UnitAccounts {
-        let mut accounts = UnitAccounts::default();
-        for split in splits {
-            accounts.split_count += 1;
-            let unit = accounts.units.entry(split.unit_key.clone());
-            unit.or_default().add(&split.account);
-        }
-        accounts
-    }
-
     /// The account of a unit; zero where none of its splits was committed.
     pub fn of_unit(&self, unit_key: &UnitKey) -> Account {
         self.units.get(unit_key).copied().unwrap_or_default()
@@ -261,13 +250,14 @@ impl Ledger {
         Ok(accounts)
     }
 
-    /// Every file that runs with this key have switched in, newest run first. A run that is
+    /// Passes every file that runs with this key have switched in to `see`, those of the newest run first. A run that is
     /// switched has all of each of its files, unless a later run took them out again.
     pub async fn switched_files(
         &self,
         session: &Session,
         run_key: &RunKey,
-    ) -> Result<Vec<SwitchedFile>, LedgerError> {
+        mut see: impl FnMut(&SwitchedFile),
+    ) -> Result<(), LedgerError> {
         let sql = format!(
             "SELECT r.run_id, coalesce(r.target_oids, '{{}}'), u.target, s.file_key, \
                     s.file_bytes, s.file_modified_ns, sum(s.rows_loaded)::int8 \
@@ -289,21 +279,20 @@ impl Ledger {
             self.table("run"),
             switched = self.table("switched_table"),
         );
-        let rows = session
-            .query(&sql, &[&run_key.as_str()], "reading the ledger")
-            .await?;
-        Ok(rows
-            .iter()
-            .map(|row| SwitchedFile {
-                run_id: RunId::new(row.get(0)),
-                target_oids: row.get(1),
-                target: row.get(2),
-                file_key: FileKey::new(row.get::<_, &str>(3)),
-                file_bytes: row.get::<_, i64>(4) as u64,
-                file_modified_ns: row.get(5),
-                rows_loaded: row.get::<_, i64>(6) as u64,
+        session
+            .query_each(&sql, &[&run_key.as_str()], "reading the ledger", |row| {
+                see(&SwitchedFile {
+                    run_id: RunId::new(row.get(0)),
+                    target_oids: row.get(1),
+                    target: row.get(2),
+                    file_key: FileKey::new(row.get::<_, &str>(3)),
+                    file_bytes: row.get::<_, i64>(4) as u64,
+                    file_modified_ns: row.get(5),
+                    rows_loaded: row.get::<_, i64>(6) as u64,
+                });
             })
-            .collect())
+            .await?;
+        Ok(())
     }
 
     /// Writes a unit, inside its transaction; a shared unit is written when it begins and again

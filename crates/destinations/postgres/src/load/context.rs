@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inrush_rows::cancel::Stop;
-use inrush_rows::ids::{SplitKey, UnitKey};
+use inrush_rows::ids::UnitKey;
 
+use super::kept_splits::KeptSplits;
 use super::straight_lock::StraightLock;
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
 use crate::engine::fault::Fault;
-use crate::engine::ledger::{LedgerRun, SplitRecord};
+use crate::engine::ledger::LedgerRun;
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::event_sink::EventSink;
 use crate::engine::pipeline::feeding::FedFile;
@@ -43,8 +44,8 @@ pub struct PreparedRun {
     pub folder: RunFolder,
     /// Units that were committed by an earlier attempt, by key.
     pub units_kept: BTreeMap<UnitKey, UnitRow>,
-    /// Splits that were committed by an earlier attempt, by unit and split key.
-    pub splits_kept: BTreeMap<(UnitKey, SplitKey), SplitRecord>,
+    /// Splits that were committed by an earlier attempt.
+    pub splits_kept: KeptSplits,
     /// It goes on where an earlier attempt stopped.
     pub resumed: bool,
     /// Rejects of each flow so far.

@@ -19,10 +19,8 @@ pub fn resolve(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Er
             continue;
         }
         for unit in units.iter_mut().filter(|unit| unit.shared) {
-            let is_kept = |split: &Split| {
-                let key = (unit.key.clone(), identity::split_key(split));
-                run.splits_kept.contains_key(&key)
-            };
+            let is_kept =
+                |split: &Split| run.splits_kept.has(&unit.key, &identity::split_key(split));
             let kept: Vec<bool> = unit.splits.iter().map(is_kept).collect();
             for own in files(&unit.splits) {
                 // Row groups are found by their file's footer.

@@ -16,6 +16,7 @@ pub mod expected_keys;
 mod files;
 mod first_records;
 mod gathered;
+mod kept_splits;
 mod ledger_coverage;
 mod loader;
 mod one_transaction;

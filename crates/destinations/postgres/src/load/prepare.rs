@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use inrush_files::{Pipes, Split};
+use inrush_files::Pipes;
 use inrush_package::Package;
-use inrush_rows::ids::{RunId, SplitKey, UnitKey};
+use inrush_rows::ids::{RunId, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
+use super::kept_splits::KeptSplits;
 use super::straight_lock::StraightLock;
 use super::{is_loaded, shared_unit, unit_reject_files};
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer, TargetSize};
-use crate::engine::ledger::{Account, LedgerRun, LedgerRunState, SplitRecord};
+use crate::engine::ledger::{Account, LedgerRun, LedgerRunState};
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::feeding::FedFile;
 use crate::engine::pipeline::metering::FlowCount;
@@ -171,7 +172,7 @@ struct Entered {
     record: LedgerRun,
     resumed: bool,
     units_kept: BTreeMap<UnitKey, UnitRow>,
-    splits_kept: BTreeMap<(UnitKey, SplitKey), SplitRecord>,
+    splits_kept: KeptSplits,
 }
 
 async fn enter(
@@ -203,7 +204,7 @@ async fn enter(
             record,
             resumed: false,
             units_kept: BTreeMap::new(),
-            splits_kept: BTreeMap::new(),
+            splits_kept: KeptSplits::default(),
         });
     };
     let record = ledger.take_over(control, run, &holder()).await?;
@@ -220,23 +221,12 @@ async fn enter(
     for file in touched {
         ledger.touch_file(control, record.run_id, file).await?;
     }
-    let mut splits_kept = BTreeMap::new();
-    let keep = |split: SplitRecord| {
-        // There may be a hundred thousand; what only checks before the switch need is read again there.
-        let split = SplitRecord {
-            content_hash: None,
-            file_state: String::new(),
-            tally: None,
-            trailer: None,
-            refused: Vec::new(),
-            ..split
-        };
-        let key = (split.unit_key.clone(), split.split_key.clone());
-        splits_kept.insert(key, split);
-    };
+    let mut splits_kept = KeptSplits::default();
     let every = SplitChoice::default();
     ledger
-        .each_split_of(control, record.run_id, &every, keep)
+        .each_split_of(control, record.run_id, &every, |split| {
+            splits_kept.push(split)
+        })
         .await?;
     Ok(Entered {
         record,
@@ -361,7 +351,7 @@ fn reject_counts(
             ..RowTally::default()
         };
         for unit in &flow.units {
-            kept.add(tally(splits, &unit.key));
+            kept.add(RowTally::from(splits.account(&unit.key)));
         }
         counts.push(RejectCount::new(flow, flow.splits(), kept));
     }
@@ -372,14 +362,21 @@ fn reject_counts(
 fn shared_work(plan: &Plan, entered: &Entered) -> BTreeMap<(usize, usize), Sharing> {
     let mut sharing = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
-        let units = flow.units.iter().enumerate();
-        for (unit_index, unit) in units.filter(|(_, unit)| unit.shared) {
-            let is_left = |split: &&Split| {
-                let key = (unit.key.clone(), identity::split_key(split));
-                !entered.splits_kept.contains_key(&key)
-            };
-            let left = unit.splits.iter().filter(is_left).count();
-            let kept = tally(&entered.splits_kept, &unit.key);
+        for (unit_index, unit) in flow
+            .units
+            .iter()
+            .enumerate()
+            .filter(|(_, unit)| unit.shared)
+        {
+            let left = unit
+                .splits
+                .iter()
+                .filter(|split| {
+                    let key = identity::split_key(split);
+                    !entered.splits_kept.has(&unit.key, &key)
+                })
+                .count();
+            let kept = RowTally::from(entered.splits_kept.account(&unit.key));
             sharing.insert((flow_index, unit_index), Sharing::new(left, kept));
         }
     }
@@ -449,12 +446,8 @@ async fn forget_lost_rejects(
             let Some(kept) = entered.units_kept.get(&unit.key) else {
                 continue;
             };
-            let splits: Vec<&SplitRecord> = entered
-                .splits_kept
-                .values()
-                .filter(|split| split.unit_key == unit.key)
-                .collect();
-            let missing = unit_reject_files::missing(&folder.rejects(), flow, unit, kept, &splits)?;
+            let splits = entered.splits_kept.of_unit(&unit.key);
+            let missing = unit_reject_files::missing(&folder.rejects(), flow, unit, kept, splits)?;
             if missing == 0 {
                 continue;
             }
@@ -469,9 +462,10 @@ async fn forget_lost_rejects(
                     true => format!(
                         "the others of {} stay in {} (atomic = false), so what these were is \
                          told in the folder of then alone",
-                        splits
-                            .first()
-                            .map_or("their file", |split| split.file.as_str()),
+                        unit.splits.first().map_or_else(
+                            || "their file".to_owned(),
+                            |split| split.file.path.display().to_string()
+                        ),
                         flow.target()
                     ),
                     false => format!(
@@ -490,15 +484,9 @@ async fn forget_lost_rejects(
     drop_units(control, ledger, run.run_id, &lost, patience_ms).await?;
     for unit in &lost {
         entered.units_kept.remove(&unit.unit_key);
-        let of_others = |(key, _): &(UnitKey, SplitKey), _: &mut SplitRecord| *key != unit.unit_key;
-        entered.splits_kept.retain(of_others);
+        entered.splits_kept.remove(&unit.unit_key);
     }
     Ok(notes)
-}
-
-/// What an earlier attempt has read of a unit and committed.
-fn tally(kept: &BTreeMap<(UnitKey, SplitKey), SplitRecord>, unit_key: &UnitKey) -> RowTally {
-    RowTally::from(Account::of_unit_in(kept.values(), unit_key))
 }
 
 /// Keeps what comes through pipes, so that rows which a server refuses can be told and all others
@@ -517,10 +505,7 @@ fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
 }
 
 /// The files that streams take from feeds, with the ranges of them that are committed already.
-fn fed_files(
-    plan: &Plan,
-    kept: &BTreeMap<(UnitKey, SplitKey), SplitRecord>,
-) -> BTreeMap<(usize, usize, usize), FedFile> {
+fn fed_files(plan: &Plan, kept: &KeptSplits) -> BTreeMap<(usize, usize, usize), FedFile> {
     let mut found = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
@@ -529,12 +514,10 @@ fn fed_files(
                     continue;
                 }
                 let file_key = identity::file_key(&split.file);
-                let is_of_file = |record: &&SplitRecord| {
-                    record.unit_key == unit.key && record.file_key == file_key
-                };
-                let finished = kept.values().filter(is_of_file);
-                let finished = finished
-                    .filter_map(|record| Some(record.byte_start..record.byte_end?))
+                let of_unit = kept.of_unit(&unit.key).iter();
+                let finished = of_unit
+                    .filter(|split| split.is_of_file(&file_key))
+                    .filter_map(|split| Some(split.byte_start..split.byte_end?))
                     .collect();
                 let chunk_bytes = plan.settings.chunk_bytes as usize;
                 let fed = FedFile::new(chunk_bytes, plan.streams, finished);

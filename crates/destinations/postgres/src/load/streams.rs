@@ -129,8 +129,7 @@ fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
         _ => {
             let unit_key = unit.key.clone();
             Committed::Splits(Box::new(move |split_key| {
-                let key = (unit_key.clone(), split_key.clone());
-                run.splits_kept.contains_key(&key)
+                run.splits_kept.has(&unit_key, split_key)
             }))
         }
     };

@@ -131,7 +131,7 @@ impl Summary {
                 );
                 (
                     run.units_kept.values().cloned().collect(),
-                    UnitAccounts::of(run.splits_kept.values()),
+                    run.splits_kept.accounts(),
                 )
             }
         };

@@ -5,13 +5,13 @@
 //! their first byte where they are ranges of a file that is fed. A file is right if what it tells
 //! of is committed; all others are what attempts left that did not come so far.
 
-use inrush_rows::ids::{SplitKey, UnitKey};
+use inrush_rows::ids::UnitKey;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::context::PreparedRun;
+use super::kept_splits::{KeptSplit, KeptSplits};
 use crate::engine::error::Error;
-use crate::engine::ledger::SplitRecord;
 use crate::engine::pipeline::reject_files::{bytes, count, of_key, remove, remove_all_but};
 use crate::engine::plan::identity;
 use crate::engine::report::reject_file_name;
@@ -44,9 +44,8 @@ pub fn forget_splits(folder: &Path, flow: &FlowPlan, unit: &UnitPlan) -> Result<
 
 /// Removes what attempts left that were not committed, so that no reject is told twice.
 pub fn tidy(run: &PreparedRun) -> Result<(), Error> {
-    let splits = by_unit(&run.splits_kept);
     let flows = run.plan.flows.iter();
-    let names = flows.flat_map(|flow| committed(flow, &run.units_kept, &splits));
+    let names = flows.flat_map(|flow| committed(flow, &run.units_kept, &run.splits_kept));
     remove_all_but(&run.rejects_folder(), &names.collect::<Vec<String>>())
 }
 
@@ -57,7 +56,7 @@ pub fn missing(
     flow: &FlowPlan,
     unit: &UnitPlan,
     kept: &UnitRow,
-    splits: &[&SplitRecord],
+    splits: &[KeptSplit],
 ) -> Result<u64, Error> {
     let rejected: u64 = splits.iter().map(|split| split.account.rows_rejected).sum();
     if rejected == 0 {
@@ -71,62 +70,39 @@ pub fn kept_bytes(
     folder: &Path,
     flow: &FlowPlan,
     units: &BTreeMap<UnitKey, UnitRow>,
-    splits: &BTreeMap<(UnitKey, SplitKey), SplitRecord>,
+    splits: &KeptSplits,
 ) -> Result<u64, Error> {
-    bytes(folder, &committed(flow, units, &by_unit(splits)))
-}
-
-/// The splits of each unit.
-fn by_unit(
-    splits: &BTreeMap<(UnitKey, SplitKey), SplitRecord>,
-) -> BTreeMap<&UnitKey, Vec<&SplitRecord>> {
-    let mut of_units: BTreeMap<&UnitKey, Vec<&SplitRecord>> = BTreeMap::new();
-    for split in splits.values() {
-        let of_unit = of_units.entry(&split.unit_key).or_default();
-        of_unit.push(split);
-    }
-    of_units
+    bytes(folder, &committed(flow, units, splits))
 }
 
 /// The names of the files of all that is committed of a flow.
 fn committed(
     flow: &FlowPlan,
     units: &BTreeMap<UnitKey, UnitRow>,
-    splits: &BTreeMap<&UnitKey, Vec<&SplitRecord>>,
+    splits: &KeptSplits,
 ) -> Vec<String> {
     let mut names = Vec::new();
     for unit in &flow.units {
         let Some(kept) = units.get(&unit.key) else {
             continue;
         };
-        let splits = splits.get(&unit.key);
-        names.extend(names_of(
-            flow,
-            unit,
-            kept,
-            splits.map_or(&[], Vec::as_slice),
-        ));
+        names.extend(names_of(flow, unit, kept, splits.of_unit(&unit.key)));
     }
     names
 }
 
 /// The names of the files of what is committed of a unit.
-fn names_of(
-    flow: &FlowPlan,
-    unit: &UnitPlan,
-    kept: &UnitRow,
-    splits: &[&SplitRecord],
-) -> Vec<String> {
+fn names_of(flow: &FlowPlan, unit: &UnitPlan, kept: &UnitRow, splits: &[KeptSplit]) -> Vec<String> {
     if kept.careful || !kept.shared {
         return vec![reject_file_name(&of_unit(flow, unit, ""))];
     }
     let mut names = Vec::new();
     for (index, split) in unit.splits.iter().enumerate() {
         let of_file = identity::file_key(&split.file);
-        for record in splits.iter().filter(|record| record.file_key == of_file) {
+        for record in splits.iter().filter(|record| record.is_of_file(&of_file)) {
             let part = match split.is_fed {
                 true => of_range(index + 1, record.byte_start),
-                false if record.split_key == identity::split_key(split) => of_split(index + 1),
+                false if record.is_split(&identity::split_key(split)) => of_split(index + 1),
                 false => continue,
             };
             names.push(reject_file_name(&of_unit(flow, unit, &part)));

@@ -9,13 +9,13 @@ use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::Session;
-use crate::engine::ledger::{Account, LedgerRun, LedgerRunState, SplitRecord};
-use crate::engine::plan::changed::{self, PlannedFiles};
+use crate::engine::ledger::{LedgerRun, LedgerRunState, SplitRecord};
+use crate::engine::plan::changed::{self, FilesBefore, PlannedFiles};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
-use crate::engine::plan::loaded::{WantedFiles, loaded_by};
+use crate::engine::plan::loaded::{LoadedFiles, WantedFiles};
 use crate::engine::plan::options::PlanOptions;
-use crate::ledger::{self, Ledger, UnitRow, mark};
+use crate::ledger::{self, Ledger, SplitChoice, UnitRow, mark};
 
 /// Looks the package up in the ledger; what a user should know is added to `notes`.
 pub async fn find(
@@ -40,9 +40,11 @@ pub async fn find(
         return Ok(Earlier::Loaded(Box::new(run)));
     }
     if !options.again && !options.is_replay {
-        let switched = book.switched_files(session, run_key).await?;
         let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
-        if let Some(run_id) = loaded_by(&wanted, &switched)?
+        let mut loaded = LoadedFiles::new(&wanted);
+        book.switched_files(session, run_key, |file| loaded.see(file))
+            .await?;
+        if let Some(run_id) = loaded.run()?
             && let Some(run) = book.run(session, run_id).await?
         {
             return Ok(Earlier::Loaded(Box::new(run)));
@@ -54,9 +56,15 @@ pub async fn find(
         return Ok(Earlier::None);
     };
     let units = book.units(session, run.run_id).await?;
-    let splits = book.splits(session, run.run_id).await?;
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
-    let found = changed::look(&planned, &splits, options).await?;
+    let mut before = FilesBefore::new(&planned);
+    let mut left = SplitsLeft::new(&units);
+    book.each_split_of(session, run.run_id, &SplitChoice::default(), |split| {
+        before.see(&split);
+        left.see(split);
+    })
+    .await?;
+    let found = before.look(options).await?;
     let changed_keys: BTreeSet<FileKey> =
         found.changed.iter().map(|file| file.key.clone()).collect();
     let keepable = keepable(flows, &changed_keys);
@@ -66,8 +74,8 @@ pub async fn find(
     };
     let straight: Vec<&UnitRow> = units.iter().filter(|unit| unit.straight).collect();
     let lost = straight.iter().copied().filter(|unit| !is_kept(unit));
-    refuse_lost_rows(&run, lost, &splits)?;
-    notes.extend(emptied(&run, flows, &straight, &splits));
+    refuse_lost_rows(&run, lost, &left)?;
+    notes.extend(emptied(&run, flows, &straight, &left));
     if !options.again && !options.is_replay {
         changed::refuse(&run.name, &found.changed)?;
     }
@@ -79,16 +87,8 @@ pub async fn find(
     let dropped = units.iter().filter(|unit| !kept.contains(&unit.unit_key));
     let dropped_keys = dropped.map(|unit| &unit.unit_key);
     notes.extend(identity::another_version(&run.name, dropped_keys));
-    let mut unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>> = units
-        .iter()
-        .filter(|unit| is_kept(unit) && !unit.finished)
-        .map(|unit| (unit.unit_key.clone(), BTreeSet::new()))
-        .collect();
-    for split in &splits {
-        if let Some(own) = unfinished.get_mut(&split.unit_key) {
-            own.insert(split.split_key.clone());
-        }
-    }
+    let mut unfinished = left.of_unfinished;
+    unfinished.retain(|key, _| kept.contains(key));
     Ok(Earlier::Stopped {
         unfinished,
         dropped: units.len() - kept.len(),
@@ -102,6 +102,48 @@ pub async fn find(
         changed: changed_keys,
         touched: found.touched,
     })
+}
+
+/// What a plan has to know of the splits that a stopped run has left.
+struct SplitsLeft {
+    /// The keys of those of each unit that is not finished.
+    of_unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
+    /// Rows in the targets of units that go straight into them, and one of their files.
+    straight: BTreeMap<UnitKey, (u64, String)>,
+}
+
+impl SplitsLeft {
+    fn new(units: &[UnitRow]) -> SplitsLeft {
+        let keys = |is_meant: fn(&&UnitRow) -> bool| {
+            let units = units.iter().filter(is_meant);
+            units.map(|unit| unit.unit_key.clone())
+        };
+        SplitsLeft {
+            of_unfinished: keys(|unit| !unit.finished)
+                .map(|key| (key, BTreeSet::new()))
+                .collect(),
+            straight: keys(|unit| unit.straight)
+                .map(|key| (key, (0, String::new())))
+                .collect(),
+        }
+    }
+
+    fn see(&mut self, split: SplitRecord) {
+        if let Some((rows, file)) = self.straight.get_mut(&split.unit_key) {
+            *rows += split.account.rows_loaded;
+            file.clone_from(&split.file);
+        }
+        if let Some(keys) = self.of_unfinished.get_mut(&split.unit_key) {
+            keys.insert(split.split_key);
+        }
+    }
+
+    /// Rows that a unit has put straight into its target.
+    fn rows(&self, unit: &UnitRow) -> u64 {
+        self.straight
+            .get(&unit.unit_key)
+            .map_or(0, |(rows, _)| *rows)
+    }
 }
 
 /// Refuses to append files once more that a run has appended which the ledger does not know: it was lost since, or is
@@ -194,15 +236,16 @@ pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
 fn refuse_lost_rows<'a>(
     run: &LedgerRun,
     units: impl Iterator<Item = &'a UnitRow>,
-    splits: &[SplitRecord],
+    left: &SplitsLeft,
 ) -> Result<(), PlanError> {
     for unit in units {
-        let account = Account::of_unit(splits, &unit.unit_key);
-        let split = splits.iter().find(|split| split.unit_key == unit.unit_key);
-        let (Some(split), true) = (split, account.rows_loaded > 0) else {
+        let Some((rows, file)) = left.straight.get(&unit.unit_key) else {
             continue;
         };
-        let (rows, file, name) = (account.rows_loaded, &split.file, &run.name);
+        if *rows == 0 {
+            continue;
+        }
+        let name = &run.name;
         if !unit.stands {
             return Err(PlanError::Target {
                 target: unit.target.clone(),
@@ -254,15 +297,13 @@ fn emptied(
     run: &LedgerRun,
     flows: &[FlowPlan],
     straight: &[&UnitRow],
-    splits: &[SplitRecord],
+    left: &SplitsLeft,
 ) -> Vec<String> {
     let mut notes = Vec::new();
     for flow in flows {
         let target = flow.target();
         let of_target = straight.iter().filter(|unit| unit.target == target);
-        let rows: u64 = of_target
-            .map(|unit| Account::of_unit(splits, &unit.unit_key).rows_loaded)
-            .sum();
+        let rows: u64 = of_target.map(|unit| left.rows(unit)).sum();
         if rows > 0 && flow.facts.as_ref().is_some_and(|facts| !facts.has_rows) {
             notes.push(format!(
                 "{target} is empty, and run {name}, which was stopped, had put {rows} rows into it \

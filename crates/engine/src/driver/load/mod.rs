@@ -4,6 +4,7 @@
 //! from its split to its commit; [`conclude`] checks the account and publishes; [`summary`] writes the report.
 
 mod conclude;
+mod ledger_checks;
 pub mod prepare;
 mod streams;
 mod summary;

@@ -1,8 +1,6 @@
 //! Opens the destination, plans, and enters the run into its ledger.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan, UnitRecord};
+use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan};
 use inrush_files::Pipes;
 use inrush_package::Package;
 use inrush_rows::calendar::now_microseconds;
@@ -10,7 +8,10 @@ use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_rows::plural::counted;
 
 use crate::driver::OpenDestination;
-use crate::driver::plan::{self, ContractEarlier, ContractFlow, ContractPlan, split_of};
+use crate::driver::plan::{
+    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, UnitPlace,
+    each_split,
+};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::Account;
@@ -40,8 +41,8 @@ pub struct ContractRun {
     pub folder: RunFolder,
     /// It goes on where an earlier attempt stopped.
     pub resumed: bool,
-    /// Units that are kept from it.
-    pub kept: KeptUnits,
+    /// What is kept of its units.
+    pub kept: UnitAccounts,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
     /// What went into each flow so far.
@@ -89,7 +90,7 @@ pub async fn prepare(
         plan = plan(destination, package, options) => plan?,
         _ = options.stop.wait() => return Err(Error::Interrupted),
     };
-    if matches!(plan.earlier, ContractEarlier::Loaded(_)) {
+    if matches!(plan.earlier, ContractEarlier::Loaded { .. }) {
         return Ok(ContractPrepared::AlreadyLoaded(Box::new(plan)));
     }
     tell_plan(&plan, options);
@@ -99,15 +100,25 @@ pub async fn prepare(
     let BegunRun {
         mut open,
         resumed,
-        mut wanted,
+        wanted,
     } = begin(destination, &mut plan, name)?;
     let folder = RunFolder::open(&options.runs_folder, &open.record().name)?;
-    for (key, note) in lost_rejects(&plan, open.kept(), &folder)? {
-        wanted.remove(&key);
-        options.observer.notice(&Event::Note { text: note.clone() });
-        plan.notes.push(note);
+    let mut kept = UnitAccounts::none(&plan.flows);
+    if resumed {
+        let notes = keep(
+            destination,
+            open.as_mut(),
+            &plan,
+            &wanted,
+            &folder,
+            &mut kept,
+        )?;
+        for note in notes {
+            options.observer.notice(&Event::Note { text: note.clone() });
+            plan.notes.push(note);
+        }
     }
-    let kept = keep(open.as_mut(), wanted)?;
+    drop(wanted);
     let rejects = kept_rejects(&plan, &folder, &kept)?;
     let flows = plan.flows.iter().zip(&package.flows);
     let flows = flows.map(|(flow, package)| (&flow.reading, package.table.clone()));
@@ -126,16 +137,13 @@ pub async fn prepare(
     Ok(ContractPrepared::Run(Box::new(run)))
 }
 
-/// Units that are kept of an earlier attempt, by their keys, with their rows.
-pub type KeptUnits = BTreeMap<UnitKey, Account>;
-
 /// A run that the ledger knows and that holds its lock.
 struct BegunRun {
     open: Box<dyn OpenRun>,
     /// It goes on where an earlier attempt stopped.
     resumed: bool,
-    /// Keys of units of that attempt that the plan has a use for.
-    wanted: BTreeSet<UnitKey>,
+    /// Units of that attempt that the plan has a use for.
+    wanted: UnitAccounts,
 }
 
 /// Enters the run into the ledger. Units of an earlier attempt go from the plan to the run that is begun.
@@ -145,12 +153,8 @@ fn begin(
     name: String,
 ) -> Result<BegunRun, Error> {
     let (takes_over, wanted) = match &mut plan.earlier {
-        ContractEarlier::Stopped { run, kept } => {
-            // The destination has them; they are not to be in memory as long as the run is.
-            run.units = Vec::new();
-            (Some(run.record.run_id), std::mem::take(kept))
-        }
-        _ => (None, BTreeSet::new()),
+        ContractEarlier::Stopped { run, kept, .. } => (Some(run.run_id), std::mem::take(kept)),
+        _ => (None, UnitAccounts::default()),
     };
     let before = switched(destination, &plan.run_key)?;
     let targets: Vec<TargetPlan> = plan.flows.iter().map(|flow| flow.target.clone()).collect();
@@ -181,47 +185,62 @@ fn begin(
     })
 }
 
-/// Keeps the units that are wanted, and drops the others from the destination.
-fn keep(open: &mut dyn OpenRun, mut wanted: BTreeSet<UnitKey>) -> Result<KeptUnits, Error> {
-    let unwanted: Vec<UnitKey> = open
-        .kept()
-        .iter()
-        .map(|unit| unit.key.clone())
-        .filter(|key| !wanted.contains(key))
-        .collect();
-    if !unwanted.is_empty() {
-        let gone = open.forget(&unwanted)?;
-        wanted.retain(|key| !gone.contains(key));
+/// Keeps the units that are wanted and whose rejects are there, and drops the others from the destination. What a user
+/// should know of them comes back.
+fn keep(
+    destination: &dyn Destination,
+    open: &mut dyn OpenRun,
+    plan: &ContractPlan,
+    wanted: &UnitAccounts,
+    folder: &RunFolder,
+    kept: &mut UnitAccounts,
+) -> Result<Vec<String>, Error> {
+    let index = UnitIndex::new(&plan.flows);
+    let mut unwanted = Vec::new();
+    each_split(destination, open.record(), &mut |key, _, split| {
+        let place = index.find(key).filter(|place| wanted.get(*place).is_some());
+        match place.zip(split) {
+            Some((place, split)) => kept.set(place, Some(split.account)),
+            None => unwanted.push(key.clone()),
+        }
+    })?;
+    let mut notes = Vec::new();
+    for (place, note) in lost_rejects(plan, kept, folder)? {
+        let (flow, unit) = place;
+        unwanted.push(plan.flows[flow].units[unit].key.clone());
+        kept.set(place, None);
+        notes.push(note);
     }
-    let kept = open
-        .kept()
-        .iter()
-        .filter(|unit| wanted.contains(&unit.key))
-        .filter_map(|unit| Some((unit.key.clone(), split_of(&unit.detail)?.account)));
-    Ok(kept.collect())
+    if !unwanted.is_empty() {
+        for key in open.forget(&unwanted)? {
+            if let Some(place) = index.find(&key) {
+                kept.set(place, None);
+            }
+        }
+    }
+    Ok(notes)
 }
 
 /// The rejects of each flow so far: those of units that are kept. The files of others are removed.
 fn kept_rejects(
     plan: &ContractPlan,
     folder: &RunFolder,
-    kept: &KeptUnits,
+    kept: &UnitAccounts,
 ) -> Result<Vec<RejectCount>, Error> {
-    let names: Vec<String> = plan
+    let names: Vec<Vec<String>> = plan
         .flows
         .iter()
-        .flat_map(|flow| names(flow, kept))
+        .enumerate()
+        .map(|(index, flow)| names(flow, kept.of_flow(index)))
         .collect();
-    reject_files::remove_all_but(&folder.rejects(), &names)?;
+    reject_files::remove_all_but(&folder.rejects(), &names.concat())?;
     let mut rejects = Vec::new();
-    for flow in &plan.flows {
+    for (index, flow) in plan.flows.iter().enumerate() {
         let mut tally = RowTally {
-            kept_bytes: reject_files::bytes(&folder.rejects(), &self::names(flow, kept))?,
+            kept_bytes: reject_files::bytes(&folder.rejects(), &names[index])?,
             ..RowTally::default()
         };
-        for account in flow.units.iter().filter_map(|unit| kept.get(&unit.key)) {
-            tally.add(RowTally::from(*account));
-        }
+        tally.add(RowTally::from(kept.total(index)));
         rejects.push(RejectCount::new(&flow.reading, flow.splits(), tally));
     }
     Ok(rejects)
@@ -231,7 +250,7 @@ fn tell_start(run: &ContractRun, options: &RunOptions<'_>) {
     let started = Event::Started {
         run: run.open.record().name.clone(),
         resumed: run.resumed,
-        units_kept: run.kept.len(),
+        units_kept: run.kept.count(),
         folder: run.folder.path().display().to_string(),
     };
     run.folder.notice(&started);
@@ -271,29 +290,25 @@ fn refuse_unswitched(destination: &dyn Destination, name: &str) -> Result<(), Er
 /// loaded anew, so that each of them is told again.
 fn lost_rejects(
     plan: &ContractPlan,
-    kept: &[UnitRecord],
+    kept: &UnitAccounts,
     folder: &RunFolder,
-) -> Result<Vec<(UnitKey, String)>, Error> {
+) -> Result<Vec<(UnitPlace, String)>, Error> {
     let mut lost = Vec::new();
-    let kept: BTreeMap<&UnitKey, &UnitRecord> = kept.iter().map(|unit| (&unit.key, unit)).collect();
-    for flow in &plan.flows {
-        for unit in &flow.units {
-            let known = kept.get(&unit.key);
-            let Some(split) = known.and_then(|known| split_of(&known.detail)) else {
+    for (flow_index, flow) in plan.flows.iter().enumerate() {
+        for (unit_index, unit) in flow.units.iter().enumerate() {
+            let place = (flow_index, unit_index);
+            let rejected = kept.get(place).map_or(0, |account| account.rows_rejected);
+            if rejected == 0 {
                 continue;
-            };
-            let rejected = split.account.rows_rejected;
+            }
             let name = reject_file_name(&reject_files::of_key(&flow.reading.name, &unit.key));
-            let found = match rejected {
-                0 => 0,
-                _ => reject_files::count(&folder.rejects(), &[name])?,
-            };
+            let found = reject_files::count(&folder.rejects(), &[name])?;
             if found >= rejected {
                 continue;
             }
             let missing = rejected - found;
             lost.push((
-                unit.key.clone(),
+                place,
                 format!(
                     "{} that the stopped run had rejected {} not in {}, which was removed since, or \
                      the command is given in another folder: unit {} of {} is loaded anew, and they \
@@ -311,26 +326,25 @@ fn lost_rejects(
 }
 
 /// The names of the files of a flow's rejects, of units that are kept.
-fn names(flow: &ContractFlow, kept: &KeptUnits) -> Vec<String> {
-    let units = flow
-        .units
-        .iter()
-        .filter(|unit| kept.contains_key(&unit.key));
+fn names(flow: &ContractFlow, kept: &[Option<Account>]) -> Vec<String> {
+    let units = flow.units.iter().zip(kept);
+    let with_rejects =
+        units.filter(|(_, kept)| kept.is_some_and(|account| account.rows_rejected > 0));
     let name = |key: &UnitKey| reject_file_name(&reject_files::of_key(&flow.reading.name, key));
-    units.map(|unit| name(&unit.key)).collect()
+    with_rejects.map(|(unit, _)| name(&unit.key)).collect()
 }
 
 /// Finds where the first records of file ranges begin that cannot be read without it.
 fn place(run: &mut ContractRun, options: &RunOptions<'_>) -> Result<(), Error> {
     let threads = run.plan.streams;
-    for flow in &mut run.plan.flows {
+    for (flow_index, flow) in run.plan.flows.iter_mut().enumerate() {
         let ContractFlow { reading, units, .. } = flow;
         if !inrush_files::needs_place(&reading.dialect) {
             continue;
         }
         let mut splits: Vec<_> = units.iter().map(|unit| unit.split.clone()).collect();
         for own in splitting::files(&splits) {
-            let is_kept = |at: usize| run.kept.contains_key(&units[at].key);
+            let is_kept = |at: usize| run.kept.get((flow_index, at)).is_some();
             if own.len() == 1
                 || splits[own.start].file.table().is_some()
                 || own.clone().all(is_kept)

@@ -8,14 +8,12 @@ use tokio::runtime::Runtime;
 use super::ContractContext;
 use super::summary::ContractSummary;
 use super::unit::load;
+use crate::driver::plan::UnitPlace;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::metering::Subjects;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::{self, Queue};
-
-/// A unit, by the places of its flow and of itself.
-type UnitIndex = (usize, usize);
 
 /// Runs all streams to their ends.
 pub fn run(
@@ -42,13 +40,13 @@ pub fn run(
 }
 
 /// The units that no earlier attempt has committed: the largest first, or flow by flow.
-fn remaining(context: &ContractContext<'_>) -> VecDeque<UnitIndex> {
+fn remaining(context: &ContractContext<'_>) -> VecDeque<UnitPlace> {
     let run = context.run;
     let by_flow = run.plan.settings.order == LoadOrder::Package;
-    let mut places: Vec<(u64, UnitIndex)> = Vec::new();
+    let mut places: Vec<(u64, UnitPlace)> = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
-            if !run.kept.contains_key(&unit.key) {
+            if run.kept.get((flow_index, unit_index)).is_none() {
                 places.push((unit.split.size_bytes(), (flow_index, unit_index)));
             }
         }
@@ -64,7 +62,7 @@ fn work_off(
     context: &ContractContext<'_>,
     number: usize,
     gauge: &Gauge,
-    queue: &Queue<UnitIndex>,
+    queue: &Queue<UnitPlace>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let Some(mut place) = queue.next() else {

@@ -3,16 +3,13 @@
 use inrush_destination::Published;
 
 use super::prepare::ContractRun;
-use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit, split_of};
+use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan, UnitAccounts};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::pipeline::RunOptions;
 use crate::pipeline::report_facts::{About, Done, Gathering};
 use crate::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
-
-/// For each flow, and each of its units, the account of what is committed of it.
-pub type UnitAccounts = Vec<Vec<Option<Account>>>;
 
 /// What is gathered while a run goes on.
 pub struct ContractSummary {
@@ -60,7 +57,7 @@ impl ContractSummary {
             .flows
             .iter()
             .enumerate()
-            .map(|(index, flow)| self.table_report(index, flow, &accounts[index]))
+            .map(|(index, flow)| self.table_report(index, flow, accounts.total(index)))
             .collect();
         let done = Done {
             run: run.open.record().name.clone(),
@@ -76,22 +73,14 @@ impl ContractSummary {
 
     /// The report of a run that had nothing left to do: the one that had done it.
     pub fn already_loaded(&self, plan: &ContractPlan, options: &RunOptions<'_>) -> RunReport {
-        let (name, units) = match &plan.earlier {
-            ContractEarlier::Loaded(run) => (run.record.name.clone(), run.units.as_slice()),
+        let (name, accounts) = match &plan.earlier {
+            ContractEarlier::Loaded { run, accounts } => (run.name.clone(), accounts.as_slice()),
             _ => (String::new(), [].as_slice()),
         };
-        let table = |flow: &ContractFlow| {
-            let mut loaded = Account::default();
-            // By target and not by unit: what the plan would make of the files today may differ.
-            let own = units
-                .iter()
-                .filter(|unit| unit.target == flow.reading.target);
-            for split in own.filter_map(|unit| split_of(&unit.detail)) {
-                loaded.add(&split.account);
-            }
-            table_report(flow, loaded)
-        };
-        let tables = plan.flows.iter().map(table).collect();
+        let flows = plan.flows.iter().zip(accounts);
+        let tables = flows
+            .map(|(flow, account)| table_report(flow, *account))
+            .collect();
         self.gathering
             .already_loaded(about(plan), options, name, tables)
     }
@@ -102,23 +91,22 @@ impl ContractSummary {
         if let Some(verified) = self.verified.take() {
             return verified;
         }
-        let kept = |unit: &RangeUnit| run.kept.get(&unit.key).copied();
-        let flows = run.plan.flows.iter();
-        let mut accounts: UnitAccounts = flows
-            .map(|flow| flow.units.iter().map(kept).collect())
-            .collect();
+        let mut accounts = run.kept.clone();
         for loaded in &self.gathering.loaded {
-            accounts[loaded.flow][loaded.unit] = Some(loaded.account);
+            accounts.set((loaded.flow, loaded.unit), Some(loaded.account));
         }
         accounts
     }
 
     fn unit_reports(&self, run: &ContractRun, accounts: &UnitAccounts) -> Vec<UnitReport> {
-        let mut reports = Vec::with_capacity(accounts.iter().map(Vec::len).sum());
+        let flows = &run.plan.flows;
+        let mut reports = Vec::with_capacity(flows.iter().map(|flow| flow.units.len()).sum());
         let mut firsts = Vec::new();
-        for (flow, accounts) in run.plan.flows.iter().zip(accounts) {
+        for (flow_index, flow) in flows.iter().enumerate() {
             firsts.push(reports.len());
-            for (unit, account) in flow.units.iter().zip(accounts) {
+            for (unit_index, unit) in flow.units.iter().enumerate() {
+                let place = (flow_index, unit_index);
+                let account = accounts.get(place);
                 reports.push(UnitReport {
                     flow: flow.reading.name.clone(),
                     unit: unit.number,
@@ -126,7 +114,7 @@ impl ContractSummary {
                     staging_table: String::new(),
                     shared: false,
                     straight: false,
-                    kept: run.kept.contains_key(&unit.key),
+                    kept: run.kept.get(place).is_some(),
                     finished: account.is_some(),
                     careful: false,
                     account: account.unwrap_or_default(),
@@ -140,16 +128,7 @@ impl ContractSummary {
         reports
     }
 
-    fn table_report(
-        &self,
-        index: usize,
-        flow: &ContractFlow,
-        accounts: &[Option<Account>],
-    ) -> TableReport {
-        let mut account = Account::default();
-        for own in accounts.iter().flatten() {
-            account.add(own);
-        }
+    fn table_report(&self, index: usize, flow: &ContractFlow, account: Account) -> TableReport {
         let partitions = self.published.partitions.get(&index);
         TableReport {
             partitions: partitions

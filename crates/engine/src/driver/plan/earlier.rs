@@ -1,15 +1,15 @@
 //! The work of earlier runs of the same package, and how much of it the plan can keep.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use inrush_destination::{Destination, PastRun, RunState};
+use inrush_destination::{Destination, PastRun, RunRecord, RunState};
 use inrush_package::Mode;
-use inrush_rows::ids::{FileKey, RunKey, UnitKey};
+use inrush_rows::ids::{RunKey, UnitKey};
 
-use super::{ContractEarlier, ContractFlow, split_of};
-use crate::ledger::{SplitRecord, SwitchedFile};
-use crate::plan::changed::{self, PlannedFiles};
-use crate::plan::loaded::{WantedFiles, loaded_by};
+use super::{ContractEarlier, ContractFlow, UnitAccounts, UnitIndex, each_split};
+use crate::ledger::{Account, SwitchedFile};
+use crate::plan::changed::{self, FilesBefore, PlannedFiles};
+use crate::plan::loaded::{LoadedFiles, WantedFiles};
 use crate::plan::{PlanError, PlanOptions, identity};
 
 /// Looks the package up in the ledger; what a user should know is added to `notes`.
@@ -28,20 +28,19 @@ pub async fn find(
         && let Some(run) = runs.pop()
     {
         // What was mended since has been loaded, or rejected again, all the same.
-        return Ok(ContractEarlier::Loaded(Box::new(run)));
+        return Ok(loaded(destination, run.record, flows)?);
     }
     if !options.again && !options.is_replay {
-        let switched: Vec<SwitchedFile> = runs
-            .iter()
-            .rev()
-            .filter(|run| is_switched(run))
-            .flat_map(switched_files)
-            .collect();
         let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
-        if let Some(run_id) = loaded_by(&wanted, &switched)?
+        let mut files = LoadedFiles::new(&wanted);
+        for run in runs.iter().rev().filter(|run| is_switched(run)) {
+            see_switched(destination, run, &mut files)?;
+        }
+        if let Some(run_id) = files.run()?
             && let Some(at) = runs.iter().position(|run| run.record.run_id == run_id)
         {
-            return Ok(ContractEarlier::Loaded(Box::new(runs.swap_remove(at))));
+            let run = runs.swap_remove(at);
+            return Ok(loaded(destination, run.record, flows)?);
         }
     }
     let is_stopped = |run: &PastRun| run.record.state == RunState::Loading;
@@ -51,32 +50,69 @@ pub async fn find(
         }
         return Ok(ContractEarlier::None);
     };
-    let run = runs.swap_remove(at);
-    let splits: Vec<SplitRecord> = run
-        .units
-        .iter()
-        .filter_map(|unit| split_of(&unit.detail))
-        .collect();
+    let run = runs.swap_remove(at).record;
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
-    let found = changed::look(&planned, &splits, options).await?;
+    let index = UnitIndex::new(flows);
+    let mut before = FilesBefore::new(&planned);
+    let mut kept = UnitAccounts::none(flows);
+    let mut dropped_keys = Vec::new();
+    each_split(destination, &run, &mut |key, _, split| {
+        let place = index.find(key);
+        if let Some(split) = &split {
+            before.see(split);
+        }
+        match place.zip(split) {
+            Some((place, split)) => kept.set(place, Some(split.account)),
+            None => dropped_keys.push(key.clone()),
+        }
+    })?;
+    let found = before.look(options).await?;
     if !options.again && !options.is_replay {
-        changed::refuse(&run.record.name, &found.changed)?;
+        changed::refuse(&run.name, &found.changed)?;
     }
-    let changed: BTreeSet<&FileKey> = found.changed.iter().map(|file| &file.key).collect();
-    let left: BTreeSet<&UnitKey> = run.units.iter().map(|unit| &unit.key).collect();
-    let kept: BTreeSet<UnitKey> = flows
-        .iter()
-        .flat_map(|flow| &flow.units)
-        .filter(|unit| left.contains(&unit.key))
-        .filter(|unit| !changed.contains(&identity::file_key(&unit.split.file)))
-        .map(|unit| unit.key.clone())
-        .collect();
-    let dropped = run.units.iter().filter(|unit| !kept.contains(&unit.key));
-    let dropped_keys = dropped.map(|unit| &unit.key);
-    notes.extend(identity::another_version(&run.record.name, dropped_keys));
+    if !found.changed.is_empty() {
+        let changed: BTreeSet<&str> = found.changed.iter().map(|file| file.key.as_str()).collect();
+        for (flow_at, flow) in flows.iter().enumerate() {
+            for (unit_at, unit) in flow.units.iter().enumerate() {
+                let place = (flow_at, unit_at);
+                if kept.get(place).is_some()
+                    && changed.contains(identity::file_key(&unit.split.file).as_str())
+                {
+                    kept.set(place, None);
+                    dropped_keys.push(unit.key.clone());
+                }
+            }
+        }
+    }
+    notes.extend(identity::another_version(&run.name, &dropped_keys));
     Ok(ContractEarlier::Stopped {
         run: Box::new(run),
         kept,
+        dropped: dropped_keys.len(),
+    })
+}
+
+/// A run that has loaded all of it, with what it has loaded into the target of each flow.
+fn loaded(
+    destination: &dyn Destination,
+    run: RunRecord,
+    flows: &[ContractFlow],
+) -> inrush_destination::Result<ContractEarlier> {
+    let mut accounts = vec![Account::default(); flows.len()];
+    each_split(destination, &run, &mut |_, target, split| {
+        let Some(split) = split else {
+            return;
+        };
+        // By target and not by unit: what the plan would make of the files today may differ.
+        for (flow, account) in flows.iter().zip(&mut accounts) {
+            if flow.reading.target == target {
+                account.add(&split.account);
+            }
+        }
+    })?;
+    Ok(ContractEarlier::Loaded {
+        run: Box::new(run),
+        accounts,
     })
 }
 
@@ -104,31 +140,26 @@ fn refuse_lost_ledger(
     Ok(())
 }
 
-/// The files that a run has switched in, all of them.
-fn switched_files(run: &PastRun) -> Vec<SwitchedFile> {
-    let mut found: BTreeMap<(String, FileKey), SwitchedFile> = BTreeMap::new();
-    for unit in run
-        .units
-        .iter()
-        .filter(|unit| !run.gone.contains(&unit.target))
-    {
-        let Some(split) = split_of(&unit.detail) else {
-            continue;
+/// Tells of the files that a run has switched in, range by range.
+fn see_switched(
+    destination: &dyn Destination,
+    run: &PastRun,
+    files: &mut LoadedFiles<'_>,
+) -> inrush_destination::Result<()> {
+    each_split(destination, &run.record, &mut |_, target, split| {
+        let Some(split) = split.filter(|_| !run.gone.iter().any(|gone| gone == target)) else {
+            return;
         };
-        let file = found
-            .entry((unit.target.clone(), split.file_key.clone()))
-            .or_insert_with(|| SwitchedFile {
-                run_id: run.record.run_id,
-                target_oids: Vec::new(),
-                target: unit.target.clone(),
-                file_key: split.file_key.clone(),
-                file_bytes: split.file_bytes,
-                file_modified_ns: split.file_modified_ns,
-                rows_loaded: 0,
-            });
-        file.rows_loaded += split.account.rows_loaded;
-    }
-    found.into_values().collect()
+        files.see(&SwitchedFile {
+            run_id: run.record.run_id,
+            target_oids: Vec::new(),
+            target: target.to_owned(),
+            file_key: split.file_key,
+            file_bytes: split.file_bytes,
+            file_modified_ns: split.file_modified_ns,
+            rows_loaded: split.account.rows_loaded,
+        });
+    })
 }
 
 fn wanted(flow: &ContractFlow) -> WantedFiles<'_> {

@@ -9,25 +9,26 @@ mod earlier;
 mod flow;
 mod print;
 mod refuse;
+mod unit_index;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use inrush_destination::{
-    Abilities, Destination, PastRun, Streams, TargetFacts, TargetName, TargetPlan,
+    Abilities, Destination, OwnMemory, RunRecord, Streams, TargetFacts, TargetName, TargetPlan,
 };
 use inrush_files::{SourceFile, Split};
 use inrush_package::{Mode, Package, RunSettings};
 use inrush_rows::ids::{RunKey, UnitKey};
 
 use self::flow::ContractFlowPlanner;
-use crate::ledger::SplitRecord;
+pub use self::unit_index::{UnitAccounts, UnitIndex, UnitPlace, each_split};
+use crate::ledger::{Account, SplitRecord};
 use crate::plan::memory::FileCost;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
 
-/// What is kept of each file range from the plan to the report, beside its path, with what the destination hands over of
-/// its ledger. Measured with Parquet, which looks at all of its units' files meanwhile: 3,000.
-const FILE_BYTES: u64 = 4_000;
+/// What is kept of each file range from the plan to the report, where each has its account and its time, beside its path.
+/// Measured with Parquet: 1,050.
+const FILE_BYTES: u64 = 1_500;
 
 /// A package resolved against real files and a destination that is reached by the contract.
 #[derive(Clone, Debug)]
@@ -92,13 +93,20 @@ pub enum ContractEarlier {
     /// Nothing.
     None,
     /// All of it: these very files are loaded already.
-    Loaded(Box<PastRun>),
-    /// Units, of which those in `kept` are not loaded again.
+    Loaded {
+        /// The run.
+        run: Box<RunRecord>,
+        /// What the run has loaded into the target of each flow.
+        accounts: Vec<Account>,
+    },
+    /// Units of a run that stopped.
     Stopped {
         /// The run.
-        run: Box<PastRun>,
-        /// The keys of units that the plan has, and whose files have the text that was loaded.
-        kept: BTreeSet<UnitKey>,
+        run: Box<RunRecord>,
+        /// What is not loaded again: units that the plan has, and whose files have the text that was loaded.
+        kept: UnitAccounts,
+        /// Units of the run that the plan has no use for.
+        dropped: usize,
     },
 }
 
@@ -175,7 +183,7 @@ pub async fn build(
         false => package.run.batch_rows,
     } as usize;
     let earlier = earlier::find(destination, &run_key, &flows, options, &mut notes).await?;
-    if !matches!(earlier, ContractEarlier::Loaded(_)) {
+    if !matches!(earlier, ContractEarlier::Loaded { .. }) {
         for flow in &flows {
             options.or_note(refuse::filled(flow))?;
         }
@@ -244,6 +252,10 @@ fn memory_bound(
         feed_bytes: 0,
         row_group_bytes: memory::row_group_bytes(flows.iter().flat_map(ContractFlow::splits))
             * streams as u64,
+        library_bytes: match abilities.own_memory {
+            OwnMemory::Limited { library_bytes, .. } => library_bytes,
+            OwnMemory::None | OwnMemory::Unknown => 0,
+        },
         // The record as text, its tail carried over, and its value on its way.
         long_record_bytes: 4 * records.max().unwrap_or(0) as u64,
         ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::splits), streams, cost)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use inrush_destination::{PublishedTogether, Streams, WriteMode};
+use inrush_destination::{OwnMemory, PublishedTogether, Streams, WriteMode};
 use inrush_package::LoadOrder;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
@@ -69,7 +69,7 @@ impl fmt::Display for ContractPlan {
         }
         told!(
             f,
-            "Memory       at most {} ({}, {} for each stream{}), beside what the destination itself takes; \
+            "Memory       at most {} ({}, {} for each stream{}){}; \
              a stream that meets a very long record up to {} more",
             bytes(self.memory.total()),
             self.memory.beside_streams(),
@@ -81,28 +81,44 @@ impl fmt::Display for ContractPlan {
                     bytes(row_group_bytes)
                 ),
             },
+            match &self.abilities.own_memory {
+                OwnMemory::None => String::new(),
+                OwnMemory::Unknown => ", beside what the driver itself takes".to_owned(),
+                OwnMemory::Limited {
+                    buffers_bytes_max,
+                    setting,
+                    ..
+                } => format!(
+                    ", and up to {} for the destination's own buffers, which its option `{setting}` limits",
+                    bytes(*buffers_bytes_max)
+                ),
+            },
             bytes(self.memory.long_record_bytes)
         )?;
         match &self.earlier {
             ContractEarlier::None => {}
-            ContractEarlier::Loaded(run) => told!(
+            ContractEarlier::Loaded { run, .. } => told!(
                 f,
                 "Earlier      loaded already by run {}; nothing is left to do",
-                run.record.name
+                run.name
             )?,
-            ContractEarlier::Stopped { run, kept } => told!(
+            ContractEarlier::Stopped { run, kept, dropped } => told!(
                 f,
                 "Earlier      run {} stopped: {} kept{}",
-                run.record.name,
-                counted(kept.len() as u64, "unit"),
-                match run.units.len() - kept.len() {
+                run.name,
+                counted(kept.count() as u64, "unit"),
+                match dropped {
                     0 => String::new(),
                     dropped => format!(", {dropped} dropped since files or settings changed"),
                 }
             )?,
         }
         for flow in &self.flows {
-            fmt_flow(f, flow, matches!(self.earlier, ContractEarlier::Loaded(_)))?;
+            fmt_flow(
+                f,
+                flow,
+                matches!(self.earlier, ContractEarlier::Loaded { .. }),
+            )?;
         }
         told!(f, "\nPublish")?;
         told!(

@@ -4,7 +4,6 @@
 use inrush_destination::Destination;
 use inrush_files::Split;
 use inrush_package::Package;
-use inrush_rows::ids::UnitKey;
 
 use super::scratch::Scratch;
 use super::{batches, predict, together};
@@ -81,21 +80,22 @@ impl ContractPreflight<'_> {
         }
     }
 
-    /// The file ranges of a flow that are left to load.
-    pub fn left<'f>(&'f self, flow: &'f ContractFlow) -> impl Iterator<Item = &'f Split> {
-        let is_kept = |key: &UnitKey| match &self.plan.earlier {
-            ContractEarlier::Stopped { kept, .. } => kept.contains(key),
-            _ => false,
+    /// The file ranges of the flow with this index that are left to load.
+    pub fn left(&self, flow: usize) -> impl Iterator<Item = &Split> {
+        let kept = match &self.plan.earlier {
+            ContractEarlier::Stopped { kept, .. } => kept.of_flow(flow),
+            _ => &[],
         };
-        let left = flow.units.iter().filter(move |unit| !is_kept(&unit.key));
-        left.map(|unit| &unit.split)
+        let units = self.plan.flows[flow].units.iter().enumerate();
+        let left = units.filter(|(at, _)| !kept.get(*at).is_some_and(Option::is_some));
+        left.map(|(_, unit)| &unit.split)
     }
 
     /// The flows that are measured, the largest first, each with its sample.
     fn flows(&self) -> Result<Vec<FlowFound>, Error> {
         let mut found = Vec::new();
         for (index, flow) in self.plan.flows.iter().enumerate() {
-            let splits: Vec<Split> = self.left(flow).cloned().collect();
+            let splits: Vec<Split> = self.left(index).cloned().collect();
             let stored_bytes: u64 = splits.iter().map(Split::size_bytes).sum();
             if stored_bytes == 0 {
                 continue;

@@ -56,10 +56,8 @@ pub fn preflight(
     report
         .findings
         .extend(plan.notes.iter().map(findings::tells));
-    if let ContractEarlier::Loaded(run) = &plan.earlier {
-        report
-            .findings
-            .push(findings::loaded_already(&run.record.name));
+    if let ContractEarlier::Loaded { run, .. } = &plan.earlier {
+        report.findings.push(findings::loaded_already(&run.name));
     } else if !plan.flows.is_empty() {
         let preflight = ContractPreflight {
             open,

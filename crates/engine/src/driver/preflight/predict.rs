@@ -19,10 +19,8 @@ pub fn predict(
 ) {
     let plan = preflight.plan;
     let with_speed: Vec<&FlowFound> = flows.iter().filter(|flow| flow.has_speed()).collect();
-    let has_work = plan
-        .flows
-        .iter()
-        .any(|flow| preflight.left(flow).next().is_some());
+    let mut flow_indexes = 0..plan.flows.len();
+    let has_work = flow_indexes.any(|flow| preflight.left(flow).next().is_some());
     if matches!(plan.earlier, ContractEarlier::Stopped { .. }) && !has_work {
         let phases = PredictedPhases {
             plan_s: preflight.plan_s,
@@ -36,7 +34,7 @@ pub fn predict(
     let (pieces, switch_s) = pieces(preflight, &with_speed);
     let speeds = predict::speeds(&with_speed);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
-    let left = plan.flows.iter().flat_map(|flow| preflight.left(flow));
+    let left = (0..plan.flows.len()).flat_map(|flow| preflight.left(flow));
     let stored_bytes: u64 = left.map(Split::size_bytes).sum();
     let shared = predict::shared(flows, read, stored_bytes as f64);
     let seen = predict::seen(largest, plan.streams);
@@ -61,7 +59,7 @@ fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<
     let plan = preflight.plan;
     let mut pieces = Vec::new();
     let mut switch_s = 0.0;
-    for (index, flow) in plan.flows.iter().enumerate() {
+    for index in 0..plan.flows.len() {
         let own = with_speed.iter().position(|flow| flow.index == index);
         let place = own.unwrap_or(0);
         let like = with_speed[place];
@@ -70,7 +68,7 @@ fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<
         };
         let tried_text = (tried.work.meter.text_bytes as f64).max(1.0);
         let mut whole = 0.0;
-        for split in preflight.left(flow) {
+        for split in preflight.left(index) {
             let text_bytes = split.size_bytes() as f64 * like.text_of_stored();
             whole += text_bytes;
             // A COMMIT flushes what it is for.

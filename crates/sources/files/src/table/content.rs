@@ -37,7 +37,7 @@ impl TableContent {
         table: &Arc<TableFile>,
         range: &Range<u64>,
     ) -> Result<TableContent, SourceError> {
-        let stored = File::open(file.path.as_path()).map_err(|cause| SourceError::Unreadable {
+        let stored = File::open(&file.path).map_err(|cause| SourceError::Unreadable {
             path: file.path.to_path_buf(),
             cause,
         })?;

@@ -45,7 +45,7 @@ impl TableRows {
             path: file.path.to_path_buf(),
             cause,
         };
-        let stored = File::open(file.path.as_path()).map_err(unreadable)?;
+        let stored = File::open(&file.path).map_err(unreadable)?;
         check_unchanged(&stored, file)?;
         let groups = table.groups_in(range);
         let own = &table.groups[groups.clone()];

@@ -13,21 +13,21 @@ type Change = fn(&SourceFile);
 fn append(file: &SourceFile, text: &str) {
     let mut open = OpenOptions::new()
         .append(true)
-        .open(file.path.as_path())
+        .open(&file.path)
         .expect("the file can be written");
     open.write_all(text.as_bytes())
         .expect("the file can be written");
 }
 
 fn truncate(file: &SourceFile, bytes: u64) {
-    let open = OpenOptions::new().write(true).open(file.path.as_path());
+    let open = OpenOptions::new().write(true).open(&file.path);
     open.expect("the file can be written")
         .set_len(bytes)
         .expect("it can be shortened");
 }
 
 fn set_modified(file: &SourceFile, seconds: u64) {
-    let open = OpenOptions::new().write(true).open(file.path.as_path());
+    let open = OpenOptions::new().write(true).open(&file.path);
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     open.expect("the file can be written")
         .set_modified(time)
@@ -92,7 +92,7 @@ fn changes_while_reading_are_found() {
 fn a_file_that_is_gone_is_told() {
     let folder = tempdir().expect("a folder");
     let file = write(folder.path(), "file", "1|\n");
-    fs::remove_file(file.path.as_path()).expect("it can be removed");
+    fs::remove_file(&file.path).expect("it can be removed");
     let error = read(&file, &Dialect::tbl(), 100).expect_err("gone");
     let text = message(error, folder.path());
     assert!(

@@ -265,7 +265,7 @@ fn several_streams_share_the_ranges() {
 fn an_error_reaches_all_streams() {
     let folder = tempdir().expect("a folder");
     let whole = gzip_file(folder.path(), 5000);
-    let bytes = fs::read(whole.path.as_path()).expect("readable");
+    let bytes = fs::read(&whole.path).expect("readable");
     let file = write(folder.path(), "cut.tbl.gz", &bytes[..bytes.len() / 2]);
     let feed = Feed::start(&file, &Dialect::tbl(), settings(1000, 500), &[]).expect("opens");
     let runtime = runtime();

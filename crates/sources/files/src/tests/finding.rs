@@ -84,7 +84,7 @@ fn absolute_patterns_need_no_base() {
     let folder = folder_of(&["a.csv"]);
     let pattern = folder.path().join("*.csv").to_string_lossy().into_owned();
     let files = resolve(&[pattern], Path::new("/nowhere")).expect("files");
-    assert_eq!(files[0].path.as_path(), folder.path().join("a.csv"));
+    assert_eq!(*files[0].path, folder.path().join("a.csv"));
     assert_eq!(files[0].size_bytes, 3);
     assert!(files[0].modified_ns > 1_600_000_000_000_000_000);
 }

@@ -1,0 +1,97 @@
+//! Splits that an earlier attempt has committed, as far as anything before the switch asks for them: there may be a
+//! hundred thousand. The checks before the switch read all of the ledger again.
+
+use std::collections::BTreeMap;
+
+use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
+
+use crate::engine::ledger::{Account, SplitRecord};
+use crate::engine::plan::KeyStart;
+use crate::ledger::UnitAccounts;
+
+/// The splits of an earlier attempt, by the keys of their units.
+#[derive(Default)]
+pub struct KeptSplits(BTreeMap<UnitKey, Vec<KeptSplit>>);
+
+/// A split of an earlier attempt.
+pub struct KeptSplit {
+    split: Option<KeyStart>,
+    file: Option<KeyStart>,
+    /// First byte of its range.
+    pub byte_start: u64,
+    /// One past its last byte; none is the file's end.
+    pub byte_end: Option<u64>,
+    /// Its rows.
+    pub account: Account,
+}
+
+impl KeptSplit {
+    /// Whether it is of the file with this key.
+    pub fn is_of_file(&self, key: &FileKey) -> bool {
+        self.file.is_some() && self.file == KeyStart::of(key.as_str())
+    }
+
+    /// Whether it is the split with this key.
+    pub fn is_split(&self, key: &SplitKey) -> bool {
+        self.split.is_some() && self.split == KeyStart::of(key.as_str())
+    }
+}
+
+impl KeptSplits {
+    /// Adds a split.
+    pub fn push(&mut self, split: SplitRecord) {
+        let kept = KeptSplit {
+            split: KeyStart::of(split.split_key.as_str()),
+            file: KeyStart::of(split.file_key.as_str()),
+            byte_start: split.byte_start,
+            byte_end: split.byte_end,
+            account: split.account,
+        };
+        match self.0.get_mut(&split.unit_key) {
+            Some(splits) => {
+                // They come in the order of their keys, as far as the server sorts as bytes do.
+                let at = splits.partition_point(|known| known.split <= kept.split);
+                splits.insert(at, kept);
+            }
+            None => drop(self.0.insert(split.unit_key, vec![kept])),
+        }
+    }
+
+    /// The splits of a unit.
+    pub fn of_unit(&self, unit_key: &UnitKey) -> &[KeptSplit] {
+        self.0.get(unit_key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a unit has the split with this key.
+    pub fn has(&self, unit_key: &UnitKey, split_key: &SplitKey) -> bool {
+        let wanted = KeyStart::of(split_key.as_str());
+        let splits = self.of_unit(unit_key);
+        wanted.is_some()
+            && splits
+                .binary_search_by_key(&wanted, |kept| kept.split)
+                .is_ok()
+    }
+
+    /// The rows of a unit's splits.
+    pub fn account(&self, unit_key: &UnitKey) -> Account {
+        let mut account = Account::default();
+        for split in self.of_unit(unit_key) {
+            account.add(&split.account);
+        }
+        account
+    }
+
+    /// The rows of all units.
+    pub fn accounts(&self) -> UnitAccounts {
+        let units = self.0.keys();
+        UnitAccounts {
+            units: units.map(|key| (key.clone(), self.account(key))).collect(),
+            split_count: self.0.values().map(|splits| splits.len() as u64).sum(),
+        }
+    }
+
+    /// Forgets the splits of a unit.
+    pub fn remove(&mut self, unit_key: &UnitKey) {
+        self.0.remove(unit_key);
+    }
+}

@@ -1,0 +1,93 @@
+//! Finds a planned unit by its key, and what the ledger has of each unit of a plan.
+
+use inrush_destination::{Destination, RunRecord};
+use inrush_rows::ids::UnitKey;
+
+use super::{ContractFlow, split_of};
+use crate::ledger::{Account, SplitRecord};
+
+/// A unit, by the places of its flow and of itself.
+pub type UnitPlace = (usize, usize);
+
+/// The places of a plan's units, by their keys: the keys themselves stand in the plan.
+pub struct UnitIndex<'a> {
+    flows: &'a [ContractFlow],
+    places: Vec<(u32, u32)>,
+}
+
+impl<'a> UnitIndex<'a> {
+    /// Of the units of these flows.
+    pub fn new(flows: &'a [ContractFlow]) -> UnitIndex<'a> {
+        let places = flows.iter().zip(0..).flat_map(|(flow, flow_at)| {
+            let units = (0..).take(flow.units.len());
+            units.map(move |unit_at| (flow_at, unit_at))
+        });
+        let mut places: Vec<(u32, u32)> = places.collect();
+        places.sort_unstable_by_key(|place| key(flows, *place));
+        UnitIndex { flows, places }
+    }
+
+    /// The place of the unit with this key.
+    pub fn find(&self, wanted: &UnitKey) -> Option<UnitPlace> {
+        let places = &self.places;
+        let found = places.binary_search_by(|place| key(self.flows, *place).cmp(wanted));
+        let (flow, unit) = places[found.ok()?];
+        Some((flow as usize, unit as usize))
+    }
+}
+
+fn key(flows: &[ContractFlow], (flow, unit): (u32, u32)) -> &UnitKey {
+    &flows[flow as usize].units[unit as usize].key
+}
+
+/// For each flow, and each of its units, the account of what is committed of it.
+#[derive(Clone, Debug, Default)]
+pub struct UnitAccounts(Vec<Vec<Option<Account>>>);
+
+impl UnitAccounts {
+    /// Nothing is committed.
+    pub fn none(flows: &[ContractFlow]) -> UnitAccounts {
+        let of_flow = |flow: &ContractFlow| vec![None; flow.units.len()];
+        UnitAccounts(flows.iter().map(of_flow).collect())
+    }
+
+    /// The account of a unit, where it is committed.
+    pub fn get(&self, (flow, unit): UnitPlace) -> Option<Account> {
+        *self.0.get(flow)?.get(unit)?
+    }
+
+    /// Notes what is committed of a unit.
+    pub fn set(&mut self, (flow, unit): UnitPlace, account: Option<Account>) {
+        self.0[flow][unit] = account;
+    }
+
+    /// Those of a flow's units, in their order.
+    pub fn of_flow(&self, flow: usize) -> &[Option<Account>] {
+        self.0.get(flow).map_or(&[], Vec::as_slice)
+    }
+
+    /// All accounts of a flow together.
+    pub fn total(&self, flow: usize) -> Account {
+        let mut total = Account::default();
+        for account in self.of_flow(flow).iter().flatten() {
+            total.add(account);
+        }
+        total
+    }
+
+    /// How many units are committed.
+    pub fn count(&self) -> usize {
+        self.0.iter().flatten().flatten().count()
+    }
+}
+
+/// Passes each unit of a run to `see` that this driver has written: its key, its target, and the record of its split.
+pub fn each_split(
+    destination: &dyn Destination,
+    run: &RunRecord,
+    see: &mut dyn FnMut(&UnitKey, &str, Option<SplitRecord>),
+) -> inrush_destination::Result<()> {
+    destination.units(run, &mut |unit| {
+        see(&unit.key, &unit.target, split_of(&unit.detail));
+    })
+}

@@ -1,0 +1,60 @@
+//! Finds a planned file by its key: of a hundred thousand files a few bytes each are in memory, and no text of a key.
+
+use std::sync::Arc;
+
+use inrush_files::SourceFile;
+use inrush_rows::ids::FileKey;
+
+use super::identity;
+use super::key_start::KeyStart;
+
+/// The places of files in a list, by their keys.
+#[derive(Debug, Default)]
+pub struct FileIndex {
+    places: Vec<(KeyStart, u32)>,
+}
+
+impl FileIndex {
+    /// Of these files.
+    pub fn new(files: &[&Arc<SourceFile>]) -> FileIndex {
+        let place = |(file, at): (&&Arc<SourceFile>, u32)| {
+            Some((KeyStart::of(identity::file_key(file).as_str())?, at))
+        };
+        let mut places: Vec<(KeyStart, u32)> = files.iter().zip(0..).filter_map(place).collect();
+        places.sort_unstable();
+        FileIndex { places }
+    }
+
+    /// The place of the file with this key.
+    pub fn find(&self, key: &FileKey) -> Option<usize> {
+        let start = KeyStart::of(key.as_str())?;
+        let found = self.places.binary_search_by(|(known, _)| known.cmp(&start));
+        found.ok().map(|at| self.places[at].1 as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_by_their_keys() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files: Vec<Arc<SourceFile>> = (0..20)
+            .map(|number| {
+                let path = folder.path().join(format!("{number}.csv"));
+                std::fs::write(&path, "x").expect("written");
+                Arc::new(SourceFile::open(path).expect("a file"))
+            })
+            .collect();
+        let (known, others) = files.split_at(15);
+        let index = FileIndex::new(&known.iter().collect::<Vec<_>>());
+        for (at, file) in known.iter().enumerate() {
+            assert_eq!(index.find(&identity::file_key(file)), Some(at));
+        }
+        for file in others {
+            assert_eq!(index.find(&identity::file_key(file)), None);
+        }
+        assert_eq!(index.find(&FileKey::new("no key")), None);
+    }
+}

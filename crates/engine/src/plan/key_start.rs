@@ -1,0 +1,14 @@
+//! The beginning of a key of the ledger: enough to tell keys apart, in a quarter of the memory of their text.
+
+/// The first half of a key, which is a SHA-256 in hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyStart([u8; 16]);
+
+impl KeyStart {
+    /// Of a key; none of what is no key.
+    pub fn of(key: &str) -> Option<KeyStart> {
+        let digits = key.get(..32)?;
+        let number = u128::from_str_radix(digits, 16).ok()?;
+        Some(KeyStart(number.to_be_bytes()))
+    }
+}

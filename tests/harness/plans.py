@@ -1,0 +1,30 @@
+"""Figures of printed plans, and what measured memory is compared with."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from harness.command import Inrush
+
+# What `inrush --version` takes of an optimised build; one without optimisation has larger code.
+VERSION_KIB = 16 << 10
+
+
+def promised_kib(said: str) -> float:
+    """Return the memory figure of a printed plan."""
+    found = re.search(r"^Memory +at most ([0-9.]+) (MB|GB) ", said, re.MULTILINE)
+    assert found, said
+    return float(found[1]) * {"MB": 1e6, "GB": 1e9}[found[2]] / 1024
+
+
+def larger_code_kib(inrush: Inrush) -> int:
+    """Return by how much an unoptimised build is larger than the figure has it."""
+    return 3 * max(0, inrush.peak_kib("--version") - VERSION_KIB)
+
+
+def write_many_files(folder: Path, count: int) -> None:
+    """Write files of one row."""
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"part-{number}.csv").write_text(f"id,note\n{number},x\n")
