@@ -1,5 +1,6 @@
 //! How a target's columns lie in files: which are in them, and which make folders.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
@@ -42,11 +43,9 @@ impl Layout {
             what: format!("table {}: {what}", plan.name.sql),
             hint: hint.to_owned(),
         };
-        for (place, column) in plan.columns.iter().enumerate() {
-            if plan.columns[..place]
-                .iter()
-                .any(|other| other.name == column.name)
-            {
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for column in &plan.columns {
+            if !names.insert(&column.name) {
                 return Err(unsuitable(
                     format!("column {:?} comes twice", column.name),
                     "give each column its own name",
@@ -175,13 +174,16 @@ fn columns_beside(
     table: &Table,
     unsuitable: &dyn Fn(String, &str) -> Error,
 ) -> Result<Vec<FileColumn>> {
-    let known = |column: &&ColumnPlan| !table.columns.iter().any(|it| it.name == column.name);
-    if let Some(column) = plan.columns.iter().find(known) {
+    let names: BTreeSet<&str> = table.columns.iter().map(|it| it.name.as_str()).collect();
+    let is_unknown = |column: &&ColumnPlan| !names.contains(column.name.as_str());
+    if let Some(column) = plan.columns.iter().find(is_unknown) {
         return Err(unsuitable(
             format!("it has no column {:?}", column.name),
             "its columns are those of its files: leave the column out, or load into a new table",
         ));
     }
+    let places = plan.columns.iter().enumerate();
+    let places: BTreeMap<&str, usize> = places.map(|(at, it)| (it.name.as_str(), at)).collect();
     let mut columns = Vec::with_capacity(table.columns.len());
     for column in &table.columns {
         let Some(column_type) = &column.column_type else {
@@ -193,7 +195,7 @@ fn columns_beside(
                 "load into a new table",
             ));
         };
-        let source = plan.columns.iter().position(|it| it.name == column.name);
+        let source = places.get(column.name.as_str()).copied();
         match source {
             None if column.not_null => {
                 return Err(unsuitable(

@@ -125,15 +125,11 @@ pub(crate) mod plan {
     };
 
     pub(crate) mod columns {
-        pub(crate) use inrush_engine::plan::columns::{KnownColumns, TargetColumns, column};
+        pub(crate) use inrush_engine::plan::columns::{KnownColumns, Match, TargetColumns, column};
     }
 
     pub(crate) mod error {
         pub(crate) use inrush_engine::plan::error::PlanError;
-    }
-
-    pub(crate) mod fields {
-        pub(crate) use inrush_engine::plan::fields::Assigned;
     }
 
     pub(crate) mod flow_files {
