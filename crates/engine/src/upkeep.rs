@@ -22,8 +22,8 @@ pub struct StoppedRun {
     pub staging_tables: Vec<String>,
     /// Rows that went straight into targets, where no clean-up takes them out.
     pub rows_straight: u64,
-    /// Bytes that they take in the database.
-    pub staging_bytes: u64,
+    /// Bytes that its staged rows take, where the destination can tell.
+    pub staging_bytes: Option<u64>,
 }
 
 /// Which runs are looked at.

@@ -27,12 +27,15 @@ pub fn cleanup(
         if removed.is_empty() {
             output::say("nothing to remove\n");
         } else {
-            let staging_bytes = removed.iter().map(|run| run.staging_bytes).sum();
+            let sizes = removed.iter().map(|run| run.staging_bytes);
+            let size = match sizes.sum::<Option<u64>>() {
+                Some(size) => format!(": {}", bytes(size)),
+                None => String::new(),
+            };
             output::say(&table(&removed));
             output::say(&format!(
-                "\nremoved what {} left: {}\n",
+                "\nremoved what {} left{size}\n",
                 counted(removed.len() as u64, "run"),
-                bytes(staging_bytes)
             ));
         }
         for run in removed.iter().filter(|run| run.rows_straight > 0) {

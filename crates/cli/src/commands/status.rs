@@ -48,11 +48,13 @@ pub fn table(runs: &[StoppedRun]) -> String {
                     true => "at work".to_owned(),
                     false => "stopped".to_owned(),
                 },
-                stopped.run.started_at.clone(),
+                stopped.run.started_at(),
                 count(stopped.units_finished as u64),
                 count(stopped.units_begun as u64),
                 count(stopped.account.rows_loaded),
-                bytes(stopped.staging_bytes),
+                stopped
+                    .staging_bytes
+                    .map_or_else(|| "not known".to_owned(), bytes),
             ]
         })
         .collect();
@@ -64,7 +66,7 @@ pub fn table(runs: &[StoppedRun]) -> String {
             "units",
             "unfinished",
             "rows staged",
-            "in the database",
+            "staged size",
         ],
         &rows,
     );
@@ -102,7 +104,7 @@ pub fn json(runs: &[StoppedRun]) -> Value {
                 "package": stopped.run.package,
                 "held": stopped.held,
                 "holder": stopped.run.holder,
-                "started_at": stopped.run.started_at,
+                "started_at": stopped.run.started_at_rfc3339(),
                 "targets": stopped.run.targets,
                 "units_finished": stopped.units_finished,
                 "units_begun": stopped.units_begun,

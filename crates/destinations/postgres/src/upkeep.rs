@@ -101,7 +101,7 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
             account,
             rows_straight,
             staging_tables,
-            staging_bytes: rows[0].get::<_, i64>(0) as u64,
+            staging_bytes: Some(rows[0].get::<_, i64>(0) as u64),
             run,
         });
     }

@@ -7,7 +7,7 @@ use inrush_destination::{Destination, PastRun};
 use super::plan::split_of;
 use crate::driver::PastRuns;
 use crate::error::Error;
-use crate::ledger::{Account, LedgerRun, LedgerRunState};
+use crate::ledger::{Account, LedgerRun, LedgerRunState, moment_text};
 use crate::pipeline::naming;
 use crate::undo::{UndoOptions, Undone};
 use crate::upkeep::{StoppedRun, Which};
@@ -21,15 +21,17 @@ pub struct LedgerOfDestination {
 impl PastRuns for LedgerOfDestination {
     fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error> {
         let runs = stopped(self.destination.as_ref(), which)?;
-        Ok(runs.iter().map(StoppedRun::from).collect())
+        runs.iter().map(|run| self.stopped_run(run)).collect()
     }
 
     fn discard(&self, which: &Which) -> Result<Vec<StoppedRun>, Error> {
         let mut removed = Vec::new();
         let mut first_error = None;
         for run in stopped(self.destination.as_ref(), which)? {
+            // Asked first: nothing is staged afterwards.
+            let told = self.stopped_run(&run)?;
             match self.destination.discard(&run) {
-                Ok(()) => removed.push(StoppedRun::from(&run)),
+                Ok(()) => removed.push(told),
                 Err(inrush_destination::Error::Held { .. }) => {}
                 // One that cannot go keeps no other one.
                 Err(error) => first_error = first_error.or(Some(error)),
@@ -44,6 +46,15 @@ impl PastRuns for LedgerOfDestination {
     /// Nothing keeps what a run took the place of.
     fn undo(&self, _: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {
         Ok(None)
+    }
+}
+
+impl LedgerOfDestination {
+    fn stopped_run(&self, run: &PastRun) -> Result<StoppedRun, Error> {
+        Ok(StoppedRun {
+            staging_bytes: self.destination.staged_bytes(&run.record)?,
+            ..StoppedRun::from(run)
+        })
     }
 }
 
@@ -76,10 +87,6 @@ fn holder_lives(holder: &str) -> bool {
 impl From<&PastRun> for StoppedRun {
     fn from(run: &PastRun) -> StoppedRun {
         let record = &run.record;
-        let time = |microseconds| {
-            jiff::Timestamp::from_microsecond(microseconds)
-                .map_or_else(|_| String::new(), |moment| moment.to_string())
-        };
         let mut account = Account::default();
         for split in run.units.iter().filter_map(|unit| split_of(&unit.detail)) {
             account.add(&split.account);
@@ -92,9 +99,8 @@ impl From<&PastRun> for StoppedRun {
                 epoch: record.epoch,
                 state: LedgerRunState::Loading,
                 holder: record.holder.clone(),
-                started_at: time(record.started_at_microseconds),
                 started_at_microseconds: record.started_at_microseconds,
-                held_since: time(record.started_at_microseconds),
+                held_since: moment_text(record.started_at_microseconds),
                 switched_at: None,
                 targets: record.targets.clone(),
                 target_oids: Vec::new(),
@@ -105,7 +111,7 @@ impl From<&PastRun> for StoppedRun {
             account,
             staging_tables: Vec::new(),
             rows_straight: 0,
-            staging_bytes: 0,
+            staging_bytes: None,
         }
     }
 }

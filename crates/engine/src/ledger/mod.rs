@@ -6,4 +6,4 @@ mod record;
 mod run;
 
 pub use record::{Account, SplitRecord, SwitchedFile, TouchedFile};
-pub use run::{LedgerRun, LedgerRunState};
+pub use run::{LedgerRun, LedgerRunState, moment_text};

@@ -130,7 +130,7 @@ fn fmt_earlier(f: &mut fmt::Formatter<'_>, earlier: &Earlier) -> fmt::Result {
             f,
             "Earlier      run {} stopped (begun {}): {} kept{}",
             run.name,
-            run.started_at,
+            run.started_at(),
             counted(kept.len() as u64, "unit"),
             if *dropped > 0 {
                 format!(", {dropped} dropped since files or settings changed")
