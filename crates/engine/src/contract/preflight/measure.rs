@@ -139,6 +139,7 @@ fn take(scratch: &Scratch<'_>, found: &mut FlowFound, patience: Patience) -> Res
     if !batches.has_rows() {
         return Ok(());
     }
+    found.paced_of_text = batches.paced_of_text();
     let write = |streams| batches.write(scratch, found.index, streams, patience.step);
     let one = write(1)?;
     let all = match streams {
