@@ -13,7 +13,7 @@ pub mod misfit;
 pub mod record;
 pub mod target;
 
-pub use abilities::{Abilities, PublishedTogether, Streams};
+pub use abilities::{Abilities, Ability, AbilityText, PublishedTogether, Streams};
 pub use address::Address;
 pub use contract::{Destination, OpenRun, PublishStep, Published, UnitStream};
 pub use error::{Error, Result};

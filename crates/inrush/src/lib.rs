@@ -8,6 +8,7 @@ mod operations;
 mod registry;
 
 pub use inrush_convert as convert;
+pub use inrush_destination::Ability;
 pub use inrush_engine::connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use inrush_engine::driver::{Checked, DriverPlan, PastRuns};
 pub use inrush_engine::error::Error;

@@ -120,8 +120,8 @@ pub(crate) mod pipeline {
 
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
-        ContentChecks, MemoryBound, PlanError, PlanOptions, Reading, changed, column_text, expect,
-        identity, typed_rows,
+        ContentChecks, MemoryBound, PlanError, PlanOptions, Reading, abilities, changed,
+        column_text, expect, identity, typed_rows,
     };
 
     pub(crate) mod columns {

@@ -4,6 +4,7 @@
 //! Such a plan knows the abilities of the destination, its types, and its targets as they are. A load unit is one split: the
 //! unit of commit and of resume.
 
+mod abilities;
 mod columns;
 mod earlier;
 mod flow;
@@ -21,6 +22,7 @@ use inrush_package::{Mode, Package, RunSettings};
 
 use self::flow::ContractFlowPlanner;
 use crate::ledger::SplitRecord;
+use crate::plan::abilities::require_of_run;
 use crate::plan::memory::FileCost;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
 
@@ -127,8 +129,8 @@ pub async fn build(
     package: &Package,
     options: &PlanOptions<'_>,
 ) -> Result<ContractPlan, PlanError> {
-    let abilities = destination.abilities().clone();
-    refuse::settings(&package.run)?;
+    let abilities = abilities::of(destination);
+    require_of_run(&package.run, &abilities)?;
     let mut names: Vec<TargetName> = Vec::new();
     for flow in &package.flows {
         let name = flow.parsed_table()?;
