@@ -323,6 +323,16 @@ def test_what_one_stream_took_is_counted_once(newest_database: Database, inrush:
     assert sum(step["took_s"] for step in report["steps"]) < report["took_s"]
 
 
+@pytest.mark.parametrize("url", ["x.duckdb", "parquet:lake"])
+def test_a_rate_is_counted_in_elsewhere(inrush: Inrush, url: str) -> None:
+    path = write(inrush, url, key=None)
+    path.write_text(path.read_text().replace("[run]", "[run]\nrate_bytes_max = 20_000"))
+    prediction = found(inrush("preflight", path, "--json").expect(CLEAN))["prediction"]
+    assert prediction["limiting"] == "pace", prediction
+    # The values of a row take no more than four times its text, and no less than a quarter.
+    assert len(ROWS) / 80_000 < prediction["predicted_s"] < len(ROWS) / 5_000
+
+
 def test_a_run_that_failed_has_no_prediction(newest_database: Database, inrush: Inrush) -> None:
     path = write(inrush, newest_database.url)
     inrush("preflight", path).expect(CLEAN)

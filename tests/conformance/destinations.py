@@ -101,6 +101,14 @@ class Place(ABC):
         """Run a statement."""
         raise NotImplementedError(f"{self.name} knows no statements: {statement}")
 
+    def view(self, name: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a view."""
+        raise NotImplementedError(f"{self.name} knows no views: {name}")
+
+    def partitions_of(self, table: str) -> list[str]:
+        """Return the partitions of a table, each as the destination writes its bounds or value."""
+        raise NotImplementedError(f"{self.name} knows no partitions: {table}")
+
     def rows(self, table: str, types: Sequence[str]) -> list[Row] | None:
         """Return all rows of a table whose columns are for these types; None where it is not."""
         if table not in self.tables():
@@ -162,6 +170,22 @@ class PostgreSql(Place):
 
     def execute(self, statement: str) -> None:
         self.database.execute(statement)
+
+    def view(self, name: str) -> list[tuple[Any, ...]]:
+        return self.database.rows(f"SELECT * FROM {quoted(name)}")
+
+    def partitions_of(self, table: str) -> list[str]:
+        found = self.database.rows(
+            "SELECT pg_get_expr(relpartbound, oid) FROM pg_class WHERE oid IN (SELECT inhrelid "
+            f"FROM pg_inherits WHERE inhparent = '{quoted(table)}'::regclass) ORDER BY 1"
+        )
+        return [bounds for (bounds,) in found]
+
+    def schema_of(self, table: str) -> str:
+        """Return the schema of a table whose name there is once."""
+        query = "SELECT relnamespace::regnamespace::text FROM pg_class WHERE relname"
+        schema: str = self.database.value(f"{query} = '{table}'")
+        return schema
 
 
 class PostgreSql18(PostgreSql):
@@ -261,6 +285,10 @@ class DuckDb(Place):
         with self.connect(read_only=False) as connection:
             connection.execute(statement)
 
+    def view(self, name: str) -> list[tuple[Any, ...]]:
+        with self.connect() as connection:
+            return connection.execute(f"SELECT * FROM {quoted(name)}").fetchall()
+
 
 class AdbcDuckDb(DuckDb):
     """A file of DuckDB, by the ADBC driver that its library is, too."""
@@ -325,6 +353,10 @@ class AdbcSqlite(Place):
         with self.connect() as connection:
             connection.execute(statement)
 
+    def view(self, name: str) -> list[tuple[Any, ...]]:
+        with self.connect() as connection:
+            return connection.execute(f"SELECT * FROM {quoted(name)}").fetchall()
+
 
 class Parquet(Place):
     """A folder of Parquet files, read as pyarrow reads a folder."""
@@ -384,6 +416,9 @@ class Parquet(Place):
 
     def drop(self, table: str) -> None:
         shutil.rmtree(self.path(table))
+
+    def partitions_of(self, table: str) -> list[str]:
+        return sorted(path.name for path in self.path(table).iterdir() if path.is_dir())
 
 
 # All of them, in the order of the matrix of types.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
+from harness.command import Inrush, Running
 from harness.servers import Database
 
 # The number of the advisory lock.
@@ -75,3 +76,16 @@ def sessions_of_inrush(database: Database) -> str:
         "SELECT count(*) = 0 FROM pg_stat_activity "
         "WHERE datname = current_database() AND application_name LIKE 'inrush%'"
     )
+
+
+def notes(inrush: Inrush) -> str:
+    """Return what the logs of all runs tell."""
+    return "".join(path.read_text() for path in inrush.folder.glob("runs/*/log.jsonl"))
+
+
+def wait_for_note(inrush: Inrush, running: Running, words: str) -> None:
+    """Wait until the log of a run that is at work tells something."""
+    end = monotonic() + 60
+    while words not in notes(inrush):
+        assert running.process.poll() is None, running.wait().said
+        assert monotonic() < end, f"never told: {words}"

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
@@ -19,7 +18,6 @@ from harness.command import (
     USAGE,
     Inrush,
     Outcome,
-    Running,
 )
 from harness.contents import state
 from harness.packages import flow, package
@@ -37,18 +35,6 @@ def write_rows(inrush: Inrush, count: int, note: str = "a row") -> Path:
 def job(inrush: Inrush, database: Database, **run: int | bool) -> Path:
     text = package(database.url, flow("loaded", "rows.tbl", columns=COLUMNS), name="guest", **run)
     return inrush.write("package.toml", text)
-
-
-def notes(inrush: Inrush) -> str:
-    """Return what the logs of all runs tell."""
-    return "".join(path.read_text() for path in inrush.folder.glob("runs/*/log.jsonl"))
-
-
-def wait_for_note(inrush: Inrush, running: Running, words: str) -> None:
-    end = monotonic() + 60
-    while words not in notes(inrush):
-        assert running.process.poll() is None, running.wait().said
-        assert monotonic() < end, f"never told: {words}"
 
 
 # What the holder does, and what the others do who must get on although the loader waits.
@@ -147,7 +133,7 @@ def test_a_load_waits_for_a_standby(primary: Server, standby: Server, inrush: In
     with standby.connect() as replay:
         replay.execute(b"SELECT pg_wal_replay_pause()")
         with inrush.start("run", path) as running:
-            wait_for_note(inrush, running, "paused: standby")
+            pauses.wait_for_note(inrush, running, "paused: standby")
             behind = database.value(
                 "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::int8 "
                 "FROM pg_stat_replication"
@@ -155,7 +141,7 @@ def test_a_load_waits_for_a_standby(primary: Server, standby: Server, inrush: In
             replay.execute(b"SELECT pg_wal_replay_resume()")
             outcome = running.wait().expect(CLEAN)
     assert behind > 2 * MIB
-    assert "goes on" in notes(inrush)
+    assert "goes on" in pauses.notes(inrush)
     assert any("replica_lag_bytes_max" in note for note in outcome.report["notes"])
     assert database.value("SELECT count(*) FROM loaded") == 12_000
 
@@ -166,7 +152,7 @@ def test_a_load_waits_for_a_slot(primary: Server, inrush: Inrush) -> None:
     path = job(inrush, database, slot_bytes_max=2 * MIB)
     database.value("SELECT pg_create_physical_replication_slot('forgotten', true)::text")
     with inrush.start("run", path) as running:
-        wait_for_note(inrush, running, "paused: replication slot forgotten")
+        pauses.wait_for_note(inrush, running, "paused: replication slot forgotten")
         database.value("SELECT pg_drop_replication_slot('forgotten')::text")
         running.wait().expect(CLEAN)
     assert database.value("SELECT count(*) FROM loaded") == 12_000

@@ -408,7 +408,8 @@ def test_a_target_that_does_not_exist_is_refused(newest_database: Database, inru
 def test_other_destinations_refuse_it(inrush: Inrush) -> None:
     write_rows(inrush)
     write_package(inrush, "x.duckdb", columns=["id int", "k int", "note text"])
-    run(inrush).expect(FAILED, "`staging = false` is kept for PostgreSQL alone")
+    said = "this destination cannot load without staging tables, in one transaction"
+    run(inrush).expect(USAGE, said, "`staging = false`")
 
 
 def test_after_rows_that_are_in_a_target_split_by_split(

@@ -1,21 +1,20 @@
 //! The abilities of a destination. The plan refuses a package that needs one which the destination lacks, and lists the
 //! promises that it does not make.
+//!
+//! The macro below has the one table: each ability with its name, the setting that asks for it, what a destination without
+//! it cannot do, and the fix. The sentence of a refusal is made of it, and so is the table of docs/specs/destination.md.
 
-use crate::target::WriteMode;
+use std::collections::BTreeSet;
 
-/// What a destination can do.
+/// The abilities of a destination. Its driver refuses a package that asks for another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// How many streams may fill it at the same time.
     pub streams: Streams,
     /// What becomes visible in one step.
     pub published_together: PublishedTogether,
-    /// What may become of a target.
-    pub modes: Vec<WriteMode>,
-    /// Rows can be put into partitions by the values of columns.
-    pub partitions: bool,
-    /// Statements of the user can go into the publishing transaction.
-    pub user_sql: bool,
+    /// The abilities that packages may ask for. An ability that is not listed is one that the destination lacks.
+    pub can: BTreeSet<Ability>,
     /// Names that differ only in case are one name.
     pub folds_names: bool,
     /// Bytes of text that a unit should have at least, so that what each one costs does not count.
@@ -28,6 +27,14 @@ pub struct Abilities {
     pub own_memory: OwnMemory,
     /// What is not promised here, in sentences for the plan.
     pub not_promised: Vec<String>,
+}
+
+impl Abilities {
+    /// The abilities that it lacks, in the order of the table.
+    pub fn lacking(&self) -> impl Iterator<Item = Ability> {
+        let lacks = |ability: &Ability| !self.can.contains(ability);
+        Ability::ALL.iter().copied().filter(lacks)
+    }
 }
 
 /// How many streams may fill a destination at the same time.
@@ -64,4 +71,221 @@ pub enum OwnMemory {
         /// The option that sets this limit.
         setting: String,
     },
+}
+
+/// The texts of an ability.
+#[derive(Clone, Copy, Debug)]
+pub struct AbilityText {
+    /// Its name, in lists.
+    pub name: &'static str,
+    /// The setting of a package, or the command, that asks for it.
+    pub asked_by: &'static str,
+    /// What a destination with it does: the end of "it can ...".
+    pub does: &'static str,
+    /// What a user does where it is lacking.
+    pub fix: &'static str,
+}
+
+macro_rules! abilities {
+    ($($(#[$doc:meta])* $ability:ident { $name:literal, $asked_by:literal, $does:literal, $fix:literal })*) => {
+        /// An ability that a package may ask for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Ability {
+            $($(#[$doc])* $ability,)*
+        }
+
+        impl Ability {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [Ability] = &[$(Ability::$ability),*];
+
+            /// Its texts.
+            pub const fn text(self) -> AbilityText {
+                match self {
+                    $(Ability::$ability => AbilityText {
+                        name: $name,
+                        asked_by: $asked_by,
+                        does: $does,
+                        fix: $fix,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+abilities! {
+    /// `mode = "create"`.
+    Create {
+        "create", "mode = \"create\"", "make a table or fill an empty one",
+        "use mode = \"append\" with a table that exists"
+    }
+    /// `mode = "append"`.
+    Append {
+        "append", "mode = \"append\"", "add rows to a table that exists",
+        "load into a new table with mode = \"create\""
+    }
+    /// `mode = "replace"`.
+    Replace {
+        "replace", "mode = \"replace\"", "replace the rows of a table",
+        "empty the table yourself, and use mode = \"append\""
+    }
+    /// The rows of a target are replaced, and the table with all that depends on it stays.
+    ReplaceByRows {
+        "replace by rows", "replace = { by = \"rows\" }", "replace the rows of a table and keep the table itself",
+        "leave `by` out: a new table takes the place of the old one"
+    }
+    /// The partitions that new rows fall into are replaced, and the others stay.
+    ReplacePartitions {
+        "replace partitions", "replace = { scope = \"partitions\" }", "replace some partitions of a table and keep the others",
+        "load each partition into a table of its own"
+    }
+    /// The rows that are replaced are kept.
+    KeepReplaced {
+        "keep", "replace = { keep = true }", "keep the rows that it replaces",
+        "leave `keep` out, and copy the table away before it is replaced"
+    }
+    /// `mode = "upsert"`.
+    Upsert {
+        "upsert", "mode = \"upsert\"", "merge rows into a table by their key",
+        "load into a table of its own with mode = \"replace\", and merge it yourself"
+    }
+    /// Rows are put into partitions by the values of a column.
+    Partitions {
+        "partitions", "partition_by", "divide a table into partitions",
+        "leave `partition_by` out"
+    }
+    /// Partitions have bounds that the package declares.
+    Bounds {
+        "bounds", "bounds", "make partitions with declared bounds",
+        "leave `bounds` out"
+    }
+    /// Each row goes to its own partition, from whichever file it comes.
+    Routing {
+        "routing", "routing = true", "put each row into its own partition",
+        "leave `routing` out"
+    }
+    /// Rows are written directly to the target and are visible as soon as their transaction commits.
+    DirectWrites {
+        "direct writes", "atomic = false", "write rows directly to the target, split by split",
+        "leave `atomic` out: rows become visible all at once"
+    }
+    /// Rows of all flows are written directly to their targets, in one transaction.
+    OneTransaction {
+        "one transaction", "staging = false", "load without staging tables, in one transaction",
+        "leave `staging` out: rows are staged, and become visible all at once"
+    }
+    /// Statements of the user run in the publishing transaction.
+    UserSql {
+        "user SQL", "pre_sql, post_sql", "run your statements in the step that publishes the rows",
+        "leave `pre_sql` and `post_sql` out, and run the statements yourself"
+    }
+    /// A target may be loaded without its INSERT triggers.
+    SkipTriggers {
+        "skip triggers", "triggers = \"skip\"", "load a target without its INSERT triggers",
+        "leave `triggers` out"
+    }
+    /// Indexes of the target are dropped before, and built again after its rows are copied.
+    RebuildIndexes {
+        "rebuild indexes", "indexes = \"rebuild\"", "drop the indexes of a target and build them again",
+        "leave `indexes` out: rows go into the indexes as they come"
+    }
+    /// A sum of each column is compared.
+    VerifySums {
+        "verify sums", "verify = \"sums\"", "sum up the values of its columns",
+        "use verify = \"count\": the destination counts the rows of each unit, and all rows"
+    }
+    /// A hash of every row is compared.
+    VerifyRows {
+        "verify rows", "verify = \"rows\"", "hash the values of its rows",
+        "use verify = \"count\": the destination counts the rows of each unit, and all rows"
+    }
+    /// Streams send no more bytes in a second than the package allows.
+    RateLimit {
+        "rate limit", "rate_bytes_max", "limit the bytes that are sent in a second",
+        "leave `rate_bytes_max` out"
+    }
+    /// Streams pause while a standby is too far behind.
+    ReplicaLag {
+        "replica lag", "replica_lag_bytes_max", "say how far its standbys are behind",
+        "leave `replica_lag_bytes_max` out"
+    }
+    /// Streams pause while a replication slot holds back too much.
+    SlotBytes {
+        "slot bytes", "slot_bytes_max", "say how much its replication slots hold back",
+        "leave `slot_bytes_max` out"
+    }
+    /// A finished run can be undone.
+    Undo {
+        "undo", "inrush undo", "undo a run, since it does not keep the rows that a run replaces",
+        "delete the rows yourself; a column with the run's number (`source = \"run\"`) tells them apart"
+    }
+    /// `inrush status` says how many bytes the staged rows of a run take.
+    StagedBytes {
+        "staged bytes", "inrush status", "say how many bytes the staged rows of a run take",
+        "nothing is refused: the size is left out"
+    }
+}
+
+impl Ability {
+    /// Why a package that asks for it is refused by a destination that lacks it.
+    pub fn refusal(self) -> String {
+        let AbilityText { asked_by, does, .. } = self.text();
+        format!("this destination cannot {does} (`{asked_by}`)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const BEGIN: &str = "<!-- abilities: written by `INRUSH_BLESS=1 cargo test -p inrush-destination abilities` -->\n";
+    const END: &str = "<!-- end of abilities -->\n";
+
+    fn table() -> String {
+        let rows = Ability::ALL.iter().map(|ability| {
+            let AbilityText {
+                name,
+                asked_by,
+                fix,
+                ..
+            } = ability.text();
+            format!(
+                "| {name} | `{asked_by}` | {} | {fix} |\n",
+                ability.refusal()
+            )
+        });
+        format!(
+            "| ability | asked for by | refused as | the fix |\n|---|---|---|---|\n{}",
+            rows.collect::<String>()
+        )
+    }
+
+    #[test]
+    fn the_page_has_the_abilities() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/specs/destination.md");
+        let page = std::fs::read_to_string(&path).expect("the page");
+        let (before, rest) = page.split_once(BEGIN).expect("the table begins");
+        let (_, after) = rest.split_once(END).expect("the table ends");
+        let written = format!("{before}{BEGIN}\n{}\n{END}{after}", table());
+        if std::env::var_os("INRUSH_BLESS").is_some() {
+            std::fs::write(&path, &written).expect("the page can be written");
+            return;
+        }
+        assert!(
+            page == written,
+            "docs/specs/destination.md is not what the code says; write it anew: \
+             INRUSH_BLESS=1 cargo test -p inrush-destination abilities"
+        );
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        let names: BTreeSet<&str> = Ability::ALL
+            .iter()
+            .map(|ability| ability.text().name)
+            .collect();
+        assert_eq!(names.len(), Ability::ALL.len());
+    }
 }

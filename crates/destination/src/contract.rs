@@ -74,6 +74,12 @@ pub trait Destination: Send + Sync {
     /// Gives a stopped run up: its staging is removed, and the ledger says so.
     fn discard(&self, run: &PastRun) -> Result<()>;
 
+    /// Bytes that the staged rows of a stopped run take, where the destination can tell
+    /// ([`Ability::StagedBytes`](crate::Ability::StagedBytes)).
+    fn staged_bytes(&self, _run: &RunRecord) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// The URL of another destination of the same kind in a folder, into which a preflight loads its sample; both are
     /// removed afterwards. None where there can be no such destination.
     fn scratch(&self, _folder: &Path) -> Option<String> {

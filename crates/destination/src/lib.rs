@@ -13,7 +13,7 @@ pub mod ledger_records;
 pub mod misfit;
 pub mod target;
 
-pub use abilities::{Abilities, OwnMemory, PublishedTogether, Streams};
+pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
 pub use address::Address;
 pub use contract::{Destination, OpenRun, PublishStep, Published, UnitStream};
 pub use error::{Error, Result};

@@ -221,7 +221,9 @@ impl Error {
     pub fn exit_status(&self) -> ExitStatus {
         match self {
             Error::Package(_) | Error::Convert { .. } => ExitStatus::Usage,
-            Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. }) => ExitStatus::Usage,
+            Error::Plan(
+                PlanError::Package(_) | PlanError::Mismatch { .. } | PlanError::Abilities { .. },
+            ) => ExitStatus::Usage,
             Error::Driver(error) | Error::Plan(PlanError::Driver(error)) => error.exit_status(),
             Error::NotSwitched { .. } | Error::Replaced { .. } => ExitStatus::Usage,
             Error::Verify(VerifyError::TargetReplaced { .. }) => ExitStatus::Failed,

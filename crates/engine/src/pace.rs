@@ -1,12 +1,14 @@
-//! How fast rows may go to the server: a rate that was asked for, and pauses while the server's
-//! replicas catch up.
+//! The pace of a load: a rate that was asked for, and pauses while a server's replicas catch up.
 //!
-//! Every block of every stream passes here before it is sent. The pipeline decides who pauses and why.
+//! Every block or batch of every stream passes here before it is sent. The pipeline decides who pauses and why.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
 use inrush_rows::cancel::Stop;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -37,6 +39,11 @@ impl Pace {
             paused: watch::Sender::new(false),
             waited_ns: AtomicU64::new(0),
         }
+    }
+
+    /// Whether a rate was asked for.
+    pub fn is_limited(&self) -> bool {
+        self.rate_bytes_max.is_some()
     }
 
     /// Lets no more blocks through, or lets them through again.
@@ -85,6 +92,25 @@ impl Pace {
     }
 }
 
+/// Bytes of the values of a batch in their Arrow buffers: what a rate counts of rows that are handed over as batches.
+pub fn value_bytes(batch: &RecordBatch) -> u64 {
+    let bytes = batch.columns().iter().map(|column| {
+        // No column has more bytes than can be counted.
+        let own = column.to_data().get_slice_memory_size().unwrap_or(0);
+        own + long_text_bytes(column)
+    });
+    bytes.sum::<usize>() as u64
+}
+
+/// Bytes of texts and binary values that stand beside their views, which are all that Arrow counts of such columns.
+fn long_text_bytes(column: &ArrayRef) -> usize {
+    match column.data_type() {
+        DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
+        DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use inrush_rows::cancel::StopReason;
@@ -105,6 +131,25 @@ mod tests {
             pace.turn(1, later),
             Some(later + Duration::from_millis(500))
         );
+    }
+
+    #[test]
+    fn a_slice_counts_its_own_values() {
+        let column: ArrayRef =
+            std::sync::Arc::new(arrow_array::Int64Array::from_iter_values(0..1_000));
+        let batch = RecordBatch::try_from_iter([("n", column)]).expect("a batch");
+        assert_eq!(value_bytes(&batch), 8_000);
+        assert_eq!(value_bytes(&batch.slice(10, 100)), 800);
+    }
+
+    #[test]
+    fn long_texts_count_with_their_views() {
+        let texts = ["short", "longer than a view", "just as long text "];
+        let column: ArrayRef =
+            std::sync::Arc::new(arrow_array::StringViewArray::from_iter_values(texts));
+        let batch = RecordBatch::try_from_iter([("text", column)]).expect("a batch");
+        assert_eq!(value_bytes(&batch), 3 * 16 + 2 * 18);
+        assert_eq!(value_bytes(&batch.slice(0, 2)), 2 * 16 + 18);
     }
 
     #[tokio::test]

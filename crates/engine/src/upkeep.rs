@@ -24,8 +24,8 @@ pub struct StoppedRun {
     /// Another version of Inrush loaded units of it, and this one cannot tell which: its rows in targets are not resumed,
     /// and its staged units start again from the beginning.
     pub is_of_another_version: bool,
-    /// Bytes that they take in the database.
-    pub staging_bytes: u64,
+    /// Bytes that its staged rows take, where the destination can tell.
+    pub staging_bytes: Option<u64>,
 }
 
 /// Which runs are looked at.

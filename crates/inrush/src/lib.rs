@@ -8,6 +8,7 @@ mod operations;
 mod registry;
 
 pub use inrush_convert as convert;
+pub use inrush_destination::Ability;
 pub use inrush_engine::driver_trait::{Checked, DriverPlan, PastRuns};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};

@@ -6,11 +6,10 @@ use inrush::upkeep::StoppedRun;
 
 use super::destination::find;
 use super::status::{json, table};
-use crate::Surroundings;
 use crate::arguments::CleanupArguments;
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted};
-use crate::{output, signals};
+use crate::{Surroundings, output, signals};
 
 /// Why the rows that a stopped run wrote directly to its targets stay, and how to go on.
 fn left_alone(run: &StoppedRun) -> String {
@@ -47,12 +46,15 @@ pub fn cleanup(
         if removed.is_empty() {
             output::say("nothing to remove\n");
         } else {
-            let staging_bytes = removed.iter().map(|run| run.staging_bytes).sum();
+            let sizes = removed.iter().map(|run| run.staging_bytes);
+            let size = match sizes.sum::<Option<u64>>() {
+                Some(size) => format!(": {}", bytes(size)),
+                None => String::new(),
+            };
             output::say(&table(&removed));
             output::say(&format!(
-                "\nremoved what {} left: {}\n",
+                "\nremoved what {} left{size}\n",
                 counted(removed.len() as u64, "run"),
-                bytes(staging_bytes)
             ));
         }
         for run in removed.iter().filter(|run| run.rows_straight > 0) {

@@ -6,13 +6,12 @@ use inrush::upkeep::StoppedRun;
 use serde_json::{Value, json};
 
 use super::destination::find;
-use crate::Surroundings;
 use crate::arguments::StatusArguments;
 use crate::errors::CommandError;
 use crate::names::readable;
 use crate::numbers::{bytes, count};
 use crate::run_summary::columns;
-use crate::{output, signals};
+use crate::{Surroundings, output, signals};
 
 /// Shows what stopped runs left.
 pub fn status(
@@ -48,11 +47,13 @@ pub fn table(runs: &[StoppedRun]) -> String {
                     true => "at work".to_owned(),
                     false => "stopped".to_owned(),
                 },
-                stopped.run.started_at.clone(),
+                stopped.run.started_at(),
                 count(stopped.units_finished as u64),
                 count(stopped.units_begun as u64),
                 count(stopped.account.rows_loaded),
-                bytes(stopped.staging_bytes),
+                stopped
+                    .staging_bytes
+                    .map_or_else(|| "not known".to_owned(), bytes),
             ]
         })
         .collect();
@@ -64,7 +65,7 @@ pub fn table(runs: &[StoppedRun]) -> String {
             "units",
             "unfinished",
             "rows staged",
-            "in the database",
+            "staged size",
         ],
         &rows,
     );
@@ -108,7 +109,7 @@ pub fn json(runs: &[StoppedRun]) -> Value {
                 "package": stopped.run.package,
                 "held": stopped.held,
                 "holder": stopped.run.holder,
-                "started_at": stopped.run.started_at,
+                "started_at": stopped.run.started_at_rfc3339(),
                 "targets": stopped.run.targets,
                 "units_finished": stopped.units_finished,
                 "units_begun": stopped.units_begun,

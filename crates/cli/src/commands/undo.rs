@@ -1,8 +1,8 @@
 //! `inrush undo`.
 
-use inrush::ExitStatus;
 use inrush::printable::line;
 use inrush::undo::{UndoOptions, Undone};
+use inrush::{Ability, ExitStatus};
 use serde_json::{Value, json};
 
 use super::destination::find;
@@ -28,12 +28,8 @@ pub fn undo(
     })?;
     let Some(undone) = undone else {
         return Err(CommandError::Usage {
-            what: "runs into this destination cannot be undone: nothing keeps what they took the place \
-                   of"
-                .to_owned(),
-            hint: "delete the rows yourself; a column of provenance (`source = \"run\"`) tells them \
-                   apart"
-                .to_owned(),
+            what: Ability::Undo.refusal(),
+            hint: Ability::Undo.text().fix.to_owned(),
         });
     };
     match arguments.ledger.json {

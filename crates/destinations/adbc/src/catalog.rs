@@ -117,6 +117,37 @@ pub fn rows_up_to(session: &mut AdbcSession, name: &TargetName, most: u64) -> Re
     Ok(session.number(&doing, &statement)?.unwrap_or(0))
 }
 
+/// Bytes that a table takes, where the database can tell; 0 where there is no such table.
+pub fn table_bytes(
+    session: &mut AdbcSession,
+    quirks: &Quirks,
+    schema: Option<&str>,
+    name: &str,
+) -> Result<Option<u64>> {
+    let Some(statement) = quirks.table_bytes else {
+        return Ok(None);
+    };
+    if kind(session, quirks, schema, name)?.is_none() {
+        return Ok(Some(0));
+    }
+    if quirks.vendor == Vendor::DuckDb {
+        // Rows that are still in its log have no size; closing the file would write them too. If it cannot be done now, the
+        // size is not known.
+        let _ = session.run("cannot write a checkpoint", "CHECKPOINT");
+    }
+    let table = match schema {
+        Some(schema) => format!("{}.{}", sql::identifier(schema), sql::identifier(name)),
+        // SQLite lists its tables by their bare names.
+        None => name.to_owned(),
+    };
+    let statement = statement.replace("{}", &sql::text(&table));
+    match session.number("cannot measure a staging table", &statement) {
+        // Not every build of SQLite has `dbstat`.
+        Err(_) if quirks.vendor == Vendor::Sqlite => Ok(None),
+        measured => measured,
+    }
+}
+
 fn columns(
     session: &mut AdbcSession,
     quirks: &Quirks,

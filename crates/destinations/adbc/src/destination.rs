@@ -1,14 +1,14 @@
 //! A database that a driver of ADBC reaches.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adbc_driver_manager::ManagedDriver;
 use inrush_destination::{
-    Abilities, Address, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun, PublishedTogether,
-    ResolvedType, Result, RunRecord, RunState, TargetFacts, TargetName, TargetPlan, UnitRecord,
-    WriteMode,
+    Abilities, Ability, Address, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun,
+    PublishedTogether, ResolvedType, Result, RunRecord, RunState, TargetFacts, TargetName,
+    TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 
@@ -286,9 +286,7 @@ fn abilities(quirks: &Quirks, own_memory: OwnMemory) -> Abilities {
     Abilities {
         streams: quirks.streams,
         published_together: PublishedTogether::Run,
-        modes: vec![WriteMode::Create, WriteMode::Append, WriteMode::Replace],
-        partitions: false,
-        user_sql: true,
+        can: abilities_of(quirks),
         folds_names: quirks.folds_names,
         unit_bytes: quirks.unit_bytes,
         batch_rows: quirks.batch_rows,
@@ -300,6 +298,20 @@ fn abilities(quirks: &Quirks, own_memory: OwnMemory) -> Abilities {
             .map(|&said| said.to_owned())
             .collect(),
     }
+}
+
+fn abilities_of(quirks: &Quirks) -> BTreeSet<Ability> {
+    let mut can = BTreeSet::from([
+        Ability::Create,
+        Ability::Append,
+        Ability::Replace,
+        Ability::ReplaceByRows,
+        Ability::UserSql,
+    ]);
+    if quirks.table_bytes.is_some() {
+        can.insert(Ability::StagedBytes);
+    }
+    can
 }
 
 impl Drop for AdbcDestination {
@@ -394,6 +406,22 @@ impl Destination for AdbcDestination {
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
         let ledger = &self.shared.ledger;
         ledger.units(&mut self.control(), run.run_id, see)
+    }
+
+    fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
+        let mut session = self.control();
+        let quirks = self.shared.quirks;
+        let Some(stored) = self.shared.ledger.run(&mut session, run.run_id)? else {
+            return Ok(None);
+        };
+        let mut all = 0;
+        for (schema, table) in &stored.staging {
+            match catalog::table_bytes(&mut session, quirks, schema.as_deref(), table)? {
+                Some(bytes) => all += bytes,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(all))
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {

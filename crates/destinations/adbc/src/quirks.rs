@@ -69,6 +69,9 @@ pub struct Quirks {
     pub name_bytes_max: Option<usize>,
     /// What makes transactions that number their runs wait for each other, behind the table's name.
     pub lock_table: Option<&'static str>,
+    /// The statement that tells how many bytes a table takes, with `{}` for its name as a text; NULL where it cannot tell
+    /// of this one.
+    pub table_bytes: Option<&'static str>,
     /// Bytes of text that a unit should have at least: for DuckDB some of its row groups, so that the last
     /// one, which is not whole, does not count.
     pub unit_bytes: u64,
@@ -95,6 +98,11 @@ const DUCKDB: Quirks = Quirks {
     counts_targets: false,
     name_bytes_max: None,
     lock_table: None,
+    table_bytes: Some(
+        "SELECT CASE WHEN bool_and(persistent) THEN count(DISTINCT block_id) FILTER (block_id >= 0) \
+         * (SELECT block_size FROM pragma_database_size() WHERE database_name = current_database()) \
+         END FROM pragma_storage_info({})",
+    ),
     unit_bytes: 128 << 20,
     batch_rows: 8_192,
     not_promised: &[],
@@ -117,6 +125,7 @@ const SQLITE: Quirks = Quirks {
     counts_targets: true,
     name_bytes_max: None,
     lock_table: None,
+    table_bytes: Some("SELECT sum(pgsize) FROM dbstat WHERE name = {}"),
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
     not_promised: &[
@@ -144,6 +153,7 @@ const POSTGRES: Quirks = Quirks {
     counts_targets: false,
     name_bytes_max: Some(63),
     lock_table: Some("IN SHARE ROW EXCLUSIVE MODE"),
+    table_bytes: Some("SELECT pg_catalog.pg_total_relation_size({}::regclass)"),
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
     not_promised: &[
@@ -171,6 +181,7 @@ const OTHER: Quirks = Quirks {
     counts_targets: false,
     name_bytes_max: None,
     lock_table: None,
+    table_bytes: None,
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
     not_promised: &[

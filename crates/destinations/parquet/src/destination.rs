@@ -1,11 +1,12 @@
 //! The folder of tables, as a destination.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use inrush_destination::{
-    Abilities, Address, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun, PublishedTogether,
-    ResolvedType, Result, RunRecord, RunState, Streams, TargetFacts, TargetName, TargetPlan,
-    UnitRecord, WriteMode,
+    Abilities, Ability, Address, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun,
+    PublishedTogether, ResolvedType, Result, RunRecord, RunState, Streams, TargetFacts, TargetName,
+    TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -14,7 +15,7 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{names, publish, recover, types};
+use crate::{files, names, publish, recover, types};
 
 /// Bytes of text of a unit, which becomes a file: readers like files that are not small.
 const UNIT_BYTES: u64 = 128 << 20;
@@ -40,14 +41,15 @@ impl ParquetFolder {
         let abilities = Abilities {
             streams: Streams::Many,
             published_together: PublishedTogether::Target,
-            modes: vec![
-                WriteMode::Create,
-                WriteMode::Append,
-                WriteMode::Replace,
-                WriteMode::ReplacePartitions,
-            ],
-            partitions: true,
-            user_sql: false,
+            can: BTreeSet::from([
+                Ability::Create,
+                Ability::Append,
+                Ability::Replace,
+                Ability::ReplacePartitions,
+                Ability::Partitions,
+                Ability::Routing,
+                Ability::StagedBytes,
+            ]),
             folds_names: false,
             unit_bytes: UNIT_BYTES,
             batch_rows: 1024,
@@ -135,6 +137,11 @@ impl Destination for ParquetFolder {
             }
         }
         Ok(None)
+    }
+
+    /// All files that `discard` would remove, those of units that were not committed too.
+    fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
+        files::bytes_below(&self.root.staging(run.run_id)).map(Some)
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {

@@ -175,6 +175,24 @@ pub(super) fn is_json(path: &Path) -> bool {
         .is_some_and(|extension| extension == "json")
 }
 
+/// Bytes of all files in a folder and in the folders below it; 0 where there is no such folder.
+pub(super) fn bytes_below(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for path in list(folder)? {
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
+            // A run at work removes files too.
+            Err(error) if is_absent(&error) => continue,
+            Err(error) => return Err(failed("cannot look at", &path)(error)),
+        };
+        bytes += match metadata.is_dir() {
+            true => bytes_below(&path)?,
+            false => metadata.len(),
+        };
+    }
+    Ok(bytes)
+}
+
 /// How a name comes to stand for another folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Swap {

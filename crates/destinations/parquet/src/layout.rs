@@ -1,5 +1,6 @@
 //! How a target's columns lie in files: which are in them, and which make folders.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
@@ -121,9 +122,9 @@ fn unsuitable(plan: &TargetPlan, what: String, hint: &str) -> Error {
 }
 
 fn refuse_columns_twice(plan: &TargetPlan) -> Result<()> {
-    for (place, column) in plan.columns.iter().enumerate() {
-        let before = &plan.columns[..place];
-        if before.iter().any(|other| other.name == column.name) {
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    for column in &plan.columns {
+        if !names.insert(&column.name) {
             return Err(unsuitable(
                 plan,
                 format!("column {:?} comes twice", column.name),
@@ -193,14 +194,17 @@ fn columns_of_table(plan: &TargetPlan, table: &Table) -> Result<Vec<FileColumn>>
             "name the same columns in the same order, or load into a table of another name",
         ));
     }
-    let known = |column: &&ColumnPlan| !table.columns.iter().any(|it| it.name == column.name);
-    if let Some(column) = plan.columns.iter().find(known) {
+    let names: BTreeSet<&str> = table.columns.iter().map(|it| it.name.as_str()).collect();
+    let is_unknown = |column: &&ColumnPlan| !names.contains(column.name.as_str());
+    if let Some(column) = plan.columns.iter().find(is_unknown) {
         return Err(unsuitable(
             plan,
             format!("it has no column {:?}", column.name),
             "its columns are those of its files: leave the column out, or load into a new table",
         ));
     }
+    let places = plan.columns.iter().enumerate();
+    let places: BTreeMap<&str, usize> = places.map(|(at, it)| (it.name.as_str(), at)).collect();
     let mut columns = Vec::with_capacity(table.columns.len());
     for column in &table.columns {
         let Some(column_type) = &column.column_type else {
@@ -213,7 +217,7 @@ fn columns_of_table(plan: &TargetPlan, table: &Table) -> Result<Vec<FileColumn>>
                 "load into a new table",
             ));
         };
-        let source = plan.columns.iter().position(|it| it.name == column.name);
+        let source = places.get(column.name.as_str()).copied();
         match source {
             None if column.not_null => {
                 return Err(unsuitable(

@@ -114,20 +114,16 @@ pub(crate) mod pipeline {
 
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
-        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, Reading, changed,
+        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, Reading, abilities, changed,
         column_text, expect, identity, typed_rows,
     };
 
     pub(crate) mod columns {
-        pub(crate) use inrush_engine::plan::columns::{KnownColumns, TargetColumns, column};
+        pub(crate) use inrush_engine::plan::columns::{KnownColumns, Match, TargetColumns, column};
     }
 
     pub(crate) mod error {
         pub(crate) use inrush_engine::plan::error::PlanError;
-    }
-
-    pub(crate) mod fields {
-        pub(crate) use inrush_engine::plan::fields::Assigned;
     }
 
     pub(crate) mod flow_files {

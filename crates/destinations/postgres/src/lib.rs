@@ -10,6 +10,7 @@
 //! The names that this crate still takes from the engine's internals are listed in [`engine`]. The reasons behind it:
 //! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
 
+mod abilities;
 pub mod catalog;
 mod copy;
 mod default_grants;

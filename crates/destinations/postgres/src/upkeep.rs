@@ -105,7 +105,7 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
                 .iter()
                 .any(|unit| identity::is_of_another_version(&unit.unit_key)),
             staging_tables,
-            staging_bytes: rows[0].get::<_, i64>(0) as u64,
+            staging_bytes: Some(rows[0].get::<_, i64>(0) as u64),
             run,
         });
     }

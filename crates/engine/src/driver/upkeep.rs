@@ -7,7 +7,7 @@ use inrush_destination::{Destination, PastRun, RunRecord};
 use super::plan::each_split;
 use crate::driver_trait::PastRuns;
 use crate::error::Error;
-use crate::ledger::{Account, LedgerRun, LedgerRunState};
+use crate::ledger::{Account, LedgerRun, LedgerRunState, moment_text};
 use crate::pipeline::naming;
 use crate::plan::identity;
 use crate::undo::{UndoOptions, Undone};
@@ -84,10 +84,6 @@ fn describe(
     destination: &dyn Destination,
     record: &RunRecord,
 ) -> inrush_destination::Result<StoppedRun> {
-    let time = |microseconds| {
-        jiff::Timestamp::from_microsecond(microseconds)
-            .map_or_else(|_| String::new(), |moment| moment.to_string())
-    };
     let mut account = Account::default();
     let mut units_finished = 0;
     let mut is_of_another_version = false;
@@ -104,9 +100,8 @@ fn describe(
             epoch: record.epoch,
             state: LedgerRunState::Loading,
             holder: record.holder.clone(),
-            started_at: time(record.started_at_microseconds),
             started_at_microseconds: record.started_at_microseconds,
-            held_since: time(record.started_at_microseconds),
+            held_since: moment_text(record.started_at_microseconds),
             switched_at: None,
             targets: record.targets.clone(),
             target_oids: Vec::new(),
@@ -118,6 +113,6 @@ fn describe(
         staging_tables: Vec::new(),
         rows_straight: 0,
         is_of_another_version,
-        staging_bytes: 0,
+        staging_bytes: destination.staged_bytes(record)?,
     })
 }

@@ -5,5 +5,5 @@
 mod run;
 mod split_record;
 
-pub use run::{LedgerRun, LedgerRunState};
+pub use run::{LedgerRun, LedgerRunState, moment_text};
 pub use split_record::{Account, SplitRecord, SwitchedFile, TouchedFile};

@@ -2,6 +2,7 @@
 
 use inrush_rows::ids::RunId;
 
+use jiff::Timestamp;
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerRunState {
@@ -52,9 +53,7 @@ pub struct LedgerRun {
     pub state: LedgerRunState,
     /// Host and process that hold it, or held it last.
     pub holder: String,
-    /// When it began.
-    pub started_at: String,
-    /// The same in microseconds since 1970-01-01T00:00:00Z.
+    /// When it began, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,
     /// When its holder took it.
     pub held_since: String,
@@ -64,4 +63,47 @@ pub struct LedgerRun {
     pub targets: Vec<String>,
     /// The OIDs that the targets had after the switch, in the same order.
     pub target_oids: Vec<u32>,
+}
+
+impl LedgerRun {
+    /// When it began, as messages and tables write it: `2026-11-24 07:10:14 UTC`.
+    pub fn started_at(&self) -> String {
+        moment_text(self.started_at_microseconds)
+    }
+
+    /// When it began, as programs read it (RFC 3339): `2026-11-24T07:10:14.957737Z`.
+    pub fn started_at_rfc3339(&self) -> String {
+        moment(self.started_at_microseconds).to_string()
+    }
+}
+
+/// A moment as messages and tables write it, to the second. Given in microseconds since 1970-01-01T00:00:00Z.
+pub fn moment_text(microseconds: i64) -> String {
+    moment(microseconds)
+        .strftime("%Y-%m-%d %H:%M:%S UTC")
+        .to_string()
+}
+
+/// The first or last moment that can be written, where a ledger says one beyond it.
+fn moment(microseconds: i64) -> Timestamp {
+    let beyond = match microseconds < 0 {
+        true => Timestamp::MIN,
+        false => Timestamp::MAX,
+    };
+    Timestamp::from_microsecond(microseconds).unwrap_or(beyond)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_to_the_second() {
+        assert_eq!(
+            moment_text(1_795_533_014_957_737),
+            "2026-11-24 15:10:14 UTC"
+        );
+        assert_eq!(moment_text(-1), "1969-12-31 23:59:59 UTC");
+        assert_eq!(moment_text(i64::MAX), moment_text(i64::MAX - 1));
+    }
 }

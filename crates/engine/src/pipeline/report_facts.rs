@@ -1,7 +1,7 @@
 //! Gathers the facts of a run while it works, wherever its rows go, and makes the report of it.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
@@ -15,6 +15,7 @@ use super::stream_threads::StreamsOutcome;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::Account;
+use crate::pace::Pace;
 use crate::report::{
     self, ColumnChangesReport, Outcome, Phases, Prediction, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
@@ -91,6 +92,18 @@ impl Gathering {
     /// Something that a user should know.
     pub fn note(&mut self, text: String) {
         self.notes.push(text);
+    }
+
+    /// The streams came to their ends; a note says how long their pace held them up. `asked` names the settings and ends in
+    /// "asks" or "ask".
+    pub fn paced(&mut self, pace: &Pace, asked: &str) {
+        let waited = pace.waited();
+        if waited > Duration::ZERO {
+            let waited_s = waited.as_secs_f64();
+            self.note(format!(
+                "the streams waited {waited_s:.1} s in all, as {asked} for"
+            ));
+        }
     }
 
     /// Rows were rejected that belong to no piece of work.

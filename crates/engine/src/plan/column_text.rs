@@ -1,5 +1,7 @@
 //! The printed text of a plan on columns that are not read in the usual way.
 
+use std::collections::BTreeSet;
+
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::{
     DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim, ValueSource,
@@ -21,13 +23,12 @@ pub fn lines(columns: &[Column], field_count: usize) -> Vec<String> {
             ));
         }
     }
-    let is_taken = |field: usize| {
-        columns
-            .iter()
-            .any(|column| column.source.field_index() == Some(field))
-    };
+    let taken = columns.iter();
+    let taken: BTreeSet<usize> = taken
+        .filter_map(|column| column.source.field_index())
+        .collect();
     let skipped: Vec<String> = (0..field_count)
-        .filter(|field| !is_taken(*field))
+        .filter(|field| !taken.contains(field))
         .map(|field| (field + 1).to_string())
         .collect();
     if !skipped.is_empty() {

@@ -1,6 +1,6 @@
 //! The field of the files that fills each column of the target, and the column's type.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use inrush_package::{ColumnDetail, ColumnNull, Format};
@@ -44,7 +44,86 @@ pub struct TargetColumns {
     pub filled: Vec<String>,
 }
 
+/// Columns that the files fill, matched with those of the target.
+pub struct Matches {
+    /// The columns that are loaded, in the package's order; else in the files'.
+    pub columns: Vec<Match>,
+    /// Fields of a record, those that are skipped too.
+    pub field_count: usize,
+}
+
+/// A column that the files fill.
+pub struct Match {
+    /// The column.
+    pub detail: ColumnDetail,
+    /// What fills it.
+    pub source: ValueSource,
+    /// Its place among all columns of the target; none if the target does not exist yet.
+    pub place: Option<usize>,
+}
+
+impl Matches {
+    /// The names of the columns that are filled.
+    pub fn names(&self) -> BTreeSet<&str> {
+        let columns = self.columns.iter();
+        columns.map(|it| it.detail.name.as_str()).collect()
+    }
+}
+
 impl KnownColumns<'_> {
+    /// The columns that the files fill, each once, and their places in the target. If `folds_names`, names that differ only in
+    /// case are one name. The time grows with the number of columns, not with its square.
+    pub fn matches(&self, folds_names: bool) -> Result<Matches, PlanError> {
+        let Assignment {
+            columns,
+            field_count,
+        } = self.assignment()?;
+        self.refuse_twice(&columns, folds_names)?;
+        let names = self
+            .target_columns
+            .map(|target| target.all.iter().map(String::as_str));
+        let places = places(columns.iter().map(|it| it.detail.name.as_str()), names);
+        let columns = columns.into_iter().zip(places);
+        let columns = columns.map(|(Assigned { detail, source }, place)| {
+            if let (None, Some(target)) = (place, self.target_columns) {
+                return Err(self.no_column(&detail.name, target));
+            }
+            Ok(Match {
+                detail,
+                source,
+                place,
+            })
+        });
+        Ok(Matches {
+            columns: columns.collect::<Result<_, _>>()?,
+            field_count,
+        })
+    }
+
+    fn refuse_twice(&self, columns: &[Assigned], folds_names: bool) -> Result<(), PlanError> {
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        let mut folded: BTreeSet<String> = BTreeSet::new();
+        for Assigned { detail, .. } in columns {
+            let is_same = !seen.insert(&detail.name);
+            let is_folded = folds_names && !folded.insert(detail.name.to_lowercase());
+            if is_same || is_folded {
+                return Err(self.mismatch(
+                    format!(
+                        "the files have the column `{}` twice{}",
+                        detail.name,
+                        if is_same {
+                            ""
+                        } else {
+                            ", in two spellings that are one name here"
+                        }
+                    ),
+                    "each column of the target can be filled once",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The error of the flow.
     pub fn mismatch(&self, what: String, hint: &str) -> PlanError {
         PlanError::Mismatch {
@@ -150,6 +229,21 @@ impl KnownColumns<'_> {
     }
 }
 
+/// The place of each name in a list; none if the list has no such name, or there is no list. The list is read once, whatever
+/// the number of names is.
+fn places<'a>(
+    names: impl Iterator<Item = &'a str>,
+    list: Option<impl Iterator<Item = &'a str>>,
+) -> Vec<Option<usize>> {
+    let places: BTreeMap<&str, usize> = list
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(|(place, name)| (name, place))
+        .collect();
+    names.map(|name| places.get(name).copied()).collect()
+}
+
 /// A column as its package says that it is read.
 pub fn column(
     known: &KnownColumns<'_>,
@@ -246,5 +340,34 @@ fn policies(detail: &ColumnDetail) -> ColumnPolicies {
         lossless: false,
         nearest_floats: false,
         exact: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// 20,000 columns, in the opposite order of the target's: each name is looked at once.
+    #[test]
+    fn wide_tables_are_matched_by_one_pass() {
+        const COLUMNS: usize = 20_000;
+        let names: Vec<String> = (0..COLUMNS).map(|number| format!("c{number}")).collect();
+        let steps = Cell::new(0);
+        let step = |_: &&String| steps.set(steps.get() + 1);
+        let list = names.iter().inspect(step);
+        let asked = names.iter().rev().inspect(step);
+        let found = places(asked.map(String::as_str), Some(list.map(String::as_str)));
+        assert_eq!(steps.get(), 2 * COLUMNS);
+        assert!(found.into_iter().eq((0..COLUMNS).rev().map(Some)));
+    }
+
+    #[test]
+    fn a_name_that_the_list_lacks_has_no_place() {
+        let list = || Some(["a", "A", "b"].into_iter());
+        assert_eq!(places(["A", "c"].into_iter(), list()), [Some(1), None]);
+        let none: Option<std::iter::Empty<&str>> = None;
+        assert_eq!(places(["a"].into_iter(), none), [None]);
     }
 }

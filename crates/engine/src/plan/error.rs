@@ -1,5 +1,6 @@
 //! Why a package cannot be planned.
 
+use inrush_destination::Ability;
 use inrush_package::PackageError;
 use inrush_sniff::SniffError;
 use inrush_source::SourceError;
@@ -30,6 +31,14 @@ pub enum PlanError {
         what: String,
         /// How to mend it.
         hint: String,
+    },
+    /// The package asks for abilities that the destination lacks.
+    #[error("{}{}", of_flow(flow.as_deref()), refusals(lacking))]
+    Abilities {
+        /// The flow; none if the whole run asks for them.
+        flow: Option<String>,
+        /// The abilities, one at least.
+        lacking: Vec<Ability>,
     },
     /// The target cannot be loaded as it is.
     #[error("{target} {what}")]
@@ -77,6 +86,11 @@ impl PlanError {
         match self {
             PlanError::Package(_) | PlanError::Source(_) | PlanError::Sniff(_) => None,
             PlanError::Driver(error) => error.hint(),
+            PlanError::Abilities { lacking, .. } => {
+                let mut fixes: Vec<&str> = lacking.iter().map(|it| it.text().fix).collect();
+                fixes.dedup();
+                Some(fixes.join("; "))
+            }
             PlanError::Mismatch { hint, .. }
             | PlanError::Target { hint, .. }
             | PlanError::Limit { hint, .. } => Some(hint.clone()),
@@ -88,4 +102,14 @@ impl PlanError {
             PlanError::Privileges { grants, .. } => Some(format!("let the owner run: {grants}")),
         }
     }
+}
+
+/// A flow, before what is said of it.
+fn of_flow(flow: Option<&str>) -> String {
+    flow.map_or(String::new(), |flow| format!("flow `{flow}`: "))
+}
+
+fn refusals(lacking: &[Ability]) -> String {
+    let sentences: Vec<String> = lacking.iter().map(|ability| ability.refusal()).collect();
+    sentences.join("; ")
 }

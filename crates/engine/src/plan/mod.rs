@@ -5,6 +5,7 @@
 //! column; together they make a [`Reading`]. [`changed`], [`contents`] and [`loaded`] compare the files with the text that
 //! was loaded of them before. A driver makes its own plan of these.
 
+pub mod abilities;
 pub mod changed;
 pub mod column_text;
 pub mod columns;

@@ -17,6 +17,8 @@ pub struct FlowFound {
     pub stored_bytes: f64,
     /// Its files have one reader each, from which all streams take.
     pub is_fed: bool,
+    /// Bytes that `rate_bytes_max` counts for each byte of text, if rows are handed over as Arrow batches.
+    pub paced_of_text: f64,
     /// The units that are tried, each with its sample.
     pub works: Vec<(usize, Vec<Portion>)>,
     /// By one thread.

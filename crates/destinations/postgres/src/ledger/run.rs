@@ -20,7 +20,6 @@ pub struct Fence {
 }
 
 const COLUMNS: &str = "run_id, name, package, epoch, state, holder, \
-    to_char(started_at, 'YYYY-MM-DD HH24:MI:SS TZ'), \
     to_char(held_since, 'YYYY-MM-DD HH24:MI:SS TZ'), \
     to_char(switched_at, 'YYYY-MM-DD HH24:MI:SS TZ'), targets, \
     coalesce(target_oids, '{}'), (extract(epoch from started_at) * 1000000)::bigint";
@@ -33,12 +32,11 @@ fn record(row: &tokio_postgres::Row) -> LedgerRun {
         epoch: row.get(3),
         state: LedgerRunState::from_word(row.get(4)),
         holder: row.get(5),
-        started_at: row.get(6),
-        held_since: row.get(7),
-        switched_at: row.get(8),
-        targets: row.get(9),
-        target_oids: row.get(10),
-        started_at_microseconds: row.get(11),
+        held_since: row.get(6),
+        switched_at: row.get(7),
+        targets: row.get(8),
+        target_oids: row.get(9),
+        started_at_microseconds: row.get(10),
     }
 }
 

@@ -82,7 +82,8 @@ pub fn run(
             });
             Ok::<_, Error>((ended, watched))
         })?;
-    summary.paced(run.pace.waited());
+    let asked = "`rate_bytes_max`, `replica_lag_bytes_max` or `slot_bytes_max` ask";
+    summary.gathering.paced(&run.pace, asked);
     let error = summary.gathering.streams_ended(ended);
     match worse(watched.err(), error) {
         Some(error) => Err(error),

@@ -60,17 +60,6 @@ impl Summary {
         }
     }
 
-    /// The streams waited in all for their rate and for replicas.
-    pub fn paced(&mut self, waited: Duration) {
-        if waited > Duration::ZERO {
-            self.note(format!(
-                "the streams waited {:.1} s in all, as `rate_bytes_max`, `replica_lag_bytes_max` or \
-                 `slot_bytes_max` ask for",
-                waited.as_secs_f64()
-            ));
-        }
-    }
-
     /// Pieces of work are committed.
     pub fn loaded(&mut self, loaded: LoadedPieces) {
         self.gathering.loaded.add_all(loaded);

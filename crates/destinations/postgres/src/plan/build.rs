@@ -12,7 +12,7 @@ use super::{
 };
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::options::PlanOptions;
-use crate::engine::plan::{MemoryBound, identity};
+use crate::engine::plan::{MemoryBound, abilities, identity};
 use crate::quote::qualified;
 use crate::server_facts::{self, ServerFacts};
 use crate::{DatabaseAddress, Session, catalog, ledger};
@@ -56,6 +56,7 @@ pub async fn build(
     options: &PlanOptions<'_>,
     key_scans: &KeyScans,
 ) -> Result<Plan, PlanError> {
+    abilities::require(package, &crate::abilities::abilities())?;
     let server = server_facts::inspect(session, address).await?;
     // Somebody's lock on a target is not waited for without an end.
     let lock_timeout = package.run.lock_timeout_ms;

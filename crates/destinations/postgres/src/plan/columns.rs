@@ -1,15 +1,14 @@
 //! The columns of a flow, resolved by the catalog and the server's types.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use inrush_pgcopy::PgType;
 use inrush_rows::column::{Column, ColumnType};
 
 use super::WireForm;
 use crate::catalog::{CatalogColumn, TableFacts};
-use crate::engine::plan::columns::{KnownColumns, TargetColumns, column};
+use crate::engine::plan::columns::{KnownColumns, Match, TargetColumns, column};
 use crate::engine::plan::error::PlanError;
-use crate::engine::plan::fields::Assigned;
 use crate::staging::NewColumn;
 use crate::types::{self, PostgresType};
 use crate::verify::ColumnForm;
@@ -39,36 +38,25 @@ pub async fn resolve(
     known: &KnownColumns<'_>,
     facts: Option<&TableFacts>,
 ) -> Result<ResolvedColumns, PlanError> {
-    let assignment = known.assignment()?;
-    let count = assignment.columns.len();
+    let matches = known.matches(false)?;
+    let count = matches.columns.len();
     let mut columns: Vec<Column> = Vec::with_capacity(count);
     let mut type_sql = Vec::with_capacity(count);
     let mut wire = Vec::with_capacity(count);
     let mut new_columns = Vec::with_capacity(count);
     let mut unchecked = Vec::new();
-    let mut filled: BTreeSet<&str> = BTreeSet::new();
-    let existing_columns: BTreeMap<&str, &CatalogColumn> = facts
-        .iter()
-        .flat_map(|facts| &facts.columns)
-        .map(|column| (column.name.as_str(), column))
-        .collect();
     // Wide tables have few types.
     let mut named: BTreeMap<&str, PostgresType> = BTreeMap::new();
-    for Assigned { detail, source } in &assignment.columns {
-        if !filled.insert(&detail.name) {
-            return Err(known.mismatch(
-                format!("the files have the column `{}` twice", detail.name),
-                "each column of the target can be filled once",
-            ));
-        }
+    for Match {
+        detail,
+        source,
+        place,
+    } in &matches.columns
+    {
         let is_key = known.key == Some(detail.name.as_str());
-        let (resolved, nullable) = match facts {
-            Some(facts) => {
-                let column = existing_columns
-                    .get(detail.name.as_str())
-                    .ok_or_else(|| known.no_column(&detail.name, &names(facts)))?;
-                existing(known, column)?
-            }
+        let target = place.and_then(|place| facts?.columns.get(place));
+        let (resolved, nullable) = match target {
+            Some(column) => existing(known, column)?,
             None => {
                 let type_name = known.type_name(detail)?;
                 let resolved = match named.get(type_name) {
@@ -105,7 +93,10 @@ pub async fn resolve(
         let required = facts.columns.iter().filter(|column| {
             column.not_null && !column.has_default && !column.generated && !column.identity
         });
-        known.require(required.map(|column| column.name.as_str()), &filled)?;
+        known.require(
+            required.map(|column| column.name.as_str()),
+            &matches.names(),
+        )?;
     }
     let forms = columns
         .iter()
@@ -119,7 +110,7 @@ pub async fn resolve(
     Ok(ResolvedColumns {
         forms,
         columns,
-        field_count: assignment.field_count,
+        field_count: matches.field_count,
         type_sql,
         wire,
         new_columns,

@@ -10,7 +10,9 @@ use inrush_rows::told;
 use super::print_flow::fmt_flow;
 use super::statements::shortened;
 use super::{DiskFacts, Earlier, Plan};
+use crate::abilities::abilities;
 use crate::engine::plan::MemoryBound;
+use crate::engine::plan::abilities::lacking_names;
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,6 +61,9 @@ fn fmt_run(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
         &plan.package_hash[..12]
     )?;
     told!(f, "Destination  {}", plan.destination)?;
+    if let Some(names) = lacking_names(&abilities()) {
+        told!(f, "Cannot       {names}")?;
+    }
     told!(
         f,
         "Server       PostgreSQL {}, wal_level = {}",
@@ -130,7 +135,7 @@ fn fmt_earlier(f: &mut fmt::Formatter<'_>, earlier: &Earlier) -> fmt::Result {
             f,
             "Earlier      run {} stopped (begun {}): {} kept{}",
             run.name,
-            run.started_at,
+            run.started_at(),
             counted(kept.len() as u64, "unit"),
             if *dropped > 0 {
                 format!(", {dropped} dropped since files or settings changed")

@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use inrush_package::Package;
 use inrush_rows::cancel::Stop;
+use tokio::runtime::Runtime;
 
 use self::prepare::ContractPrepared;
 use self::summary::ContractSummary;
@@ -22,6 +23,7 @@ use super::plan::ContractPlan;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};
+use crate::pace::Pace;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::report_facts::finished;
 use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_space, runtime};
@@ -33,6 +35,8 @@ struct ContractContext<'a> {
     stop: &'a Stop,
     observer: &'a dyn Observer,
     fault: Option<&'a Fault>,
+    pace: &'a Pace,
+    runtime: &'a Runtime,
 }
 
 impl<'a> ContractContext<'a> {
@@ -104,10 +108,15 @@ pub fn run(
         stop: &options.stop,
         observer: options.observer,
         fault: options.fault.as_ref(),
+        pace: &Pace::new(run.plan.settings.rate_bytes_max),
+        runtime: &runtime,
     };
     let loading = Instant::now();
     let mut error = streams::run(&runtime, &context, &mut summary).err();
     summary.gathering.phases.load_s = loading.elapsed().as_secs_f64();
+    summary
+        .gathering
+        .paced(context.pace, "`rate_bytes_max` asks");
     if error.is_none() {
         fault::reach(context.fault, FaultPoint::BeforeSwitch);
         let publishing = Instant::now();

@@ -18,6 +18,7 @@ use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::gauge::Gauge;
 use crate::ledger::{Account, SplitRecord};
+use crate::pace::value_bytes;
 use crate::pipeline::check_header::check_header;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::reading_meter::ReadingMeter;
@@ -233,6 +234,7 @@ impl Work<'_> {
         records: &Records,
         rejects: &mut Vec<Reject>,
     ) -> Result<Vec<usize>, Error> {
+        self.pace(batch);
         let sending = self.gauge.enter(Phase::SendWait);
         let mut misfits = Vec::new();
         for part in damage::harmed(self.context.fault, batch) {
@@ -255,6 +257,20 @@ impl Work<'_> {
         }
         rejects.sort_by_key(|reject| reject.location.byte_offset);
         Ok(misfits.into_iter().map(|misfit| misfit.row).collect())
+    }
+
+    /// Waits until a batch may be written. What counts are the bytes of its Arrow columns.
+    fn pace(&self, batch: &arrow_array::RecordBatch) {
+        let ContractContext {
+            pace,
+            runtime,
+            stop,
+            ..
+        } = self.context;
+        if pace.is_limited() {
+            let _paced = self.gauge.enter(Phase::PaceWait);
+            runtime.block_on(pace.pass(value_bytes(batch) as usize, stop));
+        }
     }
 
     fn commit(&mut self, evidence: &mut SplitEvidence, account: Account) -> Result<(), Error> {

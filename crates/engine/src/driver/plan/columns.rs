@@ -1,13 +1,12 @@
 //! The columns of a flow, resolved by the destination's types.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use inrush_destination::{ColumnPlan, Destination, ResolvedType, TargetColumn, TargetFacts};
 use inrush_rows::column::Column;
 
 use crate::plan::PlanError;
-use crate::plan::columns::{KnownColumns, TargetColumns, column};
-use crate::plan::fields::Assigned;
+use crate::plan::columns::{KnownColumns, Match, TargetColumns, column};
 
 /// The columns of a flow, resolved.
 pub struct Resolved {
@@ -35,44 +34,20 @@ pub fn resolve(
     known: &KnownColumns<'_>,
     facts: Option<&TargetFacts>,
 ) -> Result<Resolved, PlanError> {
-    let assignment = known.assignment()?;
-    let mut columns: Vec<Column> = Vec::with_capacity(assignment.columns.len());
-    let mut planned = Vec::with_capacity(assignment.columns.len());
+    let matches = known.matches(destination.abilities().folds_names)?;
+    let mut columns: Vec<Column> = Vec::with_capacity(matches.columns.len());
+    let mut planned = Vec::with_capacity(matches.columns.len());
     // Wide tables have few types, and many columns.
     let mut types: BTreeMap<&str, ResolvedType> = BTreeMap::new();
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
-    let mut folded: BTreeSet<String> = BTreeSet::new();
-    let by_name: BTreeMap<&str, &TargetColumn> = facts
-        .iter()
-        .flat_map(|facts| &facts.columns)
-        .map(|column| (column.name.as_str(), column))
-        .collect();
-    for Assigned { detail, source } in &assignment.columns {
-        let is_twice = match destination.abilities().folds_names {
-            true => !folded.insert(detail.name.to_lowercase()),
-            false => false,
-        };
-        if !seen.insert(&detail.name) || is_twice {
-            return Err(known.mismatch(
-                format!(
-                    "the files have the column `{}` twice{}",
-                    detail.name,
-                    if is_twice {
-                        ", in two spellings that are one name here"
-                    } else {
-                        ""
-                    }
-                ),
-                "each column of the target can be filled once",
-            ));
-        }
-        let (resolved, nullable) = match facts {
-            Some(facts) => {
-                let Some(target) = by_name.get(detail.name.as_str()) else {
-                    return Err(known.no_column(&detail.name, &names(facts)));
-                };
-                (existing(known, target)?, !target.not_null)
-            }
+    for Match {
+        detail,
+        source,
+        place,
+    } in &matches.columns
+    {
+        let target = place.and_then(|place| facts?.columns.get(place));
+        let (resolved, nullable) = match target {
+            Some(target) => (existing(known, target)?, !target.not_null),
             None => {
                 let type_name = known.type_name(detail)?;
                 let resolved = match types.get(type_name) {
@@ -113,11 +88,11 @@ pub fn resolve(
     let required = must
         .filter(|column| column.not_null && !column.has_default && !column.generated)
         .map(|column| column.name.as_str());
-    known.require(required, &seen)?;
+    known.require(required, &matches.names())?;
     Ok(Resolved {
         columns,
         planned,
-        field_count: assignment.field_count,
+        field_count: matches.field_count,
     })
 }
 

@@ -12,7 +12,7 @@ use super::{ContractFlow, RangeUnit, refuse};
 use crate::plan::flow_files::FlowFiles;
 use crate::plan::identity::description::{self, Description};
 use crate::plan::user_sql::statements;
-use crate::plan::{PlanError, PlanOptions, Reading, expect, identity};
+use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect, identity};
 use crate::verify::VerifyPlan;
 
 /// Makes the plan of one flow.
@@ -41,7 +41,8 @@ impl ContractFlowPlanner<'_> {
             .name
             .clone()
             .unwrap_or_else(|| self.name.name.clone());
-        let mode = refuse::flow(&name, self.flow, &self.package.run, self.abilities)?;
+        abilities::require_of_flow(&name, self.flow, &self.package.run, self.abilities)?;
+        let mode = refuse::write_mode(&name, self.flow)?;
         let facts = self.destination.target(self.name)?;
         if let Some((what, hint)) = facts.as_ref().and_then(|facts| facts.obstacle.clone()) {
             return Err(PlanError::Mismatch {

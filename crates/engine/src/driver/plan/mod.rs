@@ -4,6 +4,7 @@
 //! Such a plan knows the abilities of the destination, its types, and its targets as they are. A load unit is one split: the
 //! unit of commit and of resume.
 
+mod abilities;
 mod columns;
 mod earlier;
 mod flow;
@@ -23,6 +24,7 @@ use inrush_rows::ids::{RunKey, UnitKey};
 use self::flow::ContractFlowPlanner;
 pub use self::unit_index::{UnitAccounts, UnitIndex, UnitPlace, each_split};
 use crate::ledger::{Account, SplitRecord};
+use crate::plan::abilities::require_of_run;
 use crate::plan::memory::FileCost;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
 
@@ -136,8 +138,8 @@ pub async fn build(
     package: &Package,
     options: &PlanOptions<'_>,
 ) -> Result<ContractPlan, PlanError> {
-    let abilities = destination.abilities().clone();
-    refuse::settings(&package.run)?;
+    let abilities = abilities::of(destination);
+    require_of_run(&package.run, &abilities)?;
     let mut names: Vec<TargetName> = Vec::new();
     for flow in &package.flows {
         let name = flow.parsed_table()?;

@@ -9,6 +9,7 @@ use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
 use super::{ContractEarlier, ContractFlow, ContractPlan};
+use crate::plan::abilities::lacking_names;
 use crate::plan::plan_text::{TARGET_LOADED, dialect_words, reject_limit, size_words, split_words};
 use crate::plan::{column_text, typed_rows};
 
@@ -52,6 +53,9 @@ impl fmt::Display for ContractPlan {
             &self.package_hash[..12]
         )?;
         told!(f, "Destination  {}", self.destination)?;
+        if let Some(names) = lacking_names(&self.abilities) {
+            told!(f, "Cannot       {names}")?;
+        }
         told!(
             f,
             "Streams      {}{}",

@@ -8,6 +8,7 @@ use inrush_destination::UnitStream;
 use super::measure::ContractPreflight;
 use super::scratch::{Scratch, commit};
 use crate::error::Error;
+use crate::pace::value_bytes;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::sample_batches;
 use crate::preflight::throughput::Throughput;
@@ -20,6 +21,8 @@ pub struct Batches {
     batches: Vec<RecordBatch>,
     /// Bytes of the text that they were made of.
     text_bytes: u64,
+    /// Bytes of their values.
+    value_bytes: u64,
 }
 
 /// Converts rows of a flow's sample.
@@ -43,6 +46,7 @@ pub fn of_sample(preflight: &ContractPreflight<'_>, found: &FlowFound) -> Result
         text_bytes += sampled.end().meter.text_bytes;
     }
     Ok(Batches {
+        value_bytes: batches.iter().map(value_bytes).sum(),
         batches,
         text_bytes,
     })
@@ -52,6 +56,11 @@ impl Batches {
     /// Whether there is any.
     pub fn has_rows(&self) -> bool {
         self.batches.iter().any(|batch| batch.num_rows() > 0)
+    }
+
+    /// Bytes that a rate counts for each byte of text.
+    pub fn paced_of_text(&self) -> f64 {
+        self.value_bytes as f64 / (self.text_bytes as f64).max(1.0)
     }
 
     /// Lets so many streams at once write them, again and again as far as the time goes.

@@ -148,6 +148,7 @@ fn take(
     if !batches.has_rows() {
         return Ok(());
     }
+    found.paced_of_text = batches.paced_of_text();
     let write = |streams| batches.write(scratch, found.index, streams, measuring_time.step);
     let one = write(1)?;
     let all = match streams {

@@ -5,7 +5,7 @@ use inrush_files::Split;
 use super::measure::ContractPreflight;
 use crate::driver::plan::ContractEarlier;
 use crate::preflight::flow_found::FlowFound;
-use crate::preflight::model::{self, Beside, WorkPiece};
+use crate::preflight::model::{self, Beside, SharedSeconds, WorkPiece};
 use crate::preflight::predict::{self, PredictedPhases};
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::PreflightReport;
@@ -36,7 +36,16 @@ pub fn predict(
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let left = (0..plan.flows.len()).flat_map(|flow| preflight.left(flow));
     let stored_bytes: u64 = left.map(Split::size_bytes).sum();
-    let shared = predict::shared(flows, read, stored_bytes as f64);
+    let paced = pieces
+        .iter()
+        .map(|piece| piece.text_bytes * with_speed[piece.flow].paced_of_text);
+    let shared = SharedSeconds {
+        pace_s: match plan.settings.rate_bytes_max {
+            Some(rate) => paced.sum::<f64>() / rate as f64,
+            None => 0.0,
+        },
+        ..predict::shared(flows, read, stored_bytes as f64)
+    };
     let seen = predict::seen(largest, plan.streams);
     let answer = model::answer(&schedule, &shared, &seen);
     let phases = PredictedPhases {

@@ -1,0 +1,26 @@
+//! The abilities that a load by this driver has: those of the destination that the driver uses, and its own.
+
+use inrush_destination::{Abilities, Ability, Destination};
+
+/// Abilities of a destination that the driver uses. It has no call for the others yet, whatever a destination says.
+const USED: &[Ability] = &[
+    Ability::Create,
+    Ability::Append,
+    Ability::Replace,
+    Ability::ReplaceByRows,
+    Ability::ReplacePartitions,
+    Ability::Partitions,
+    Ability::Routing,
+    Ability::UserSql,
+    Ability::StagedBytes,
+];
+/// Abilities that the driver gives every destination.
+const OWN: &[Ability] = &[Ability::RateLimit];
+
+/// The abilities of a load into a destination.
+pub fn of(destination: &dyn Destination) -> Abilities {
+    let mut abilities = destination.abilities().clone();
+    abilities.can.retain(|ability| USED.contains(ability));
+    abilities.can.extend(OWN);
+    abilities
+}

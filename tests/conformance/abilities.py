@@ -1,0 +1,457 @@
+"""The abilities of destinations: the tables of the page, and a small load that shows each ability.
+
+`ASKED` has the settings that ask for an ability. A destination that lacks it must refuse them. A
+destination that has it is held to the ability's function in `SHOWN`, which loads a few rows and
+looks at the effect.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conformance.canonical import Row
+from conformance.destinations import PLACES, Place, PostgreSql, in_order
+from harness import pauses
+from harness.checkout import DOCS
+from harness.command import CLEAN, FAILED, USAGE, VERIFICATION, Inrush, Outcome
+from harness.packages import Value, flow
+
+PAGE = DOCS / "specs" / "destination.md"
+BLESS = (
+    "<!-- by destination: written by `INRUSH_BLESS=1 pytest tests/conformance -k abilities` -->\n"
+)
+END = "<!-- end of by destination -->\n"
+
+
+@dataclass(frozen=True)
+class Ability:
+    """A row of the page's first table, which the code writes."""
+
+    name: str
+    refusal: str
+    fix: str
+
+
+def _rows(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def _abilities() -> dict[str, Ability]:
+    found = re.search(r"<!-- abilities:.*?-->\n(.*?)<!-- end of abilities", PAGE.read_text(), re.S)
+    assert found, f"{PAGE} has no table of abilities"
+    _, *rows = _rows(found.group(1))
+    return {name: Ability(name, refusal, fix) for name, _, refusal, fix in rows}
+
+
+ABILITIES = _abilities()
+
+
+def claims() -> dict[str, set[str]]:
+    """Return what the page's second table says of each destination, by its title."""
+    _, after = PAGE.read_text().split(BLESS)
+    (_, *titles), *rows = _rows(after.split(END)[0])
+    return {
+        title: {name for name, *cells in rows if cells[place] == "yes"}
+        for place, title in enumerate(titles)
+    }
+
+
+def page_with(found: dict[str, set[str]]) -> str:
+    """Return the page with this second table."""
+    titles = [kind.title for kind in PLACES]
+    rows = [["ability", *titles]]
+    rows += [[name, *("yes" if name in found[t] else "" for t in titles)] for name in ABILITIES]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines.insert(1, "|---" * len(rows[0]) + "|")
+    table = "\n".join(lines)
+    before, rest = PAGE.read_text().split(BLESS)
+    return f"{before}{BLESS}\n{table}\n\n{END}{rest.split(END)[1]}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Settings that ask for an ability."""
+
+    flow: dict[str, Value] = field(default_factory=dict)
+    run: dict[str, Value] = field(default_factory=dict)
+
+
+ASKED: dict[str, Asked] = {
+    "create": Asked({"mode": "create"}),
+    "append": Asked({"mode": "append"}),
+    "replace": Asked({"mode": "replace"}),
+    "replace by rows": Asked({"mode": "replace", "replace": {"by": "rows"}}),
+    "replace partitions": Asked({"mode": "replace", "replace": {"scope": "partitions"}}),
+    "keep": Asked({"mode": "replace", "replace": {"keep": True}}),
+    "upsert": Asked({"mode": "upsert", "key": "id"}),
+    "partitions": Asked({"partition_by": "id"}),
+    "bounds": Asked({"partition_by": "id", "bounds": [0, 5, 10]}),
+    "routing": Asked({"partition_by": "id", "routing": True}),
+    "direct writes": Asked({"mode": "append", "atomic": False}),
+    "one transaction": Asked({"mode": "append"}, {"staging": False}),
+    "user SQL": Asked({"mode": "append", "post_sql": "INSERT INTO seen VALUES (1)"}),
+    "skip triggers": Asked({"mode": "append", "triggers": "skip"}),
+    "rebuild indexes": Asked({"mode": "append", "indexes": "rebuild"}),
+    "verify sums": Asked({"verify": "sums"}),
+    "verify rows": Asked({"verify": "rows"}),
+    "rate limit": Asked({}, {"rate_bytes_max": 200_000, "batch_rows": 500}),
+    "replica lag": Asked({}, {"replica_lag_bytes_max": 2_000_000}),
+    "slot bytes": Asked({}, {"slot_bytes_max": 1_048_576}),
+}
+
+TYPES = ("integer", "text")
+OLD: list[Row] = [("1", "old"), ("2", "old")]
+
+
+class Scene:
+    """A destination, and loads of a few rows into its table `t`."""
+
+    def __init__(self, place: Place, inrush: Inrush) -> None:
+        self.place = place
+        self.inrush = inrush
+
+    @property
+    def rows(self) -> list[Row] | None:
+        """The table's rows, in the order of the columns `id` and `note`."""
+        if "t" not in self.place.tables():
+            return None
+        types = dict(zip(("id", "note"), TYPES, strict=True))
+        order = list(self.place.column_types("t"))
+        found = self.place.rows("t", [types[name] for name in order])
+        return in_order([tuple(row[order.index(name)] for name in types) for row in found or []])
+
+    @property
+    def server(self) -> PostgreSql:
+        """The destination, where the effect is looked for in a catalog of PostgreSQL."""
+        assert isinstance(self.place, PostgreSql), f"no test shows this of {self.place.title}"
+        return self.place
+
+    def package(self, name: str, asked: Asked, *files: Sequence[Row]) -> Path:
+        """Write files and the package that loads them."""
+        for path in self.inrush.folder.glob(f"{name}.*.csv"):
+            path.unlink()
+        for number, rows in enumerate(files):
+            text = "".join(f"{key},{note}\n" for key, note in rows)
+            self.inrush.write(f"{name}.{number}.csv", f"id,note\n{text}")
+        columns: list[Value] = ["id integer", "note text"]
+        one = flow("t", f"{name}.*.csv", columns=columns, **asked.flow)
+        return self.inrush.write(f"{name}.toml", self.place.package(one, name=name, **asked.run))
+
+    def fill(self) -> None:
+        """Load the old rows."""
+        self.inrush("run", self.package("old", Asked(), OLD)).expect(CLEAN)
+
+    def run(self, ability: str, *files: Sequence[Row], **more: Value) -> Outcome:
+        """Load files as the ability asks."""
+        asked = ASKED[ability]
+        path = self.package("new", Asked({**asked.flow, **more}, asked.run), *files)
+        return self.inrush("run", path).expect(CLEAN)
+
+
+def slug(name: str) -> str:
+    """Return an ability's name as files and runs have it."""
+    return name.replace(" ", "_").lower()
+
+
+def refuses(scene: Scene, ability: Ability) -> None:
+    """Hold a destination that lacks an ability to its refusal, which changes nothing."""
+    scene.fill()
+    path = scene.package("new", ASKED[ability.name], [("3", "new")])
+    for command in ("check", "run"):
+        scene.inrush(command, path).expect(USAGE, ability.refusal, ability.fix)
+    assert scene.rows == OLD
+    assert scene.place.tables() == {"t"}
+
+
+SHOWN: dict[str, Callable[[Scene], None]] = {}
+
+
+def shows(name: str) -> Callable[[Callable[[Scene], None]], Callable[[Scene], None]]:
+    """Register the function that shows an ability."""
+
+    def register(function: Callable[[Scene], None]) -> Callable[[Scene], None]:
+        SHOWN[name] = function
+        return function
+
+    return register
+
+
+@shows("create")
+def _(scene: Scene) -> None:
+    scene.run("create", [("3", "new")])
+    assert scene.rows == [("3", "new")]
+
+
+@shows("append")
+def _(scene: Scene) -> None:
+    scene.fill()
+    scene.run("append", [("3", "new")])
+    assert scene.rows == [*OLD, ("3", "new")]
+
+
+@shows("replace")
+def _(scene: Scene) -> None:
+    scene.fill()
+    scene.run("replace", [("3", "new")])
+    assert scene.rows == [("3", "new")]
+
+
+@shows("replace by rows")
+def _(scene: Scene) -> None:
+    # After a swap the view would still be of the old table.
+    scene.fill()
+    scene.place.execute("CREATE VIEW shown AS SELECT id, note FROM t")
+    scene.run("replace by rows", [("3", "new")])
+    assert scene.rows == [("3", "new")]
+    assert [tuple(map(str, row)) for row in scene.place.view("shown")] == [("3", "new")]
+
+
+def _partitioned(scene: Scene) -> dict[str, Value]:
+    """Return settings of a table with two partitions."""
+    # Partitions of PostgreSQL have bounds.
+    more: dict[str, Value] = {"bounds": [0, 5, 10]} if isinstance(scene.place, PostgreSql) else {}
+    return {"partition_by": "id", **more}
+
+
+@shows("replace partitions")
+def _(scene: Scene) -> None:
+    settings = _partitioned(scene)
+    scene.run("partitions", [("1", "old")], [("5", "old")], **settings)
+    scene.run("replace partitions", [("5", "new")], **settings)
+    assert scene.rows == [("1", "old"), ("5", "new")]
+
+
+@shows("keep")
+def _(scene: Scene) -> None:
+    scene.fill()
+    scene.run("keep", [("3", "new")])
+    (kept,) = scene.place.tables() - {"t"}
+    assert "inrush_staging" in scene.server.schema_of(kept)
+
+
+@shows("undo")
+def _(scene: Scene) -> None:
+    scene.fill()
+    scene.run("keep", [("3", "new")])
+    _undo(scene).expect(CLEAN)
+    assert scene.rows == OLD
+
+
+def _undo(scene: Scene) -> Outcome:
+    newest = max(scene.inrush.folder.glob("runs/*/"), key=lambda path: path.stat().st_mtime_ns)
+    return scene.inrush("undo", newest.name, *scene.place.words)
+
+
+@shows("upsert")
+def _(scene: Scene) -> None:
+    scene.place.execute("CREATE TABLE t (id integer PRIMARY KEY, note text)")
+    scene.place.execute("INSERT INTO t VALUES (1, 'old'), (2, 'old')")
+    scene.run("upsert", [("2", "new"), ("3", "new")])
+    assert scene.rows == [("1", "old"), ("2", "new"), ("3", "new")]
+
+
+def _assert_two_partitions(scene: Scene) -> None:
+    partitions = scene.place.partitions_of("t")
+    assert len(partitions) == 2, partitions
+
+
+@shows("partitions")
+def _(scene: Scene) -> None:
+    scene.run("partitions", [("1", "a")], [("5", "b")])
+    assert scene.rows == [("1", "a"), ("5", "b")]
+    _assert_two_partitions(scene)
+
+
+@shows("bounds")
+def _(scene: Scene) -> None:
+    scene.run("bounds", [("1", "a")], [("5", "b")])
+    assert scene.place.partitions_of("t") == [
+        "FOR VALUES FROM (0) TO (5)",
+        "FOR VALUES FROM (5) TO (10)",
+    ]
+
+
+@shows("routing")
+def _(scene: Scene) -> None:
+    # Rows of both partitions stand in one file.
+    scene.run("routing", [("1", "a"), ("5", "b")], **_partitioned(scene))
+    assert scene.rows == [("1", "a"), ("5", "b")]
+    _assert_two_partitions(scene)
+
+
+@shows("direct writes")
+def _(scene: Scene) -> None:
+    # Rows of a committed split are seen before the run ends, and stay.
+    scene.fill()
+    path = scene.package("new", ASKED["direct writes"], [("3", "new")], [("4", "new")])
+    died = scene.inrush("run", path, environment={"INRUSH_FAULT": "after_unit_commit"})
+    assert died.status == -signal.SIGKILL, died.said
+    # The other stream may have been as fast.
+    assert len(scene.rows or []) > len(OLD)
+    scene.inrush("run", path).expect(CLEAN)
+    assert scene.rows == [*OLD, ("3", "new"), ("4", "new")]
+
+
+@shows("one transaction")
+def _(scene: Scene) -> None:
+    # Nothing is staged when all rows are loaded.
+    scene.fill()
+    path = scene.package("new", ASKED["one transaction"], [("3", "new")])
+    with scene.inrush.stopped_by("stop:before_switch", "run", path) as running:
+        assert scene.place.tables() == {"t"}
+        assert scene.rows == OLD
+        running.resume().wait().expect(CLEAN)
+    assert scene.rows == [*OLD, ("3", "new")]
+
+
+@shows("user SQL")
+def _(scene: Scene) -> None:
+    scene.fill()
+    scene.place.execute("CREATE TABLE seen (n integer)")
+    scene.run("user SQL", [("3", "new")])
+    assert scene.place.rows("seen", ["integer"]) == [("1",)]
+
+
+@shows("skip triggers")
+def _(scene: Scene) -> None:
+    # Rows that are attached fire no triggers: without the setting such a target is refused.
+    scene.server.execute("CREATE TABLE t (id integer NOT NULL, note text) PARTITION BY RANGE (id)")
+    scene.server.execute(
+        "CREATE FUNCTION upper_note() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$BEGIN NEW.note := upper(NEW.note); RETURN NEW; END$$"
+    )
+    scene.server.execute(
+        "CREATE TRIGGER upper_note BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION upper_note()"
+    )
+    path = scene.package("firing", Asked({"mode": "append"}), [("3", "new")])
+    scene.inrush("run", path).expect(FAILED, "has INSERT triggers (upper_note)")
+    scene.run("skip triggers", [("3", "new")])
+    assert scene.rows == [("3", "new")]
+
+
+@shows("rebuild indexes")
+def _(scene: Scene) -> None:
+    scene.fill()
+    scene.server.execute("CREATE INDEX by_note ON t (note)")
+    node = "SELECT relfilenode FROM pg_class WHERE relname = 'by_note'"
+    before = scene.server.database.value(node)
+    scene.run("rebuild indexes", [("3", "new")])
+    assert scene.rows == [*OLD, ("3", "new")]
+    assert scene.server.database.value(node) != before
+
+
+def _finds(scene: Scene, ability: str, harm: str) -> None:
+    path = scene.package("new", ASKED[ability], [("1", "a"), ("2", "b"), ("3", "c")])
+    scene.inrush("run", path, environment={"INRUSH_FAULT": harm}).expect(VERIFICATION)
+    assert scene.rows is None
+    scene.inrush("cleanup", *scene.place.words).expect(CLEAN)
+    scene.inrush("run", path).expect(CLEAN)
+    assert scene.rows == [("1", "a"), ("2", "b"), ("3", "c")]
+
+
+@shows("verify sums")
+def _(scene: Scene) -> None:
+    # A row comes twice in place of another one: no count finds that.
+    _finds(scene, "verify sums", "row_doubled")
+
+
+@shows("verify rows")
+def _(scene: Scene) -> None:
+    # Values are exchanged between rows: no sum of a column finds that.
+    _finds(scene, "verify rows", "values_exchanged")
+
+
+@shows("rate limit")
+def _(scene: Scene) -> None:
+    rows = [(str(number), "x" * 100) for number in range(6_000)]
+    # Arrow has 4 bytes for each id, and 116 for each note: more than three seconds at the rate.
+    report = scene.run("rate limit", rows[:3_000], rows[3_000:]).report
+    assert scene.rows == in_order(rows)
+    # The last batch of a stream is not waited for once it is sent.
+    assert report["phases"]["load_s"] > 2.0
+    waited_ns = sum(stream["meter"]["pace_wait_ns"] for stream in report["streams"])
+    assert waited_ns > 2e9
+    assert any("`rate_bytes_max`" in note for note in report["notes"])
+    assert report["verdict"]["causes"][0]["cause"] == "pace", report["verdict"]
+
+
+@shows("replica lag")
+def _(scene: Scene) -> None:
+    # The servers of the suite have no standbys, but a role that may not look for them is refused.
+    database = scene.server.database
+    role = f"blind_{database.name}"
+    database.execute(f"CREATE ROLE {role} LOGIN")
+    database.execute(f"GRANT CREATE ON DATABASE {database.name} TO {role}")
+    database.execute(f"GRANT CREATE ON SCHEMA public TO {role}")
+    path = scene.package("new", ASKED["replica lag"], [("3", "new")])
+    url = database.server.url(database.name, user=role)
+    words = ("run", path, "--connection", f"target={url}")
+    scene.inrush(*words).expect(FAILED, "pg_monitor", role)
+    database.execute(f"GRANT pg_monitor TO {role}")
+    scene.inrush(*words).expect(CLEAN)
+    assert scene.rows == [("3", "new")]
+
+
+@shows("slot bytes")
+def _(scene: Scene) -> None:
+    # A slot that nobody reads holds the load up until it is dropped.
+    server = scene.server
+    server.database.value("SELECT pg_create_physical_replication_slot('forgotten', true)::text")
+    rows = [(str(number), "x" * 1_000) for number in range(6_000)]
+    path = scene.package("new", ASKED["slot bytes"], rows[:3_000], rows[3_000:])
+    with scene.inrush.start("run", path) as running:
+        pauses.wait_for_note(scene.inrush, running, "paused: replication slot forgotten")
+        server.database.value("SELECT pg_drop_replication_slot('forgotten')::text")
+        running.wait().expect(CLEAN)
+    assert scene.rows == in_order(rows)
+
+
+@shows("staged bytes")
+def _(scene: Scene) -> None:
+    told = _stopped(scene)
+    assert told is not None
+    assert told > 0
+    text = scene.inrush("status", *scene.place.words).expect(CLEAN).output
+    assert "not known" not in text
+
+
+def no_staged_bytes(scene: Scene) -> None:
+    """Hold a destination that cannot tell the size to that: no number stands for it."""
+    assert _stopped(scene) is None
+    scene.inrush("status", *scene.place.words).expect(CLEAN, "not known")
+
+
+def no_undo(scene: Scene, ability: Ability) -> None:
+    """Hold a destination that cannot undo a run to its refusal."""
+    scene.fill()
+    _undo(scene).expect(USAGE, ability.refusal, ability.fix)
+    assert scene.rows == OLD
+
+
+def _stopped(scene: Scene) -> int | None:
+    """Stop a run that has committed a unit, and return the size that is told of it."""
+    files = [[(str(number), f"note {number}") for number in range(part)] for part in (1_000, 900)]
+    path = scene.package("new", Asked(), *files)
+    died = scene.inrush("run", path, environment={"INRUSH_FAULT": "after_unit_commit"})
+    assert died.status == -signal.SIGKILL, died.said
+    outcome = scene.inrush("status", *scene.place.words, "--json").expect(CLEAN)
+    (stopped,) = json.loads(outcome.output)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", stopped["started_at"])
+    size: int | None = stopped["staging_bytes"]
+    return size
+
+
+def lacking(place: Place, inrush: Inrush, folder: Path) -> set[str]:
+    """Return the abilities that a plan says the destination lacks."""
+    (folder / "none.csv").write_text("id,note\n")
+    columns: list[Value] = ["id integer", "note text"]
+    path = inrush.write("none.toml", place.package(flow("t", "none.csv", columns=columns)))
+    plan = inrush("check", path).expect(CLEAN).output
+    line = re.search(r"^Cannot +(.*)$", plan, re.M)
+    return set(line.group(1).split(", ")) if line else set()
