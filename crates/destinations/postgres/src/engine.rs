@@ -50,7 +50,7 @@ pub(crate) mod pipeline {
     };
 
     pub(crate) mod coverage {
-        pub(crate) use inrush_engine::pipeline::coverage::{check_bytes, check_file};
+        pub(crate) use inrush_engine::pipeline::coverage::{FileEnd, check_file, check_files};
     }
 
     pub(crate) mod event_sink {
@@ -58,7 +58,7 @@ pub(crate) mod pipeline {
     }
 
     pub(crate) mod feeding {
-        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges};
+        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges, turns};
     }
 
     pub(crate) mod file_header {
@@ -144,9 +144,13 @@ pub(crate) mod plan {
         pub(crate) use inrush_engine::plan::loaded::{LoadedFiles, WantedFiles};
     }
 
+    pub(crate) mod long_units {
+        pub(crate) use inrush_engine::plan::long_units::{UnitSize, share, work_bytes};
+    }
+
     pub(crate) mod memory {
         pub(crate) use inrush_engine::plan::memory::{
-            FileCost, MemoryBound, row_group_bytes, text_and_batch,
+            FileCost, MemoryBound, feed_bytes, row_group_bytes, text_and_batch,
         };
     }
 

@@ -19,6 +19,7 @@ mod headers;
 pub mod identity;
 mod key_start;
 pub mod loaded;
+pub mod long_units;
 pub mod memory;
 mod name_index;
 pub mod options;
