@@ -1,10 +1,11 @@
 //! The remains of stopped runs in a destination of the contract, shown and removed.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use inrush_destination::{Destination, PastRun, RunRecord};
 
-use super::plan::each_split;
+use super::plan::each_record;
 use crate::driver::PastRuns;
 use crate::error::Error;
 use crate::ledger::{Account, LedgerRun, LedgerRunState};
@@ -89,9 +90,16 @@ fn describe(
     };
     let mut account = Account::default();
     let mut units_finished = 0;
-    each_split(destination, record, &mut |_, _, split| {
-        units_finished += 1;
-        account.add(&split.map(|split| split.account).unwrap_or_default());
+    // Whether a file that is fed was read to its end is known only to the process that reads it.
+    let mut begun = BTreeSet::new();
+    each_record(destination, record, &mut |record| {
+        match record.is_whole() {
+            true => units_finished += 1,
+            false => {
+                begun.insert(record.unit_key().to_owned());
+            }
+        }
+        account.add(&record.account());
     })?;
     Ok(StoppedRun {
         run: LedgerRun {
@@ -110,7 +118,7 @@ fn describe(
         },
         held: holder_lives(&record.holder),
         units_finished,
-        units_begun: 0,
+        units_begun: begun.len(),
         account,
         staging_tables: Vec::new(),
         rows_straight: 0,

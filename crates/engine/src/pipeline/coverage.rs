@@ -52,7 +52,7 @@ pub fn check_files<'a>(
 }
 
 /// Checks that all bytes of a file that is read as it is were read.
-pub fn check_bytes(file: &SourceFile, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
+fn check_bytes(file: &SourceFile, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     if file.origin != FileOrigin::File || file.compression != Compression::None {
         return Ok(());
     }

@@ -14,6 +14,16 @@ pub fn of_key(flow: &str, unit_key: &str) -> String {
     format!("{flow}.{}", &unit_key[..identity::KEY_DIGITS])
 }
 
+/// The name of the file of what the ledger has under this key: a unit, or ranges of one that is fed.
+pub fn of_record(flow: &str, record_key: &str) -> String {
+    let unit_key = identity::unit_of(record_key);
+    format!(
+        "{}{}",
+        of_key(flow, unit_key),
+        &record_key[unit_key.len()..]
+    )
+}
+
 /// Removes all files but those of these names.
 pub fn remove_all_but(folder: &Path, names: &[String]) -> Result<(), Error> {
     remove(folder, |name| {
