@@ -16,7 +16,7 @@ import pytest
 
 from conformance.canonical import Row
 from conformance.destinations import Place, in_order
-from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush, Outcome
+from harness.command import CLEAN, LOADED_WITH_REJECTS, VERIFICATION, Inrush, Outcome
 from harness.packages import flow
 
 # Five ranges of 4 MiB and a little: few rows, for they are long.
@@ -234,6 +234,32 @@ def test_a_file_that_changed_since_is_refused_and_loaded_anew(fed: Fed) -> None:
     assert "changed since" in refused.said, refused.said
     assert not fed.place.rows(TABLE, TYPES)
     fed.assert_done(fed.run(STREAMS, "--again"), other)
+
+
+@pytest.mark.clause("D-32", "D-36")
+def test_the_trailer_of_a_fed_file_tells_of_all_ranges(place: Place, inrush: Inrush) -> None:
+    numbers = random.Random("trailer")  # noqa: S311
+    lines = [f"{number},{numbers.randbytes(1_000).hex()}\n" for number in range(6_000)]
+    for promised in (len(lines) + 1, len(lines)):
+        text = "".join([*lines, f"TRL,{promised}\n"])
+        inrush.write("large.csv.gz", gzip.compress(text.encode(), 1))
+        target = flow(
+            TABLE,
+            "large.csv.gz",
+            columns=["id integer not null", "note text"],
+            format={"header": False},
+            trailer={"starts_with": "TRL", "rows_field": 2},
+        )
+        path = inrush.write("package.toml", place.package(target, streams=STREAMS))
+        outcome = inrush("run", path)
+        if promised == len(lines):
+            outcome.expect(CLEAN)
+        else:
+            outcome.expect(VERIFICATION, f"rows = {promised}")
+            assert not place.rows(TABLE, TYPES)
+            inrush("cleanup", *place.words).expect(CLEAN)
+    rows = place.rows(TABLE, TYPES)
+    assert rows == in_order([tuple(line.rstrip().split(",")) for line in lines])
 
 
 @pytest.mark.clause("D-34", "D-36")

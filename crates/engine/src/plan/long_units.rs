@@ -3,9 +3,8 @@
 use inrush_files::Split;
 use inrush_rows::compression::Compression;
 
-/// How many times the time of a load in which all streams end together a plan may take. Sharing a unit has its cost
-/// (with PostgreSQL the loss of FREEZE and, under `wal_level = minimal`, WAL), so what files that are nearly even differ
-/// by is waited for.
+/// How many times the time of a load in which all streams end together a plan may take. Sharing a unit has its cost (a
+/// transaction is no longer all of a table), so what files that are nearly even differ by is waited for.
 const LONGER_AT_MOST: f64 = 1.1;
 
 /// The facts of a unit that the choice is made by.
