@@ -149,8 +149,8 @@ impl FedFile {
     }
 }
 
-/// The turns of a file that is fed, as bytes of work by which they stand among other work: one for each stream, for all of
-/// them take from it.
+/// The turns of a file that is fed in the work of all streams: one for each stream, with the bytes of text that it is
+/// estimated to take. The largest turns are taken first.
 pub fn turns(bytes_count: u64, is_pipe: bool, streams: usize) -> impl Iterator<Item = u64> {
     let streams = streams.max(1);
     let part = bytes_count / streams as u64;

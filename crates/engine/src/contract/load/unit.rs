@@ -73,7 +73,7 @@ fn whole(
     })
 }
 
-/// Ranges of a file that is fed, as long as there are any: the destination's size of a commit in each record.
+/// Ranges of a file that is fed, until none is left. Each record has as much text as the destination wants in a commit.
 fn fed(
     work: &StreamWork<'_>,
     stream: &mut dyn UnitStream,
@@ -99,7 +99,7 @@ fn fed(
     Ok(())
 }
 
-/// The rows of as many ranges as one commit should have; what the ledger is to know of them.
+/// Sends the rows of as many ranges as one commit should have, and returns what the ledger is to know of them.
 fn ranges(
     work: &StreamWork<'_>,
     commit: &mut Commit<'_>,
@@ -123,7 +123,7 @@ fn ranges(
     Ok(records)
 }
 
-/// Waits for what the feed hands out next, no longer than until the run is asked to stop.
+/// Waits for the next range of the feed, or until the run is asked to stop.
 fn next_range(
     work: &StreamWork<'_>,
     file: &FedFile,

@@ -1,4 +1,4 @@
-//! The units that all streams take ranges of, since their files cannot be read from their middle.
+//! Chooses the units that are fed: whose files cannot be read from their middle, so that all streams take ranges of them.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -7,7 +7,7 @@ use super::{ContractFlow, RangeUnit, UnitAccounts, UnitPlace};
 use crate::pipeline::feeding;
 use crate::plan::long_units::{self, UnitSize, work_bytes};
 
-/// Lets units be fed that would keep one stream busy after the others have ended.
+/// Feeds the units that would keep one stream busy after the others have ended.
 pub fn choose(flows: &mut [ContractFlow], streams: usize) {
     let units = flows.iter_mut().flat_map(|flow| &mut flow.units);
     let mut units: Vec<&mut RangeUnit> = units.collect();
@@ -17,18 +17,15 @@ pub fn choose(flows: &mut [ContractFlow], streams: usize) {
         is_shared: false,
     };
     let sizes: Vec<UnitSize> = units.iter().map(size).collect();
-    let shared = long_units::share::<Infallible>(&sizes, streams, |index| {
+    let Ok(()) = long_units::share::<Infallible>(&sizes, streams, |index| {
         let unit = &mut units[index];
         unit.split.is_fed = unit.may_be_fed;
         Ok(unit.may_be_fed)
     });
-    match shared {
-        Ok(()) => {}
-    }
 }
 
-/// Lets the units of which an earlier attempt has kept something be loaded as that attempt has begun them: those in `fed`
-/// in ranges, the others whole.
+/// Units that an earlier attempt has begun, and of which something is kept, are loaded in the same way again: those in
+/// `fed` in ranges, the others whole.
 pub fn resume(flows: &mut [ContractFlow], kept: &UnitAccounts, fed: &BTreeSet<UnitPlace>) {
     for (flow_at, flow) in flows.iter_mut().enumerate() {
         for (unit_at, unit) in flow.units.iter_mut().enumerate() {
@@ -49,7 +46,7 @@ pub fn turn_count(flows: &[ContractFlow], streams: usize) -> usize {
         .sum()
 }
 
-/// The turns of a unit in the work of all streams, by the bytes of text that they are taken to be.
+/// The turns of a unit in the work of all streams, each with the bytes of text that it is estimated to take.
 pub fn turns(unit: &RangeUnit, streams: usize) -> impl Iterator<Item = u64> {
     let split = &unit.split;
     let takers = if split.is_fed { streams } else { 1 };
