@@ -371,6 +371,22 @@ def test_compressed_files(newest_database: Database, inrush: Inrush, streams: in
     assert catalog(newest_database) == before
 
 
+@pytest.mark.parametrize("url", ["x.duckdb", "parquet:lake"])
+def test_a_compressed_file_into_other_destinations(inrush: Inrush, url: str) -> None:
+    # Large enough to be fed to several streams.
+    inrush.write("t.tbl.gz", gzip.compress((ROWS * 15).encode(), 1))
+    settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
+    text = package({"url": url}, flow("t", "t.tbl.gz", **settings), streams=2)
+    path = inrush.write("p.toml", text)
+    assert "fed to all streams" in inrush("check", path).expect(CLEAN).output
+    report = found(inrush("preflight", path, "--json").expect(CLEAN))
+    assert report["streams"] == 2
+    steps = {step["step"]: step for step in report["steps"]}
+    assert steps["decompress"]["one_bytes_s"] > 0
+    loaded = inrush("run", path).expect(CLEAN, "predicted")
+    assert loaded.report["prediction"] == report["prediction"]
+
+
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
 def test_a_part_of_a_compressed_file_tells_how_much_text_all_of_it_has(
     newest_database: Database, inrush: Inrush, suffix: str

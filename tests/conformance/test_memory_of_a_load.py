@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import pytest
 
 from conformance.destinations import Place
@@ -33,6 +36,11 @@ def test_it_does_not_grow_with_the_rows(
     place: Place, inrush: Inrush, files: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, "options", {**place.options, **place.memory_options})
+    assert_same_memory(place, inrush, files)
+
+
+def assert_same_memory(place: Place, inrush: Inrush, files: list[str]) -> None:
+    """Load few rows, then many, and compare what each load takes at most."""
     peaks = []
     columns: list[Value] = list(COLUMNS)
     for number, pattern in enumerate(files):
@@ -42,6 +50,27 @@ def test_it_does_not_grow_with_the_rows(
     small, large = peaks
     print(f"peaks: {small} and {large} KiB")
     assert large < small * place.memory_growth_max, peaks
+
+
+@pytest.fixture(scope="module")
+def compressed(files: list[str]) -> list[str]:
+    """Compress the rows of each number into one file, which all streams are fed from."""
+    paths = []
+    for rows, pattern in zip(ROWS_OF_A_PART, files, strict=True):
+        first = Path(pattern.replace("*", "0"))
+        path = first.with_name(f"{rows}.csv.gz")
+        with gzip.open(path, "wb", 1) as file:
+            file.write(first.read_bytes())
+        paths.append(str(path))
+    return paths
+
+
+@pytest.mark.clause("D-35", "D-36")
+def test_it_does_not_grow_with_a_compressed_file(
+    place: Place, inrush: Inrush, compressed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "options", {**place.options, **place.memory_options})
+    assert_same_memory(place, inrush, compressed)
 
 
 @pytest.mark.clause("D-35")

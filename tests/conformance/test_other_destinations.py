@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
+import random
 import shutil
 import signal
 import sqlite3
@@ -291,3 +293,22 @@ def test_an_append_whose_ledger_was_lost_is_refused(inrush: Inrush) -> None:
     write(inrush, "b.csv", 3)
     inrush("run", path).expect(CLEAN)
     assert numbers() == [0, 1, 2, 3]
+
+
+def test_an_append_of_a_fed_file_whose_ledger_was_lost_is_refused(inrush: Inrush) -> None:
+    """Of a file that all streams were fed from, the records name its ranges, and the unit too."""
+    numbers = random.Random("lost")  # noqa: S311
+    lines = [f"{number},{numbers.randbytes(1_000).hex()}\n" for number in range(5_000)]
+    inrush.write("large.csv.gz", gzip.compress(("id,name\n" + "".join(lines)).encode(), 1))
+    made = flow("t", write(inrush, "z.csv", 0), columns=COLUMNS)
+    inrush("run", inrush.write("z.toml", package({"url": "parquet:lake"}, made, name="z"))).expect(
+        CLEAN
+    )
+    appended = flow("t", "large.csv.gz", columns=COLUMNS, mode="append")
+    path = inrush.write("p.toml", package({"url": "parquet:lake"}, appended, streams=2))
+    outcome = inrush("run", path).expect(CLEAN)
+    assert outcome.report["units"][0]["shared"]
+    shutil.rmtree(inrush.folder / "lake/_inrush")
+    for streams in ("2", "1"):
+        refused = inrush("run", path, "--streams", streams)
+        refused.expect(FAILED, "the ledger does not know", "--again")

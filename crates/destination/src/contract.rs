@@ -116,7 +116,7 @@ pub trait OpenRun: Send + Sync {
 
 /// The way of one thread into staging.
 pub trait UnitStream {
-    /// Begins a unit of the target with this index.
+    /// Begins a unit of the target with this index. No other unit of the run has its key.
     fn begin_unit(&mut self, target: usize, key: &UnitKey) -> Result<()>;
 
     /// Takes rows. Those with a value that the destination has no counterpart for come back by their

@@ -42,7 +42,8 @@ pub struct RunRecord {
     pub targets: Vec<String>,
 }
 
-/// A unit in the ledger: the rows of one file range, committed.
+/// A unit in the ledger, committed: the rows of a file range, or of the ranges that one stream took of a file that is
+/// fed to all streams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitRecord {
     /// Names its file range, its target and how the rows are read.

@@ -44,7 +44,7 @@ pub(crate) mod pipeline {
     };
 
     pub(crate) mod coverage {
-        pub(crate) use inrush_engine::pipeline::coverage::{check_bytes, check_file};
+        pub(crate) use inrush_engine::pipeline::coverage::{FileEnd, check_file, check_files};
     }
 
     pub(crate) mod event_sink {
@@ -52,7 +52,7 @@ pub(crate) mod pipeline {
     }
 
     pub(crate) mod feeding {
-        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges};
+        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges, turns};
     }
 
     pub(crate) mod check_header {
@@ -134,9 +134,13 @@ pub(crate) mod plan {
         pub(crate) use inrush_engine::plan::loaded::{LoadedFiles, WantedFiles};
     }
 
+    pub(crate) mod long_units {
+        pub(crate) use inrush_engine::plan::long_units::{UnitSize, share, work_bytes};
+    }
+
     pub(crate) mod memory {
         pub(crate) use inrush_engine::plan::memory::{
-            FileCost, MemoryBound, row_group_bytes, text_and_batch,
+            FileCost, MemoryBound, feed_bytes, row_group_bytes, text_and_batch,
         };
     }
 

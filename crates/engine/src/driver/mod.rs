@@ -8,6 +8,7 @@ mod failures;
 mod load;
 mod plan;
 mod preflight;
+mod unit_detail;
 mod upkeep;
 
 use std::path::PathBuf;

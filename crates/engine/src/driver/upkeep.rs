@@ -1,10 +1,11 @@
 //! The remains of stopped runs in a destination of the contract, shown and removed.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use inrush_destination::{Destination, PastRun, RunRecord};
 
-use super::plan::each_split;
+use super::plan::each_record;
 use crate::driver_trait::PastRuns;
 use crate::error::Error;
 use crate::ledger::{Account, LedgerRun, LedgerRunState, moment_text};
@@ -86,11 +87,18 @@ fn describe(
 ) -> inrush_destination::Result<StoppedRun> {
     let mut account = Account::default();
     let mut units_finished = 0;
+    // Whether a file that is fed was read to its end is known only to the process that reads it.
+    let mut begun = BTreeSet::new();
     let mut is_of_another_version = false;
-    each_split(destination, record, &mut |key, _, split| {
-        units_finished += 1;
-        is_of_another_version |= identity::is_of_another_version(key);
-        account.add(&split.map(|split| split.account).unwrap_or_default());
+    each_record(destination, record, &mut |record| {
+        is_of_another_version |= identity::is_of_another_version(&record.key);
+        match record.is_whole() {
+            true => units_finished += 1,
+            false => {
+                begun.insert(record.unit_key());
+            }
+        }
+        account.add(&record.account());
     })?;
     Ok(StoppedRun {
         run: LedgerRun {
@@ -108,7 +116,7 @@ fn describe(
         },
         held: holder_lives(&record.holder),
         units_finished,
-        units_begun: 0,
+        units_begun: begun.len(),
         account,
         staging_tables: Vec::new(),
         rows_straight: 0,

@@ -32,6 +32,15 @@ impl Account {
         self.bytes_read += other.bytes_read;
     }
 
+    /// The rows of these splits.
+    pub fn of_splits<'a>(splits: impl IntoIterator<Item = &'a SplitRecord>) -> Account {
+        let mut account = Account::default();
+        for split in splits {
+            account.add(&split.account);
+        }
+        account
+    }
+
     /// The rows of those splits that belong to one unit.
     pub fn of_unit(splits: &[SplitRecord], unit_key: &UnitKey) -> Account {
         Account::of_unit_in(splits, unit_key)
@@ -42,14 +51,8 @@ impl Account {
         splits: impl IntoIterator<Item = &'a SplitRecord>,
         unit_key: &UnitKey,
     ) -> Account {
-        let mut account = Account::default();
-        for split in splits
-            .into_iter()
-            .filter(|split| split.unit_key == *unit_key)
-        {
-            account.add(&split.account);
-        }
-        account
+        let splits = splits.into_iter();
+        Account::of_splits(splits.filter(|split| split.unit_key == *unit_key))
     }
 
     /// Whether every row is accounted for.

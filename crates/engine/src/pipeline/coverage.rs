@@ -3,19 +3,57 @@
 //! The ledger is asked, not the memory of this process: what earlier attempts have loaded counts
 //! as what this one has.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use inrush_files::{FileOrigin, SourceFile};
 use inrush_rows::compression::Compression;
+use inrush_rows::ids::FileKey;
 
 use crate::ledger::SplitRecord;
+use crate::plan::identity;
 use crate::verify::VerifyError;
 
 /// Ranges that a message shows.
 const RANGES_SHOWN: usize = 12;
 
+/// Where the ranges of a file must end.
+#[derive(Clone, Copy, Debug)]
+pub enum FileEnd {
+    /// At the file's last byte: streams read it by themselves.
+    File,
+    /// Where its text ends, which is known once the feed has come to its end in this process.
+    Fed(Option<u64>),
+}
+
+/// Checks files by what the ledger has of them: the ranges of each cover it exactly, and all its bytes were read.
+pub fn check_files<'a>(
+    files: impl Iterator<Item = (&'a Arc<SourceFile>, FileEnd)>,
+    own: &[&SplitRecord],
+) -> Result<(), VerifyError> {
+    let mut by_file: BTreeMap<&FileKey, Vec<&SplitRecord>> = BTreeMap::new();
+    for split in own {
+        by_file.entry(&split.file_key).or_default().push(split);
+    }
+    for (file, end) in files {
+        let key = identity::file_key(file);
+        let of_file = by_file.remove(&key).unwrap_or_default();
+        match end {
+            FileEnd::File => {
+                // What is read whole may have no end that is known before.
+                let ends = of_file.iter().all(|split| split.byte_end.is_some());
+                check_file(file, &of_file, ends.then_some(file.size_bytes))?;
+                check_bytes(file, &of_file)?;
+            }
+            FileEnd::Fed(end) => check_file(file, &of_file, end)?,
+        }
+    }
+    Ok(())
+}
+
 /// Checks that all bytes of a file that is read as it is were read.
-pub fn check_bytes(file: &SourceFile, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
+fn check_bytes(file: &SourceFile, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     if file.origin != FileOrigin::File || file.compression != Compression::None {
         return Ok(());
     }

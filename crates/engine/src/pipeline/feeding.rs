@@ -116,11 +116,14 @@ impl FedFile {
         self.open.fetch_sub(ranges, Ordering::AcqRel);
     }
 
+    /// Whether all of the file is committed.
+    pub fn is_committed(&self) -> bool {
+        self.ended.load(Ordering::Acquire) && self.open.load(Ordering::Acquire) == 0
+    }
+
     /// Whether all of the file is committed; says so to one stream only.
     pub fn is_complete(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
-            && self.open.load(Ordering::Acquire) == 0
-            && !self.told.swap(true, Ordering::AcqRel)
+        self.is_committed() && !self.told.swap(true, Ordering::AcqRel)
     }
 
     /// Where the text of the whole file ends, once all of it was handed out.
@@ -144,6 +147,17 @@ impl FedFile {
         *noted = cost;
         new
     }
+}
+
+/// The turns of a file that is fed in the work of all streams: one for each stream, with the bytes of text that it is
+/// estimated to take. The largest turns are taken first.
+pub fn turns(bytes_count: u64, is_pipe: bool, streams: usize) -> impl Iterator<Item = u64> {
+    let streams = streams.max(1);
+    let part = bytes_count / streams as u64;
+    // Somebody writes into a pipe, and nobody knows for how long: one stream begins with it. The others help where
+    // nothing else is left.
+    let first = if is_pipe { u64::MAX } else { part };
+    std::iter::once(first).chain(std::iter::repeat_n(part, streams - 1))
 }
 
 impl FedSource for FedFile {

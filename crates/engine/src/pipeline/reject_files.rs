@@ -8,11 +8,22 @@ use std::path::Path;
 use inrush_rows::ids::UnitKey;
 
 use crate::error::Error;
+use crate::plan::identity;
 use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX};
 
 /// The name of the file of the unit with this key.
 pub fn of_key(flow: &str, unit_key: &UnitKey) -> String {
     format!("{flow}.{}", unit_key.short())
+}
+
+/// The name of the file of what the ledger has under this key: a unit, or ranges of one that is fed.
+pub fn of_record(flow: &str, record_key: &UnitKey) -> String {
+    let unit_key = identity::unit_of(record_key);
+    format!(
+        "{}{}",
+        of_key(flow, &unit_key),
+        &record_key.as_str()[unit_key.as_str().len()..]
+    )
 }
 
 /// Removes all files but those of these names.

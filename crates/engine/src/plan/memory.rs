@@ -1,6 +1,6 @@
 //! The memory of a load, which does not depend on the size of its files.
 
-use inrush_files::Split;
+use inrush_files::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Split};
 use inrush_rows::compression::Compression;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
@@ -107,6 +107,18 @@ impl MemoryBound {
         bound
     }
 
+    /// What streams take beside their own figure, in words that follow it.
+    pub fn also_for_streams(&self) -> String {
+        match (self.feed_bytes, self.row_group_bytes) {
+            (0, 0) => String::new(),
+            (0, row_group_bytes) => format!(
+                ", {} for the row groups that they decode",
+                bytes(row_group_bytes)
+            ),
+            (feed_bytes, _) => format!(", {} for the reader that feeds them", bytes(feed_bytes)),
+        }
+    }
+
     /// What the figure is made of beside streams, in words.
     pub fn beside_streams(&self) -> String {
         let mut words = format!(
@@ -137,6 +149,23 @@ pub fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u6
     // sixteen for each record, where the shortest field is empty.
     let text = 2 * chunk_bytes + chunk_bytes * 4 + chunk_bytes / 2 * 16;
     text + batch_rows * columns_max * 17
+}
+
+/// What is read ahead of the streams: one file is fed at a time.
+pub fn feed_bytes<'a>(
+    splits: impl Iterator<Item = &'a Split>,
+    chunk_bytes: u64,
+    streams: u64,
+) -> u64 {
+    let of_file = splits.filter(|split| split.is_fed).map(|split| {
+        let ranges = (streams + FED_RANGES_AHEAD as u64) * (FED_RANGE_BYTES as u64 + chunk_bytes);
+        // Beside its translation stand the file's own bytes, two for each letter of UTF-16.
+        match split.file.is_translated() {
+            true => 3 * ranges,
+            false => ranges,
+        }
+    });
+    of_file.max().unwrap_or(0)
 }
 
 /// The largest row group, or record batch, of all files of typed rows: no more of one is decoded at a

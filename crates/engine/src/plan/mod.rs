@@ -18,6 +18,7 @@ pub mod flow_files;
 pub mod identity;
 mod key_start;
 pub mod loaded;
+pub mod long_units;
 pub mod memory;
 mod name_index;
 pub mod options;

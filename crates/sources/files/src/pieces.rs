@@ -34,11 +34,7 @@ pub fn pieces(split: &Split) -> Result<Vec<Split>, SourceError> {
             .collect());
     }
     if !file.reads_in_ranges()? {
-        let is_worth_it = file.is_pipe() || file.size_bytes >= RANGE_BYTES_MIN / 4;
-        return Ok(vec![Split {
-            is_fed: is_worth_it,
-            ..split.clone()
-        }]);
+        return Ok(vec![fed(split)]);
     }
     Ok(nominal_ranges(file.size_bytes)
         .into_iter()
@@ -46,8 +42,17 @@ pub fn pieces(split: &Split) -> Result<Vec<Split>, SourceError> {
         .collect())
 }
 
+/// A file that cannot be read from its middle: fed to the streams, unless it is too small to be worth it.
+fn fed(split: &Split) -> Split {
+    let is_worth_it = split.file.is_pipe() || split.size_bytes() >= RANGE_BYTES_MIN / 4;
+    Split {
+        is_fed: is_worth_it,
+        ..split.clone()
+    }
+}
+
 /// The pieces of a whole file, of about so many bytes of text each; one where it cannot be read from
-/// its middle. They depend on the file and that number alone.
+/// its middle, and that one is fed. They depend on the file and that number alone.
 pub fn pieces_of(split: &Split, wanted_bytes: u64) -> Result<Vec<Split>, SourceError> {
     let file = &split.file;
     let range = |range| Split::range(Arc::clone(file), range, None);
@@ -55,7 +60,10 @@ pub fn pieces_of(split: &Split, wanted_bytes: u64) -> Result<Vec<Split>, SourceE
         let ranges = table.ranges(wanted_bytes / TABLE_FACTOR);
         return Ok(ranges.into_iter().map(range).collect());
     }
-    if !file.reads_in_ranges()? || file.size_bytes < 2 * wanted_bytes {
+    if !file.reads_in_ranges()? {
+        return Ok(vec![fed(split)]);
+    }
+    if file.size_bytes < 2 * wanted_bytes {
         return Ok(vec![split.clone()]);
     }
     let ranges = even_ranges(file.size_bytes, file.size_bytes / wanted_bytes);

@@ -1,14 +1,12 @@
 //! Checks that the ledger's ranges of a plan's units cover each file exactly.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
-use inrush_rows::ids::FileKey;
 
 use super::context::PreparedRun;
 use crate::engine::ledger::SplitRecord;
-use crate::engine::pipeline::coverage::{check_bytes, check_file};
+use crate::engine::pipeline::coverage::{FileEnd, check_file, check_files};
 use crate::engine::plan::identity;
 use crate::engine::verify::VerifyError;
 use crate::plan::FlowPlan;
@@ -20,24 +18,15 @@ pub fn check<'a>(
     files: impl Iterator<Item = (&'a Arc<SourceFile>, bool)>,
     own: &[&SplitRecord],
 ) -> Result<(), VerifyError> {
-    let mut records: BTreeMap<&FileKey, Vec<&SplitRecord>> = BTreeMap::new();
-    for split in own {
-        records.entry(&split.file_key).or_default().push(split);
-    }
-    for (file, is_fed) in files {
-        let key = identity::file_key(file);
-        let of_file = records.remove(&key).unwrap_or_default();
+    let ends = files.map(|(file, is_fed)| {
         let end = match is_fed {
-            false => Some(file.size_bytes),
+            false => FileEnd::File,
             // One that an earlier attempt has read to its end was checked then.
-            true => fed_end(run, flow_index, file),
+            true => FileEnd::Fed(fed_end(run, flow_index, file)),
         };
-        check_file(file, &of_file, end)?;
-        if !is_fed {
-            check_bytes(file, &of_file)?;
-        }
-    }
-    Ok(())
+        (file, end)
+    });
+    check_files(ends, own)
 }
 
 /// Checks the files of a shared unit that were fed: only while their feed is at hand it is known

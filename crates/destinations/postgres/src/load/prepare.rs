@@ -323,12 +323,13 @@ async fn finish_preparing(
     Ok(Prepared::Run(Box::new(run)))
 }
 
-/// A unit that was begun as a shared one stays one: its table is committed already.
+/// A unit that several streams have begun stays shared, though one stream resumes it: its table is committed, and its
+/// ranges and reject files are those of its splits. A careful load by one stream has made it whole again.
 fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), Error> {
     for unit in plan.flows.iter_mut().flat_map(|flow| &mut flow.units) {
         if let Some(kept) = units_kept.get(&unit.key)
             && kept.shared
-            && !kept.finished
+            && !kept.careful
             && !unit.shared
         {
             unit.share()?;

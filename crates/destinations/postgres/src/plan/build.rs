@@ -2,15 +2,17 @@
 
 use inrush_package::{LoadOrder, Package};
 use inrush_rows::ids::RunKey;
+use inrush_source::SourceError;
 
 use super::flow_request::FlowRequest;
 use super::privileges::{self, Privilege};
 use super::routing::KeyScans;
 use super::{
-    DiskFacts, Earlier, FlowPlan, Plan, disk, earlier, flow, index_rebuild, is_all_straight,
-    limits, long_units, obstacles, replace_mode, target, work_items,
+    DiskFacts, Earlier, FlowPlan, Plan, UnitPlan, disk, earlier, flow, index_rebuild,
+    is_all_straight, limits, obstacles, replace_mode, target, work_items,
 };
 use crate::engine::plan::error::PlanError;
+use crate::engine::plan::long_units::{self, UnitSize};
 use crate::engine::plan::options::PlanOptions;
 use crate::engine::plan::{MemoryBound, abilities, identity};
 use crate::quote::qualified;
@@ -132,6 +134,26 @@ struct SharedFlows {
     locks_needed: u64,
 }
 
+/// Cuts units that would keep one stream busy after the others into pieces for several.
+fn share_long_units(flows: &mut [FlowPlan], streams: usize) -> Result<(), SourceError> {
+    let units = flows.iter_mut().flat_map(|flow| &mut flow.units);
+    let mut units: Vec<&mut UnitPlan> = units.collect();
+    let size = |unit: &&mut UnitPlan| UnitSize {
+        bytes_count: unit.bytes_count,
+        is_endless: unit.splits.iter().any(|split| split.file.is_pipe()),
+        is_shared: unit.shared,
+    };
+    let sizes: Vec<UnitSize> = units.iter().map(size).collect();
+    long_units::share(&sizes, streams, |index| {
+        let pieces = units[index].pieces()?;
+        let helps = pieces.len() > 1 || pieces.iter().any(|piece| piece.is_fed);
+        if helps {
+            units[index].share_in(pieces);
+        }
+        Ok(helps)
+    })
+}
+
 impl PlanRequest<'_> {
     /// The plan of each flow.
     async fn flows(
@@ -180,7 +202,7 @@ impl PlanRequest<'_> {
     /// Cuts units that would keep one stream long into pieces for several, and finds what all of that takes.
     fn share(&self, mut flows: Vec<FlowPlan>) -> Result<SharedFlows, PlanError> {
         let streams_wanted = self.streams_wanted();
-        long_units::share(&mut flows, streams_wanted)?;
+        share_long_units(&mut flows, streams_wanted)?;
         let streams = streams_wanted
             .min(work_items::all(&flows, streams_wanted).len())
             .max(1);

@@ -1,12 +1,14 @@
 //! Memory, connections and locks that a plan needs.
 
-use inrush_files::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Split};
+use inrush_files::Split;
 use inrush_rows::plural::counted_do;
 
 use super::{FlowPlan, Publish, RoutePlan};
 use crate::block_socket::BLOCK_BYTES;
 use crate::engine::plan::error::PlanError;
-use crate::engine::plan::memory::{FileCost, MemoryBound, row_group_bytes, text_and_batch};
+use crate::engine::plan::memory::{
+    FileCost, MemoryBound, feed_bytes, row_group_bytes, text_and_batch,
+};
 use crate::server_facts::ServerFacts;
 
 /// Blocks of a stream that are alive at once where the driver sends them, as on an encrypted connection: one being
@@ -48,7 +50,7 @@ pub fn memory(
     MemoryBound {
         stream_bytes,
         streams_bytes: stream_bytes * streams as u64,
-        feed_bytes: feed_bytes(flows, chunk_bytes, streams as u64),
+        feed_bytes: feed_bytes(all_splits(flows), chunk_bytes, streams as u64),
         row_group_bytes: row_group_bytes(all_splits(flows)) * streams as u64,
         // The record as text, its tail carried over, and its encoded form.
         long_record_bytes: 4 * record,
@@ -59,20 +61,6 @@ pub fn memory(
 fn all_splits(flows: &[FlowPlan]) -> impl Iterator<Item = &Split> {
     let units = flows.iter().flat_map(|flow| &flow.units);
     units.flat_map(|unit| &unit.splits)
-}
-
-/// What is read ahead of the streams: one file is fed at a time.
-fn feed_bytes(flows: &[FlowPlan], chunk_bytes: u64, streams: u64) -> u64 {
-    let fed = all_splits(flows).filter(|split| split.is_fed);
-    let of_file = fed.map(|split| {
-        let ranges = (streams + FED_RANGES_AHEAD as u64) * (FED_RANGE_BYTES as u64 + chunk_bytes);
-        // Beside its translation stand the file's own bytes, two for each letter of UTF-16.
-        match split.file.is_translated() {
-            true => 3 * ranges,
-            false => ranges,
-        }
-    });
-    of_file.max().unwrap_or(0)
 }
 
 /// Refuses more streams than the server has connections for.

@@ -22,7 +22,6 @@ mod identity;
 pub mod index_rebuild;
 mod intervals;
 mod limits;
-mod long_units;
 mod obstacles;
 pub mod partition_names;
 mod parts;

@@ -86,21 +86,14 @@ fn fmt_run(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
 }
 
 fn fmt_memory(f: &mut fmt::Formatter<'_>, memory: &MemoryBound) -> fmt::Result {
-    let also_per_stream = match (memory.feed_bytes, memory.row_group_bytes) {
-        (0, 0) => String::new(),
-        (0, row_group_bytes) => format!(
-            ", {} for the row groups that they decode",
-            bytes(row_group_bytes)
-        ),
-        (feed_bytes, _) => format!(", {} for the reader that feeds them", bytes(feed_bytes)),
-    };
     told!(
         f,
-        "Memory       at most {} ({}, {} for each stream{also_per_stream}); a stream that meets a very \
+        "Memory       at most {} ({}, {} for each stream{}); a stream that meets a very \
          long record up to {} more",
         bytes(memory.total()),
         memory.beside_streams(),
         bytes(memory.stream_bytes),
+        memory.also_for_streams(),
         bytes(memory.long_record_bytes)
     )
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use inrush_files::Split;
-use inrush_rows::compression::Compression;
 use inrush_rows::ids::UnitKey;
 use inrush_source::SourceError;
 
@@ -22,6 +21,7 @@ use super::publishing::Publishing;
 use super::{Commit, Publish, UnitPlan, WireForm};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
+use crate::engine::plan::long_units::work_bytes;
 use crate::quote::{cut, qualified};
 use crate::staging::{self, UnitBounds};
 use crate::verify;
@@ -313,15 +313,6 @@ impl<'a> UnitPlanner<'a> {
             }
             _ => Vec::new(),
         }
-    }
-}
-
-/// How much text a split holds, as far as its size tells: text of this kind shrinks to about a
-/// quarter.
-pub(super) fn work_bytes(split: &Split) -> u64 {
-    match split.file.compression {
-        Compression::None if split.file.table().is_none() => split.size_bytes(),
-        _ => split.size_bytes().saturating_mul(4),
     }
 }
 

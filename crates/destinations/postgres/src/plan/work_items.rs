@@ -3,9 +3,10 @@
 use inrush_rows::ids::SplitKey;
 use std::ops::Range;
 
-use super::units::work_bytes;
 use super::{FlowPlan, UnitPlan};
+use crate::engine::pipeline::feeding::turns;
 use crate::engine::plan::identity;
+use crate::engine::plan::long_units::work_bytes;
 
 /// A piece of work of a stream: a private unit, or one split of a shared one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,19 +31,19 @@ pub fn all(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
         for (unit_index, unit) in flow.units.iter().enumerate() {
             if unit.shared {
                 for (index, split) in unit.splits.iter().enumerate() {
-                    let takers = if split.is_fed { streams.max(1) } else { 1 };
-                    let item = WorkItem {
+                    let item = |bytes_count| WorkItem {
                         flow: flow_index,
                         unit: unit_index,
                         splits: index..index + 1,
-                        bytes_count: work_bytes(split) / takers as u64,
+                        bytes_count,
                     };
-                    items.extend(std::iter::repeat_n(item, takers));
-                    if split.file.is_pipe() {
-                        // Somebody writes into it, and nobody knows for how long: one stream
-                        // begins with it. The others help where nothing else is left.
-                        let first = items.len() - takers;
-                        items[first].bytes_count = u64::MAX;
+                    let bytes_count = work_bytes(split);
+                    match split.is_fed {
+                        true => {
+                            let is_pipe = split.file.is_pipe();
+                            items.extend(turns(bytes_count, is_pipe, streams).map(item));
+                        }
+                        false => items.push(item(bytes_count)),
                     }
                 }
             } else {

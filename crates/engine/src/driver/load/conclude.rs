@@ -10,7 +10,7 @@ use super::ContractContext;
 use super::ledger_checks::LedgerChecks;
 use super::summary::ContractSummary;
 use crate::driver::failures::unknown_switch;
-use crate::driver::plan::each_split;
+use crate::driver::plan::each_record;
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
@@ -51,10 +51,8 @@ fn verify(
     let staged = run.open.staged_rows()?;
     // The ledger is asked, not the memory of this process.
     let mut checks = LedgerChecks::new(runtime, context);
-    each_split(destination, run.open.record(), &mut |key, _, split| {
-        if let Some(split) = split {
-            checks.see(key, split);
-        }
+    each_record(destination, run.open.record(), &mut |record| {
+        checks.see(record);
     })?;
     let accounts = checks.finish()?;
     for (index, flow) in run.plan.flows.iter().enumerate() {

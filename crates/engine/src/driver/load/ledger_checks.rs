@@ -12,11 +12,11 @@ use inrush_files::SourceFile;
 use tokio::runtime::Runtime;
 
 use super::ContractContext;
-use inrush_rows::ids::UnitKey;
 
-use crate::driver::plan::{ContractFlow, UnitAccounts, UnitIndex};
+use crate::driver::plan::{ContractFlow, LedgerRecord, UnitAccounts, UnitIndex};
 use crate::error::Error;
 use crate::ledger::SplitRecord;
+use crate::pipeline::coverage::FileEnd;
 use crate::pipeline::{coverage, expectations, recheck};
 use crate::plan::identity;
 
@@ -48,29 +48,37 @@ impl<'a> LedgerChecks<'a> {
         }
     }
 
-    /// Takes the record of a unit. Units that the plan does not have are passed over: the destination's count of rows
+    /// Takes a record. Those of units that the plan does not have are passed over: the destination's count of rows
     /// tells of them.
-    pub fn see(&mut self, key: &UnitKey, split: SplitRecord) {
-        let Some((flow_index, unit)) = self.index.find(key) else {
+    pub fn see(&mut self, record: LedgerRecord) {
+        let Some((flow_index, unit)) = self.index.find(&record.unit_key()) else {
             return;
         };
-        self.accounts.set((flow_index, unit), Some(split.account));
+        if record.splits.is_empty() {
+            return;
+        }
+        self.accounts.add((flow_index, unit), &record.account());
         let flow = self.flow(flow_index);
         if !flow.reading.expect.promises.is_empty() {
-            self.promised[flow_index].push(split.clone());
+            let splits = record.splits.iter().cloned();
+            self.promised[flow_index].extend(splits);
         }
         let units = units_of_file(flow, unit);
-        let splits = match units.len() {
-            1 => vec![split],
-            count => {
-                let place = (flow_index, units.start);
-                let splits = self.incomplete.entry(place).or_default();
-                splits.push(split);
-                if splits.len() < count {
-                    return;
-                }
-                self.incomplete.remove(&place).unwrap_or_default()
+        let place = (flow_index, units.start);
+        let splits = if flow.units[unit].split.is_fed {
+            // Nobody knows how many records there are.
+            let splits = self.incomplete.entry(place).or_default();
+            splits.extend(record.splits);
+            return;
+        } else if units.len() == 1 {
+            record.splits
+        } else {
+            let splits = self.incomplete.entry(place).or_default();
+            splits.extend(record.splits);
+            if splits.len() < units.len() {
+                return;
             }
+            self.incomplete.remove(&place).unwrap_or_default()
         };
         let checked = self.check(flow_index, unit, &splits);
         self.note(checked);
@@ -85,7 +93,11 @@ impl<'a> LedgerChecks<'a> {
                 let units = units_of_file(flow, unit);
                 unit = units.end;
                 let mut own = units.clone();
-                if own.all(|unit| self.accounts.get((flow_index, unit)).is_some()) {
+                let is_checked = |unit: usize| {
+                    let account = self.accounts.get((flow_index, unit));
+                    account.is_some() && !flow.units[unit].split.is_fed
+                };
+                if own.all(is_checked) {
                     continue;
                 }
                 let place = (flow_index, units.start);
@@ -128,28 +140,27 @@ impl<'a> LedgerChecks<'a> {
         let dialect = &flow.reading.dialect;
         self.runtime
             .block_on(recheck::texts(dialect, files(), &own, stop))?;
-        check_coverage(file, &own)?;
+        let end = match self.context.run.fed_files.get(&(flow_index, unit)) {
+            Some(fed) => FileEnd::Fed(fed.text_end()),
+            None => FileEnd::File,
+        };
+        check_coverage(file, end, &own)?;
         expectations::check_trailers(&flow.reading, files(), &own)?;
         Ok(())
     }
 }
 
 /// Checks that the ranges of a file are all there is of it.
-fn check_coverage(file: &SourceFile, own: &[&SplitRecord]) -> Result<(), Error> {
-    // What is read whole has no end that is known before.
-    let end = own
-        .iter()
-        .all(|split| split.byte_end.is_some())
-        .then_some(file.size_bytes);
-    coverage::check_file(file, own, end)?;
-    if own.is_empty() {
+fn check_coverage(file: &Arc<SourceFile>, end: FileEnd, own: &[&SplitRecord]) -> Result<(), Error> {
+    coverage::check_files(std::iter::once((file, end)), own)?;
+    // What comes through a pipe may have no text, and then no range.
+    if own.is_empty() && matches!(end, FileEnd::File) {
         return Err(Error::Verification {
             what: format!("the ledger's units of {}", file.path.display()),
             counted: 0,
             sent: 1,
         });
     }
-    coverage::check_bytes(file, own)?;
     Ok(())
 }
 

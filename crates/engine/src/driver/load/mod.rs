@@ -1,9 +1,12 @@
 //! Runs packages into destinations of the contract of `inrush_destination`, without knowing which one it is.
 //!
-//! [`prepare`] opens the destination, plans, and holds the run's lock; [`streams`] runs the streams; [`unit`] takes one unit
-//! from its split to its commit; [`conclude`] checks the account and publishes; [`summary`] writes the report.
+//! [`prepare`] opens the destination, plans, and holds the run's lock; [`streams`] runs the streams; [`unit`] takes units
+//! from their files to the ledger, and [`commit`] the rows of one record; [`conclude`] checks the account and publishes;
+//! [`summary`] writes the report.
 
+mod commit;
 mod conclude;
+mod kept;
 mod ledger_checks;
 pub mod prepare;
 mod streams;
@@ -19,12 +22,13 @@ use tokio::runtime::Runtime;
 use self::prepare::ContractPrepared;
 use self::summary::ContractSummary;
 use super::OpenDestination;
-use super::plan::ContractPlan;
+use super::plan::{ContractPlan, UnitPlace};
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};
 use crate::pace::Pace;
-use crate::pipeline::metering::FlowCount;
+use crate::pipeline::feeding::FedFile;
+use crate::pipeline::metering::{FedSource, FlowCount};
 use crate::pipeline::report_facts::finished;
 use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_space, runtime};
 
@@ -32,11 +36,12 @@ use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_spac
 #[derive(Clone, Copy)]
 struct ContractContext<'a> {
     run: &'a prepare::ContractRun,
+    /// Waits for feeds, and for the rate.
+    runtime: &'a Runtime,
     stop: &'a Stop,
     observer: &'a dyn Observer,
     fault: Option<&'a Fault>,
     pace: &'a Pace,
-    runtime: &'a Runtime,
 }
 
 impl<'a> ContractContext<'a> {
@@ -66,6 +71,17 @@ impl<'a> ContractContext<'a> {
             .map(|flow| flow.reading.name.clone())
             .zip(&self.run.flow_counts)
             .collect()
+    }
+
+    /// The files that all streams take from one feed, by their paths.
+    fn feeds(&self) -> Vec<(String, &'a dyn FedSource)> {
+        let run = self.run;
+        let named = |(place, file): (&UnitPlace, &'a FedFile)| {
+            let unit = &run.plan.flows[place.0].units[place.1];
+            let path = unit.split.file.path.display().to_string();
+            (path, file as &dyn FedSource)
+        };
+        run.fed_files.iter().map(named).collect()
     }
 }
 
@@ -105,11 +121,11 @@ pub fn run(
     require_address_space(run.plan.streams, run.plan.memory.total())?;
     let context = ContractContext {
         run: &run,
+        runtime: &runtime,
         stop: &options.stop,
         observer: options.observer,
         fault: options.fault.as_ref(),
         pace: &Pace::new(run.plan.settings.rate_bytes_max),
-        runtime: &runtime,
     };
     let loading = Instant::now();
     let mut error = streams::run(&runtime, &context, &mut summary).err();

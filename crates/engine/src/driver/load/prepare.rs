@@ -1,5 +1,7 @@
 //! Opens the destination, plans, and enters the run into its ledger.
 
+use std::collections::BTreeMap;
+
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan};
 use inrush_files::Pipes;
 use inrush_package::Package;
@@ -7,19 +9,20 @@ use inrush_rows::calendar::now_microseconds;
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_rows::plural::counted;
 
+use super::kept::KeptUnits;
 use crate::driver::OpenDestination;
 use crate::driver::plan::{
     self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, UnitPlace,
-    each_split,
+    each_record,
 };
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
-use crate::ledger::Account;
+use crate::pipeline::feeding::FedFile;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::reject_count::{RejectCount, RowTally};
 use crate::pipeline::{RunOptions, plan_options, reject_files, splitting};
-use crate::plan::ContentChecks;
+use crate::plan::{ContentChecks, identity};
 use crate::reject_replay;
 use crate::report::{RunFolder, reject_file_name};
 
@@ -42,7 +45,9 @@ pub struct ContractRun {
     /// It goes on where an earlier attempt stopped.
     pub resumed: bool,
     /// What is kept of its units.
-    pub kept: UnitAccounts,
+    pub kept: KeptUnits,
+    /// Files that all streams take from one feed, by their units.
+    pub fed_files: BTreeMap<UnitPlace, FedFile>,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
     /// What went into each flow so far.
@@ -103,7 +108,7 @@ pub async fn prepare(
         wanted,
     } = begin(destination, &mut plan, name)?;
     let folder = RunFolder::open(&options.runs_folder, &open.record().name)?;
-    let mut kept = UnitAccounts::none(&plan.flows);
+    let mut kept = KeptUnits::none(&plan.flows);
     if resumed {
         let notes = keep(
             destination,
@@ -119,6 +124,7 @@ pub async fn prepare(
         }
     }
     drop(wanted);
+    let fed_files = fed_files(&plan, &kept);
     let rejects = kept_rejects(&plan, &folder, &kept)?;
     let flows = plan.flows.iter().zip(&package.flows);
     let flows = flows.map(|(flow, package)| (&flow.reading, package.table.clone()));
@@ -129,6 +135,7 @@ pub async fn prepare(
         folder,
         resumed,
         kept,
+        fed_files,
         rejects,
         flow_counts: package.flows.iter().map(|_| FlowCount::default()).collect(),
     };
@@ -193,28 +200,28 @@ fn keep(
     plan: &ContractPlan,
     wanted: &UnitAccounts,
     folder: &RunFolder,
-    kept: &mut UnitAccounts,
+    kept: &mut KeptUnits,
 ) -> Result<Vec<String>, Error> {
     let index = UnitIndex::new(&plan.flows);
     let mut unwanted = Vec::new();
-    each_split(destination, open.record(), &mut |key, _, split| {
-        let place = index.find(key).filter(|place| wanted.get(*place).is_some());
-        match place.zip(split) {
-            Some((place, split)) => kept.set(place, Some(split.account)),
-            None => unwanted.push(key.clone()),
+    each_record(destination, open.record(), &mut |record| {
+        let place = index.find(&record.unit_key());
+        let place = place.filter(|place| wanted.get(*place).is_some());
+        match place.filter(|_| !record.splits.is_empty()) {
+            Some(place) => kept.add(place, record),
+            None => unwanted.push(record.key),
         }
     })?;
     let mut notes = Vec::new();
-    for (place, note) in lost_rejects(plan, kept, folder)? {
-        let (flow, unit) = place;
-        unwanted.push(plan.flows[flow].units[unit].key.clone());
-        kept.set(place, None);
+    for (place, key, note) in lost_rejects(plan, kept, folder)? {
+        kept.remove(place, &key);
+        unwanted.push(key);
         notes.push(note);
     }
     if !unwanted.is_empty() {
         for key in open.forget(&unwanted)? {
-            if let Some(place) = index.find(&key) {
-                kept.set(place, None);
+            if let Some(place) = index.find(&identity::unit_of(&key)) {
+                kept.remove(place, &key);
             }
         }
     }
@@ -225,14 +232,10 @@ fn keep(
 fn kept_rejects(
     plan: &ContractPlan,
     folder: &RunFolder,
-    kept: &UnitAccounts,
+    kept: &KeptUnits,
 ) -> Result<Vec<RejectCount>, Error> {
-    let names: Vec<Vec<String>> = plan
-        .flows
-        .iter()
-        .enumerate()
-        .map(|(index, flow)| names(flow, kept.of_flow(index)))
-        .collect();
+    let flows = 0..plan.flows.len();
+    let names: Vec<Vec<String>> = flows.map(|flow| names(plan, flow, kept)).collect();
     reject_files::remove_all_but(&folder.rejects(), &names.concat())?;
     let mut rejects = Vec::new();
     for (index, flow) in plan.flows.iter().enumerate() {
@@ -240,7 +243,7 @@ fn kept_rejects(
             kept_bytes: reject_files::bytes(&folder.rejects(), &names[index])?,
             ..RowTally::default()
         };
-        tally.add(RowTally::from(kept.total(index)));
+        tally.add(RowTally::from(kept.accounts().total(index)));
         rejects.push(RejectCount::new(&flow.reading, flow.splits(), tally));
     }
     Ok(rejects)
@@ -250,7 +253,7 @@ fn tell_start(run: &ContractRun, options: &RunOptions<'_>) {
     let started = Event::Started {
         run: run.open.record().name.clone(),
         resumed: run.resumed,
-        units_kept: run.kept.count(),
+        units_kept: run.kept.accounts().count(),
         folder: run.folder.path().display().to_string(),
     };
     run.folder.notice(&started);
@@ -286,52 +289,75 @@ fn refuse_unswitched(destination: &dyn Destination, name: &str) -> Result<(), Er
     }
 }
 
-/// Units whose rejects are not in the run's folder any more, each with what is told of it: they are
-/// loaded anew, so that each of them is told again.
+/// Records whose rejects are not in the run's folder any more, by the place of the unit and the key, each with what is told
+/// of it: their rows are loaded anew, so that each reject is told again.
 fn lost_rejects(
     plan: &ContractPlan,
-    kept: &UnitAccounts,
+    kept: &KeptUnits,
     folder: &RunFolder,
-) -> Result<Vec<(UnitPlace, String)>, Error> {
+) -> Result<Vec<(UnitPlace, UnitKey, String)>, Error> {
     let mut lost = Vec::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
             let place = (flow_index, unit_index);
-            let rejected = kept.get(place).map_or(0, |account| account.rows_rejected);
-            if rejected == 0 {
-                continue;
-            }
-            let name = reject_file_name(&reject_files::of_key(&flow.reading.name, &unit.key));
-            let found = reject_files::count(&folder.rejects(), &[name])?;
-            if found >= rejected {
-                continue;
-            }
-            let missing = rejected - found;
-            lost.push((
-                place,
-                format!(
-                    "{} that the stopped run had rejected {} not in {}, which was removed since, or \
-                     the command is given in another folder: unit {} of {} is loaded anew, and they \
-                     are kept again",
+            for (key, account) in kept.records(place, unit) {
+                let rejected = account.rows_rejected;
+                if rejected == 0 {
+                    continue;
+                }
+                let name = reject_file_name(&reject_files::of_record(&flow.reading.name, key));
+                let found = reject_files::count(&folder.rejects(), &[name])?;
+                if found >= rejected {
+                    continue;
+                }
+                let missing = rejected - found;
+                let note = format!(
+                    "{} that the stopped run had rejected {} not in {}, which was removed since, or the command \
+                     is given in another folder: {}unit {} of {} is loaded anew, and they are kept again",
                     counted(missing, "row"),
                     if missing == 1 { "is" } else { "are" },
                     folder.rejects().display(),
+                    if unit.split.is_fed { "a part of " } else { "" },
                     unit.number,
                     flow.reading.target
-                ),
-            ));
+                );
+                lost.push((place, key.clone(), note));
+            }
         }
     }
     Ok(lost)
 }
 
-/// The names of the files of a flow's rejects, of units that are kept.
-fn names(flow: &ContractFlow, kept: &[Option<Account>]) -> Vec<String> {
-    let units = flow.units.iter().zip(kept);
-    let with_rejects =
-        units.filter(|(_, kept)| kept.is_some_and(|account| account.rows_rejected > 0));
-    let name = |key: &UnitKey| reject_file_name(&reject_files::of_key(&flow.reading.name, key));
-    with_rejects.map(|(unit, _)| name(&unit.key)).collect()
+/// The names of the files of a flow's rejects, of what is kept.
+fn names(plan: &ContractPlan, flow_index: usize, kept: &KeptUnits) -> Vec<String> {
+    let flow = &plan.flows[flow_index];
+    let mut names = Vec::new();
+    for (unit_index, unit) in flow.units.iter().enumerate() {
+        let records = kept.records((flow_index, unit_index), unit);
+        let with_rejects = records.filter(|(_, account)| account.rows_rejected > 0);
+        names.extend(
+            with_rejects.map(|(key, _)| {
+                reject_file_name(&reject_files::of_record(&flow.reading.name, key))
+            }),
+        );
+    }
+    names
+}
+
+/// The files that all streams take from feeds, with the ranges of them that are committed already.
+fn fed_files(plan: &ContractPlan, kept: &KeptUnits) -> BTreeMap<UnitPlace, FedFile> {
+    let mut found = BTreeMap::new();
+    for (flow_index, flow) in plan.flows.iter().enumerate() {
+        for (unit_index, unit) in flow.units.iter().enumerate() {
+            let place = (flow_index, unit_index);
+            if unit.split.is_fed {
+                let chunk_bytes = plan.settings.chunk_bytes as usize;
+                let file = FedFile::new(chunk_bytes, plan.streams, kept.ranges(place));
+                found.insert(place, file);
+            }
+        }
+    }
+    found
 }
 
 /// Finds where the first records of file ranges begin that cannot be read without it.
@@ -344,7 +370,7 @@ fn place(run: &mut ContractRun, options: &RunOptions<'_>) -> Result<(), Error> {
         }
         let mut splits: Vec<_> = units.iter().map(|unit| unit.split.clone()).collect();
         for own in splitting::files(&splits) {
-            let is_kept = |at: usize| run.kept.get((flow_index, at)).is_some();
+            let is_kept = |at: usize| run.kept.has((flow_index, at));
             if own.len() == 1
                 || splits[own.start].file.table().is_some()
                 || own.clone().all(is_kept)

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use super::ContractContext;
 use super::summary::ContractSummary;
 use super::unit::load;
-use crate::driver::plan::UnitPlace;
+use crate::driver::plan::{UnitPlace, feeds};
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::metering::Subjects;
@@ -26,7 +26,7 @@ pub fn run(
     let subjects = Subjects {
         gauges: &gauges,
         flows: context.flow_counts(),
-        feeds: Vec::new(),
+        feeds: context.feeds(),
         backends: None,
     };
     let ended = stream_threads::run(runtime, context.stop, subjects, |number, gauge, result| {
@@ -39,15 +39,18 @@ pub fn run(
     }
 }
 
-/// The units that no earlier attempt has committed: the largest first, or flow by flow.
+/// The units that no earlier attempt has committed: the largest first, or flow by flow. One that is fed stands there once
+/// for each stream.
 fn remaining(context: &ContractContext<'_>) -> VecDeque<UnitPlace> {
     let run = context.run;
     let by_flow = run.plan.settings.order == LoadOrder::Package;
     let mut places: Vec<(u64, UnitPlace)> = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
-            if run.kept.get((flow_index, unit_index)).is_none() {
-                places.push((unit.split.size_bytes(), (flow_index, unit_index)));
+            let place = (flow_index, unit_index);
+            if !run.kept.is_whole(place) {
+                let turns = feeds::turns(unit, run.plan.streams);
+                places.extend(turns.map(|bytes| (bytes, place)));
             }
         }
     }

@@ -1,9 +1,11 @@
 //! Gathers what happened in a run into a destination that is reached by the contract, and writes the report of it.
 
+use std::collections::BTreeSet;
+
 use inrush_destination::Published;
 
 use super::prepare::ContractRun;
-use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan, UnitAccounts};
+use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitPlace};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
@@ -91,15 +93,17 @@ impl ContractSummary {
         if let Some(verified) = self.verified.take() {
             return verified;
         }
-        let mut accounts = run.kept.clone();
+        let mut accounts = run.kept.accounts().clone();
         for loaded in &self.gathering.loaded {
-            accounts.set((loaded.flow, loaded.unit), Some(loaded.account));
+            accounts.add((loaded.flow, loaded.unit), &loaded.account);
         }
         accounts
     }
 
     fn unit_reports(&self, run: &ContractRun, accounts: &UnitAccounts) -> Vec<UnitReport> {
         let flows = &run.plan.flows;
+        let pieces = self.gathering.loaded.iter();
+        let loaded: BTreeSet<UnitPlace> = pieces.map(|own| (own.flow, own.unit)).collect();
         let mut reports = Vec::with_capacity(flows.iter().map(|flow| flow.units.len()).sum());
         let mut firsts = Vec::new();
         for (flow_index, flow) in flows.iter().enumerate() {
@@ -107,19 +111,26 @@ impl ContractSummary {
             for (unit_index, unit) in flow.units.iter().enumerate() {
                 let place = (flow_index, unit_index);
                 let account = accounts.get(place);
+                let finished = match run.fed_files.get(&place) {
+                    None => account.is_some(),
+                    Some(fed) => fed.is_committed(),
+                };
+                // Of a file that is fed, only reading it to its end tells that all of it was kept.
+                let kept = finished && !loaded.contains(&place) && run.kept.has(place);
+                let account = account.unwrap_or_default();
                 reports.push(UnitReport {
                     flow: flow.reading.name.clone(),
                     unit: unit.number,
                     files: vec![unit.split.file.path.display().to_string()],
                     staging_table: String::new(),
-                    shared: false,
+                    shared: unit.split.is_fed,
                     straight: false,
-                    kept: run.kept.get(place).is_some(),
-                    finished: account.is_some(),
+                    kept,
+                    finished,
                     careful: false,
-                    account: account.unwrap_or_default(),
-                    // A unit is committed only where the destination's count is this.
-                    rows_counted: account.map(|account| account.rows_loaded),
+                    account,
+                    // Rows are committed only where the destination's count is this.
+                    rows_counted: finished.then_some(account.rows_loaded),
                     meter: Meter::default(),
                 });
             }

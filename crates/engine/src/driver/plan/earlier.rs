@@ -6,7 +6,7 @@ use inrush_destination::{Destination, PastRun, RunRecord, RunState};
 use inrush_package::Mode;
 use inrush_rows::ids::{RunKey, UnitKey};
 
-use super::{ContractEarlier, ContractFlow, UnitAccounts, UnitIndex, each_split};
+use super::{ContractEarlier, ContractFlow, UnitAccounts, UnitIndex, each_record};
 use crate::ledger::{Account, SwitchedFile};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
 use crate::plan::loaded::{LoadedFiles, WantedFiles};
@@ -55,15 +55,19 @@ pub async fn find(
     let index = UnitIndex::new(flows);
     let mut before = FilesBefore::new(&planned);
     let mut kept = UnitAccounts::none(flows);
-    let mut dropped_keys = Vec::new();
-    each_split(destination, &run, &mut |key, _, split| {
-        let place = index.find(key);
-        if let Some(split) = &split {
-            before.see(split);
-        }
-        match place.zip(split) {
-            Some((place, split)) => kept.set(place, Some(split.account)),
-            None => dropped_keys.push(key.clone()),
+    let mut fed = BTreeSet::new();
+    let mut dropped_keys = BTreeSet::new();
+    each_record(destination, &run, &mut |record| {
+        record.splits.iter().for_each(|split| before.see(split));
+        let place = index.find(&record.unit_key());
+        match place.filter(|_| !record.splits.is_empty()) {
+            Some(place) => {
+                kept.add(place, &record.account());
+                fed.extend((!record.is_whole()).then_some(place));
+            }
+            None => {
+                dropped_keys.insert(record.unit_key());
+            }
         }
     })?;
     let found = before.look(options).await?;
@@ -79,7 +83,7 @@ pub async fn find(
                     && changed.contains(identity::file_key(&unit.split.file).as_str())
                 {
                     kept.set(place, None);
-                    dropped_keys.push(unit.key.clone());
+                    dropped_keys.insert(unit.key.clone());
                 }
             }
         }
@@ -88,6 +92,7 @@ pub async fn find(
     Ok(ContractEarlier::Stopped {
         run: Box::new(run),
         kept,
+        fed,
         dropped: dropped_keys.len(),
     })
 }
@@ -99,14 +104,11 @@ fn loaded(
     flows: &[ContractFlow],
 ) -> inrush_destination::Result<ContractEarlier> {
     let mut accounts = vec![Account::default(); flows.len()];
-    each_split(destination, &run, &mut |_, target, split| {
-        let Some(split) = split else {
-            return;
-        };
+    each_record(destination, &run, &mut |record| {
         // By target and not by unit: what the plan would make of the files today may differ.
         for (flow, account) in flows.iter().zip(&mut accounts) {
-            if flow.reading.target == target {
-                account.add(&split.account);
+            if flow.reading.target == record.target {
+                account.add(&record.account());
             }
         }
     })?;
@@ -124,7 +126,14 @@ fn refuse_lost_ledger(
     flows: &[ContractFlow],
 ) -> Result<(), PlanError> {
     for flow in flows.iter().filter(|flow| flow.mode == Mode::Append) {
-        let keys: Vec<&UnitKey> = flow.units.iter().map(|unit| &unit.key).collect();
+        let mut keys: Vec<UnitKey> = Vec::with_capacity(flow.units.len());
+        for unit in &flow.units {
+            keys.push(unit.key.clone());
+            // A unit that was fed is known by the text that its file begins with.
+            let first = unit.may_be_fed;
+            keys.extend(first.then(|| identity::range_key(&unit.key, 0)));
+        }
+        let keys: Vec<&UnitKey> = keys.iter().collect();
         if let Some(run) = destination.unknown_run(run_key, &flow.target.name, &keys)? {
             return Err(PlanError::Target {
                 target: flow.reading.target.clone(),
@@ -146,19 +155,21 @@ fn see_switched(
     run: &PastRun,
     files: &mut LoadedFiles<'_>,
 ) -> inrush_destination::Result<()> {
-    each_split(destination, &run.record, &mut |_, target, split| {
-        let Some(split) = split.filter(|_| !run.gone.iter().any(|gone| gone == target)) else {
+    each_record(destination, &run.record, &mut |record| {
+        if run.gone.contains(&record.target) {
             return;
-        };
-        files.see(&SwitchedFile {
-            run_id: run.record.run_id,
-            target_oids: Vec::new(),
-            target: target.to_owned(),
-            file_key: split.file_key,
-            file_bytes: split.file_bytes,
-            file_modified_ns: split.file_modified_ns,
-            rows_loaded: split.account.rows_loaded,
-        });
+        }
+        for split in record.splits {
+            files.see(&SwitchedFile {
+                run_id: run.record.run_id,
+                target_oids: Vec::new(),
+                target: record.target.clone(),
+                file_key: split.file_key,
+                file_bytes: split.file_bytes,
+                file_modified_ns: split.file_modified_ns,
+                rows_loaded: split.account.rows_loaded,
+            });
+        }
     })
 }
 

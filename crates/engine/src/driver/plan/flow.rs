@@ -163,7 +163,12 @@ impl ContractFlowPlanner<'_> {
                 units.push(RangeUnit {
                     number: units.len() + 1,
                     key: identity::unit_key(self.run_key, shape, std::slice::from_ref(&split)),
-                    split,
+                    may_be_fed: split.is_fed,
+                    // Until it is known what all streams have to do.
+                    split: Split {
+                        is_fed: false,
+                        ..split
+                    },
                 });
             }
         }

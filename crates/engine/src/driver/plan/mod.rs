@@ -7,11 +7,13 @@
 mod abilities;
 mod columns;
 mod earlier;
+pub mod feeds;
 mod flow;
 mod print;
 mod refuse;
 mod unit_index;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use inrush_destination::{
@@ -22,8 +24,8 @@ use inrush_package::{Mode, Package, RunSettings};
 use inrush_rows::ids::{RunKey, UnitKey};
 
 use self::flow::ContractFlowPlanner;
-pub use self::unit_index::{UnitAccounts, UnitIndex, UnitPlace, each_split};
-use crate::ledger::{Account, SplitRecord};
+pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, UnitPlace, each_record};
+use crate::ledger::Account;
 use crate::plan::abilities::require_of_run;
 use crate::plan::memory::FileCost;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
@@ -78,7 +80,8 @@ pub struct ContractFlow {
     pub units: Vec<RangeUnit>,
 }
 
-/// A load unit: one file range.
+/// A load unit: one file range. It is committed in one record; or, where its file is fed to all streams, in as many as
+/// streams make of the ranges that they take ([`identity::range_key`]).
 #[derive(Clone, Debug)]
 pub struct RangeUnit {
     /// Counted from 1 within its flow.
@@ -87,6 +90,8 @@ pub struct RangeUnit {
     pub key: UnitKey,
     /// The file range.
     pub split: Split,
+    /// Its file cannot be read from its middle, and is large enough to be fed.
+    pub may_be_fed: bool,
 }
 
 /// What earlier runs of the same package did and left.
@@ -107,6 +112,8 @@ pub enum ContractEarlier {
         run: Box<RunRecord>,
         /// What is not loaded again: units that the plan has, and whose files have the text that was loaded.
         kept: UnitAccounts,
+        /// Units that the run has begun to feed to its streams: of these, ranges are kept.
+        fed: BTreeSet<UnitPlace>,
         /// Units of the run that the plan has no use for.
         dropped: usize,
     },
@@ -171,20 +178,23 @@ pub async fn build(
         };
         flows.extend(options.or_note(planner.plan(&mut notes))?);
     }
-    let units: usize = flows.iter().map(|flow| flow.units.len()).sum();
-    let wanted = package
-        .run
-        .streams
-        .map_or(options.streams_default, usize::from);
-    let streams = match abilities.streams {
+    let wanted = match abilities.streams {
         Streams::One => 1,
-        Streams::Many => wanted.min(units).max(1),
+        Streams::Many => package
+            .run
+            .streams
+            .map_or(options.streams_default, usize::from),
     };
+    feeds::choose(&mut flows, wanted);
+    let streams = wanted.min(feeds::turn_count(&flows, wanted)).max(1);
     let batch_rows = match package.run.batch_rows == RunSettings::default().batch_rows {
         true => abilities.batch_rows,
         false => package.run.batch_rows,
     } as usize;
     let earlier = earlier::find(destination, &run_key, &flows, options, &mut notes).await?;
+    if let ContractEarlier::Stopped { kept, fed, .. } = &earlier {
+        feeds::resume(&mut flows, kept, fed);
+    }
     if !matches!(earlier, ContractEarlier::Loaded { .. }) {
         for flow in &flows {
             options.or_note(refuse::filled(flow))?;
@@ -251,7 +261,11 @@ fn memory_bound(
     MemoryBound {
         stream_bytes,
         streams_bytes: stream_bytes * streams as u64,
-        feed_bytes: 0,
+        feed_bytes: memory::feed_bytes(
+            flows.iter().flat_map(ContractFlow::splits),
+            u64::from(chunk_bytes),
+            streams as u64,
+        ),
         row_group_bytes: memory::row_group_bytes(flows.iter().flat_map(ContractFlow::splits))
             * streams as u64,
         library_bytes: match abilities.own_memory {
@@ -262,9 +276,4 @@ fn memory_bound(
         long_record_bytes: 4 * records.max().unwrap_or(0) as u64,
         ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::splits), streams, cost)
     }
-}
-
-/// The ledger's record of a unit, as this driver wrote it.
-pub fn split_of(detail: &str) -> Option<SplitRecord> {
-    serde_json::from_str(detail).ok()
 }

@@ -78,13 +78,7 @@ impl fmt::Display for ContractPlan {
             bytes(self.memory.total()),
             self.memory.beside_streams(),
             bytes(self.memory.stream_bytes),
-            match self.memory.row_group_bytes {
-                0 => String::new(),
-                row_group_bytes => format!(
-                    ", {} for the row groups that they decode",
-                    bytes(row_group_bytes)
-                ),
-            },
+            self.memory.also_for_streams(),
             match &self.abilities.own_memory {
                 OwnMemory::None => String::new(),
                 OwnMemory::Unknown => ", beside what the driver itself takes".to_owned(),
@@ -106,7 +100,9 @@ impl fmt::Display for ContractPlan {
                 "Earlier      loaded already by run {}; nothing is left to do",
                 run.name
             )?,
-            ContractEarlier::Stopped { run, kept, dropped } => told!(
+            ContractEarlier::Stopped {
+                run, kept, dropped, ..
+            } => told!(
                 f,
                 "Earlier      run {} stopped: {} kept{}",
                 run.name,

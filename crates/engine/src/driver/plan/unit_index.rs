@@ -3,8 +3,10 @@
 use inrush_destination::{Destination, RunRecord};
 use inrush_rows::ids::UnitKey;
 
-use super::{ContractFlow, split_of};
+use super::ContractFlow;
+use crate::driver::unit_detail::splits_of;
 use crate::ledger::{Account, SplitRecord};
+use crate::plan::identity;
 
 /// A unit, by the places of its flow and of itself.
 pub type UnitPlace = (usize, usize);
@@ -56,6 +58,11 @@ impl UnitAccounts {
         *self.0.get(flow)?.get(unit)?
     }
 
+    /// Notes that so much more is committed of a unit.
+    pub fn add(&mut self, (flow, unit): UnitPlace, account: &Account) {
+        self.0[flow][unit].get_or_insert_default().add(account);
+    }
+
     /// Notes what is committed of a unit.
     pub fn set(&mut self, (flow, unit): UnitPlace, account: Option<Account>) {
         self.0[flow][unit] = account;
@@ -81,13 +88,44 @@ impl UnitAccounts {
     }
 }
 
-/// Passes each unit of a run to `see` that this driver has written: its key, its target, and the record of its split.
-pub fn each_split(
+/// A record of a run, as this driver wrote it: all of a unit, or ranges of one that is fed.
+pub struct LedgerRecord {
+    /// Its key.
+    pub key: UnitKey,
+    /// The target.
+    pub target: String,
+    /// The splits whose rows were committed with it; none where another program wrote it.
+    pub splits: Vec<SplitRecord>,
+}
+
+impl LedgerRecord {
+    /// The key of the unit.
+    pub fn unit_key(&self) -> UnitKey {
+        identity::unit_of(&self.key)
+    }
+
+    /// Whether it is all of its unit.
+    pub fn is_whole(&self) -> bool {
+        self.unit_key() == self.key
+    }
+
+    /// Its rows.
+    pub fn account(&self) -> Account {
+        Account::of_splits(&self.splits)
+    }
+}
+
+/// Passes each record of a run to `see`.
+pub fn each_record(
     destination: &dyn Destination,
     run: &RunRecord,
-    see: &mut dyn FnMut(&UnitKey, &str, Option<SplitRecord>),
+    see: &mut dyn FnMut(LedgerRecord),
 ) -> inrush_destination::Result<()> {
     destination.units(run, &mut |unit| {
-        see(&unit.key, &unit.target, split_of(&unit.detail));
+        see(LedgerRecord {
+            splits: splits_of(&unit.detail),
+            key: unit.key,
+            target: unit.target,
+        });
     })
 }

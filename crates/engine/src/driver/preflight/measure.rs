@@ -8,7 +8,7 @@ use inrush_package::Package;
 use super::scratch::Scratch;
 use super::{batches, predict, together};
 use crate::driver::OpenDestination;
-use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan};
+use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::preflight::client::Client;
@@ -80,22 +80,24 @@ impl ContractPreflight<'_> {
         }
     }
 
-    /// The file ranges of the flow with this index that are left to load.
-    pub fn left(&self, flow: usize) -> impl Iterator<Item = &Split> {
+    /// The units of the flow with this index that are left to load. How much is left of one that is fed is not known.
+    pub fn left(&self, flow: usize) -> impl Iterator<Item = &RangeUnit> {
         let kept = match &self.plan.earlier {
             ContractEarlier::Stopped { kept, .. } => kept.of_flow(flow),
             _ => &[],
         };
         let units = self.plan.flows[flow].units.iter().enumerate();
-        let left = units.filter(|(at, _)| !kept.get(*at).is_some_and(Option::is_some));
-        left.map(|(_, unit)| &unit.split)
+        let left = units
+            .filter(|(at, unit)| unit.split.is_fed || !kept.get(*at).is_some_and(Option::is_some));
+        left.map(|(_, unit)| unit)
     }
 
     /// The flows that are measured, the largest first, each with its sample.
     fn flows(&self) -> Result<Vec<FlowFound>, Error> {
         let mut found = Vec::new();
         for (index, flow) in self.plan.flows.iter().enumerate() {
-            let splits: Vec<Split> = self.left(index).cloned().collect();
+            let splits: Vec<Split> = self.left(index).map(|unit| unit.split.clone()).collect();
+            let is_fed = splits.iter().any(|split| split.is_fed);
             let stored_bytes: u64 = splits.iter().map(Split::size_bytes).sum();
             if stored_bytes == 0 {
                 continue;
@@ -105,6 +107,7 @@ impl ContractPreflight<'_> {
             found.push(FlowFound {
                 index,
                 stored_bytes: stored_bytes as f64,
+                is_fed,
                 works: portions.into_iter().map(|own| (0, own)).collect(),
                 ..FlowFound::default()
             });

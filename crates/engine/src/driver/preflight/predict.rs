@@ -1,9 +1,7 @@
 //! Predicts the duration of the run from the measurements.
 
-use inrush_files::Split;
-
 use super::measure::ContractPreflight;
-use crate::driver::plan::ContractEarlier;
+use crate::driver::plan::{ContractEarlier, feeds};
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{self, Beside, SharedSeconds, WorkPiece};
 use crate::preflight::predict::{self, PredictedPhases};
@@ -35,7 +33,7 @@ pub fn predict(
     let speeds = predict::speeds(&with_speed);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let left = (0..plan.flows.len()).flat_map(|flow| preflight.left(flow));
-    let stored_bytes: u64 = left.map(Split::size_bytes).sum();
+    let stored_bytes: u64 = left.map(|unit| unit.split.size_bytes()).sum();
     let paced = pieces
         .iter()
         .map(|piece| piece.text_bytes * with_speed[piece.flow].paced_of_text);
@@ -77,19 +75,23 @@ fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<
         };
         let tried_text = (tried.work.meter.text_bytes as f64).max(1.0);
         let mut whole = 0.0;
-        for split in preflight.left(index) {
-            let text_bytes = split.size_bytes() as f64 * like.text_of_stored();
-            whole += text_bytes;
+        for unit in preflight.left(index) {
+            // All streams take from a file that is fed.
+            let turns = feeds::turns(unit, plan.streams).count();
+            let unit_bytes = unit.split.size_bytes() as f64 * like.text_of_stored();
+            let text_bytes = unit_bytes / turns as f64;
+            whole += unit_bytes;
             // A COMMIT flushes what it is for.
             let times = text_bytes / (tried_text / plan.streams as f64);
-            pieces.push(WorkPiece {
+            let piece = WorkPiece {
                 flow: place,
                 text_bytes,
                 beside: Beside {
                     server_s: 0.0,
                     flush_s: tried.beside.ready_s * times,
                 },
-            });
+            };
+            pieces.extend(std::iter::repeat_n(piece, turns));
         }
         switch_s += tried.beside.copy_s.unwrap_or(0.0) * whole / tried_text;
     }

@@ -16,6 +16,9 @@ use sha2::{Digest, Sha256};
 /// no ending, and digested texts that followed the names of the engine's types.
 pub const VERSION: u32 = 2;
 
+/// What stands in a key between that of the unit and the start of its ranges: a unit's key is a digest and a version.
+const RANGE_MARK: char = '-';
+
 /// A digest of several texts; none can be mistaken for a part of its neighbour.
 pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut digest = Digesting::default();
@@ -95,9 +98,24 @@ pub fn unit_key(run_key: &RunKey, shape: &str, splits: &[Split]) -> UnitKey {
     UnitKey::new(format!("{}.{VERSION}", digest.end()))
 }
 
+/// Names a record of a unit that is fed: the unit, and where the first range of the record begins in the file's text. No
+/// other record of the unit begins there, and every unit that is loaded has a record that begins at 0.
+pub fn range_key(unit_key: &UnitKey, text_start: u64) -> UnitKey {
+    UnitKey::new(format!("{unit_key}{RANGE_MARK}{text_start}"))
+}
+
+/// The key of the unit that a record of a ledger is of: all of it, or the ranges that [`range_key`] names.
+pub fn unit_of(record_key: &UnitKey) -> UnitKey {
+    match record_key.as_str().split_once(RANGE_MARK) {
+        Some((unit_key, _)) => UnitKey::new(unit_key),
+        None => record_key.clone(),
+    }
+}
+
 /// Whether a unit's key is a digest of a description of another version: whether the unit is the
 /// one that is planned now cannot be told.
 pub fn is_of_another_version(unit_key: &UnitKey) -> bool {
+    let unit_key = unit_of(unit_key);
     let version = unit_key
         .as_str()
         .split_once('.')
@@ -139,6 +157,23 @@ mod tests {
         assert_eq!(another_version("r", [&key]), None);
         let told = another_version("r", [&old, &key]).expect("a note");
         assert!(told.contains(": 1 unit starts again"), "{told}");
+    }
+
+    #[test]
+    fn ranges_of_a_unit_have_keys_that_name_it() {
+        let unit = unit_key(&RunKey::new("run"), "{}", &[]);
+        let key = range_key(&unit, 4_194_304);
+        // As ledgers have it: a stopped run is resumed by it.
+        assert_eq!(key.as_str(), format!("{unit}-4194304"));
+        assert_eq!(
+            (unit_of(&key), unit_of(&unit)),
+            (unit.clone(), unit.clone())
+        );
+        assert!(!is_of_another_version(&key));
+        assert!(is_of_another_version(&range_key(&UnitKey::new("0.1"), 0)));
+        // The records of a unit follow each other in the order of their keys.
+        let next = UnitKey::new(format!("{}.2", "f".repeat(64)));
+        assert!(unit < key && key < next, "{key}");
     }
 
     #[test]

@@ -1,0 +1,58 @@
+//! Chooses the units that are fed: whose files cannot be read from their middle, so that all streams take ranges of them.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+
+use super::{ContractFlow, RangeUnit, UnitAccounts, UnitPlace};
+use crate::pipeline::feeding;
+use crate::plan::long_units::{self, UnitSize, work_bytes};
+
+/// Feeds the units that would keep one stream busy after the others have ended.
+pub fn choose(flows: &mut [ContractFlow], streams: usize) {
+    let units = flows.iter_mut().flat_map(|flow| &mut flow.units);
+    let mut units: Vec<&mut RangeUnit> = units.collect();
+    let size = |unit: &&mut RangeUnit| UnitSize {
+        bytes_count: work_bytes(&unit.split),
+        is_endless: unit.split.file.is_pipe(),
+        is_shared: false,
+    };
+    let sizes: Vec<UnitSize> = units.iter().map(size).collect();
+    let Ok(()) = long_units::share::<Infallible>(&sizes, streams, |index| {
+        let unit = &mut units[index];
+        unit.split.is_fed = unit.may_be_fed;
+        Ok(unit.may_be_fed)
+    });
+}
+
+/// Units that an earlier attempt has begun, and of which something is kept, are loaded in the same way again: those in
+/// `fed` in ranges, the others whole.
+pub fn resume(flows: &mut [ContractFlow], kept: &UnitAccounts, fed: &BTreeSet<UnitPlace>) {
+    for (flow_at, flow) in flows.iter_mut().enumerate() {
+        for (unit_at, unit) in flow.units.iter_mut().enumerate() {
+            let place = (flow_at, unit_at);
+            if kept.get(place).is_some() {
+                unit.split.is_fed = fed.contains(&place);
+            }
+        }
+    }
+}
+
+/// How many pieces of work there are for so many streams.
+pub fn turn_count(flows: &[ContractFlow], streams: usize) -> usize {
+    flows
+        .iter()
+        .flat_map(|flow| &flow.units)
+        .map(|unit| turns(unit, streams).count())
+        .sum()
+}
+
+/// The turns of a unit in the work of all streams, each with the bytes of text that it is estimated to take.
+pub fn turns(unit: &RangeUnit, streams: usize) -> impl Iterator<Item = u64> {
+    let split = &unit.split;
+    let takers = if split.is_fed { streams } else { 1 };
+    feeding::turns(
+        work_bytes(split),
+        split.is_fed && split.file.is_pipe(),
+        takers,
+    )
+}

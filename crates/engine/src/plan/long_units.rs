@@ -1,0 +1,135 @@
+//! Chooses the units that several streams fill: those that would keep one stream busy after the others have ended.
+
+use inrush_files::Split;
+use inrush_rows::compression::Compression;
+
+/// How many times the time of a load in which all streams end together a plan may take. Sharing a unit has its cost (a
+/// transaction is no longer all of a table), so what files that are nearly even differ by is waited for.
+const LONGER_AT_MOST: f64 = 1.1;
+
+/// The facts of a unit that the choice is made by.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitSize {
+    /// Bytes of text, as far as its files tell.
+    pub bytes_count: u64,
+    /// It reads a pipe: nobody knows how long.
+    pub is_endless: bool,
+    /// Several streams fill it, whatever is chosen.
+    pub is_shared: bool,
+}
+
+/// Shares the largest units among streams until what one stream loads alone makes no long tail. `share` shares the unit
+/// with this index, and says whether it could.
+pub fn share<E>(
+    units: &[UnitSize],
+    streams: usize,
+    mut share: impl FnMut(usize) -> Result<bool, E>,
+) -> Result<(), E> {
+    if streams <= 1 {
+        return Ok(());
+    }
+    let total: u64 = units.iter().map(|unit| unit.bytes_count).sum();
+    let limit = LONGER_AT_MOST * total as f64 / streams as f64;
+    let mut private: Vec<usize> = (0..units.len())
+        .filter(|index| !units[*index].is_shared)
+        .collect();
+    private.sort_by_key(|index| std::cmp::Reverse(units[*index].bytes_count));
+    let sizes: Vec<u64> = private
+        .iter()
+        .map(|index| units[*index].bytes_count)
+        .collect();
+    // Of units that stay private, and the same with all that are still to be looked at.
+    let mut kept = Loads::new(streams);
+    let mut all = kept.with(&sizes);
+    for (at, index) in private.into_iter().enumerate() {
+        let helps = all.longest() > limit && kept.longest() <= limit;
+        if (units[index].is_endless || helps) && share(index)? {
+            all = kept.with(&sizes[at + 1..]);
+            continue;
+        }
+        kept.add(sizes[at]);
+    }
+    Ok(())
+}
+
+/// How much text a split holds, as far as its size tells: text of this kind shrinks to about a quarter.
+pub fn work_bytes(split: &Split) -> u64 {
+    match split.file.compression {
+        Compression::None if split.file.table().is_none() => split.size_bytes(),
+        _ => split.size_bytes().saturating_mul(4),
+    }
+}
+
+/// What each stream loads of units that none shares, the largest first, each by the stream that has the least so
+/// far. What is shared fills up the others.
+#[derive(Clone)]
+struct Loads(Vec<u64>);
+
+impl Loads {
+    fn new(streams: usize) -> Loads {
+        Loads(vec![0; streams])
+    }
+
+    fn add(&mut self, bytes: u64) {
+        if let Some(least) = self.0.iter_mut().min() {
+            *least += bytes;
+        }
+    }
+
+    fn with(&self, sizes: &[u64]) -> Loads {
+        let mut loads = self.clone();
+        sizes.iter().for_each(|bytes| loads.add(*bytes));
+        loads
+    }
+
+    fn longest(&self) -> f64 {
+        self.0.iter().max().map_or(0.0, |bytes| *bytes as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn shared(sizes: &[u64], streams: usize, can_be: impl Fn(usize) -> bool) -> Vec<usize> {
+        let unit = |bytes_count: &u64| UnitSize {
+            bytes_count: *bytes_count,
+            is_endless: *bytes_count == 0,
+            is_shared: false,
+        };
+        let units: Vec<UnitSize> = sizes.iter().map(unit).collect();
+        let mut shared = Vec::new();
+        let tried = share::<Infallible>(&units, streams, |index| {
+            if can_be(index) {
+                shared.push(index);
+            }
+            Ok(can_be(index))
+        });
+        assert!(tried.is_ok());
+        shared
+    }
+
+    #[test]
+    fn the_units_that_make_a_long_tail_are_shared() {
+        let all = |_| true;
+        assert_eq!(shared(&[9], 2, all), [0]);
+        assert_eq!(shared(&[9], 1, all), [0; 0]);
+        assert_eq!(shared(&[5, 5], 2, all), [0; 0]);
+        assert_eq!(shared(&[1, 9, 1], 2, all), [1]);
+        // One that cannot be shared is waited for anyway.
+        assert_eq!(shared(&[9, 5, 1], 2, |index| index != 0), [0; 0]);
+        // A pipe, of which nobody knows the length.
+        assert_eq!(shared(&[5, 0, 5], 2, all), [1]);
+    }
+
+    #[test]
+    fn the_largest_goes_to_the_stream_that_has_the_least() {
+        let longest = |sizes: &[u64], streams| Loads::new(streams).with(sizes).longest();
+        assert_eq!(longest(&[5, 5, 5, 5], 4), 5.0);
+        assert_eq!(longest(&[5, 5, 5, 5, 5], 4), 10.0);
+        assert_eq!(longest(&[9, 5, 4, 1], 2), 10.0);
+        assert_eq!(longest(&[], 3), 0.0);
+    }
+}
