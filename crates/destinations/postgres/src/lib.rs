@@ -45,6 +45,7 @@ mod switch;
 mod tls;
 mod tls_settings;
 mod tls_stream;
+mod transaction;
 mod types;
 mod undo;
 mod unit;

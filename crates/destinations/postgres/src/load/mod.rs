@@ -19,6 +19,7 @@ mod gathered;
 mod ledger_coverage;
 mod loader;
 mod one_transaction;
+mod performer;
 mod piece;
 mod piece_transaction;
 pub mod prepare;

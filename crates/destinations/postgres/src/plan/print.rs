@@ -37,7 +37,7 @@ impl fmt::Display for Plan {
             }
         }
         told!(f, "\nSwitch, all of it in one transaction")?;
-        for statement in shortened(&self.switch_statements()) {
+        for statement in shortened(&self.switch_lines()) {
             told!(f, "  {statement}")?;
         }
         if !self.notes.is_empty() {

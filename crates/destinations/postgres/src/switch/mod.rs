@@ -16,5 +16,5 @@ mod tasks;
 
 pub use careful::{CarefulRows, CopiedRows};
 pub use error::SwitchError;
-pub use run::{PAUSE_BETWEEN_TRIES, SwitchTask, TRIES, lock_mode, run};
+pub use run::{PAUSE_BETWEEN_TRIES, SwitchTask, TRIES, run};
 pub use tasks::{LoadedUnit, TargetTask, tasks};

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::additions::Additions;
 use super::staged_row_order::Order;
 use crate::engine::plan::identity;
+use crate::plan::additions::Additions;
 use crate::plan::routing::{Becomes, statements};
 use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::quote::{identifier, literal, qualified};
