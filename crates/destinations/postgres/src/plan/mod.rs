@@ -8,6 +8,7 @@
 //! (`intervals.rs`), what of the target gives way (`replacement.rs`), and its units (`units.rs`).
 
 pub mod additions;
+mod begin_steps;
 mod bounds;
 mod build;
 mod columns;

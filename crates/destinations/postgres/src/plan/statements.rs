@@ -1,13 +1,13 @@
 //! The statements of a plan, as it shows them.
 
-use std::fmt;
-
-use super::{Plan, switch_steps, unit_steps};
+use super::{Plan, begin_steps, switch_steps, unit_steps};
 
 impl Plan {
-    /// Sees every statement that changes something, in order. Values that only the load can tell stand in angle brackets.
+    /// Sees every line of what a run executes, in order. Values that only the load can tell stand in angle brackets.
     pub fn each_statement(&self, see: &mut dyn FnMut(&str)) {
-        self.setup.iter().for_each(|statement| see(statement));
+        for line in self.begin_lines() {
+            see(&line);
+        }
         for flow in &self.flows {
             for unit in &flow.units {
                 for transaction in unit_steps::transactions(self, flow, unit) {
@@ -18,6 +18,13 @@ impl Plan {
         switch_steps::each_line(self, see);
     }
 
+    /// The lines of the set-up, once, and of the beginning of the run.
+    pub fn begin_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        begin_steps::each_line(self, &mut |line| lines.push(line.to_owned()));
+        lines
+    }
+
     /// The lines of the switch.
     pub fn switch_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -26,22 +33,13 @@ impl Plan {
     }
 }
 
-/// Statements for reading; a long list is shown by its ends.
-pub(super) fn shortened(statements: &[impl fmt::Display]) -> Vec<String> {
-    const SHOWN: usize = 48;
-    if statements.len() <= SHOWN {
-        return statements.iter().map(with_end).collect();
+/// Lines for reading; a long list is shown by its ends.
+pub(super) fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    const SHOWN: usize = 60;
+    if lines.len() > SHOWN {
+        let left_out = SHOWN / 2..lines.len() - SHOWN / 2;
+        let more = format!("-- ... {} more of the same forms", left_out.len());
+        lines.splice(left_out, [more]);
     }
-    let half = SHOWN / 2;
-    let mut lines: Vec<String> = statements[..half].iter().map(with_end).collect();
-    lines.push(format!(
-        "... {} more of the same forms (--json prints all)",
-        statements.len() - SHOWN
-    ));
-    lines.extend(statements[statements.len() - half..].iter().map(with_end));
     lines
-}
-
-fn with_end(statement: &impl fmt::Display) -> String {
-    format!("{statement};")
 }

@@ -7,7 +7,7 @@
 use super::switch_statements::{
     SwitchStep, UnitTask, create_target, expression, lock_mode, publish_unit,
 };
-use super::{FlowPlan, Plan, Publish, index_rebuild, replace, statistics};
+use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, replace, statistics};
 use crate::quote::qualified;
 use crate::staging::Upper;
 
@@ -116,10 +116,7 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
                 false => "BEGIN;",
             }),
             Step::LockTimeout => see(&format!("{};", lock_timeout(plan))),
-            Step::HoldFence => see(&format!(
-                "SELECT 1 FROM {} WHERE run_id = <run> AND epoch = <epoch> AND state = 'loading' FOR UPDATE;",
-                ledger("run")
-            )),
+            Step::HoldFence => see(&format!("{};", begin_steps::fence(plan, "FOR UPDATE"))),
             Step::HoldStaging => {
                 if let Some(names) = staging_names(plan) {
                     see(&format!("LOCK TABLE {names} IN SHARE MODE;"));
@@ -134,7 +131,7 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
                 if plan.flows.iter().any(FlowPlan::copies_rows) {
                     see("SET LOCAL search_path = DEFAULT;");
                     see(
-                        "SET CONSTRAINTS <those of the targets that rows were copied into> IMMEDIATE; -- if they are several",
+                        "SET CONSTRAINTS <those of the targets that rows were copied into> IMMEDIATE; -- if there are several",
                     );
                     see("SET CONSTRAINTS ALL IMMEDIATE;");
                     see("SET LOCAL search_path = pg_catalog;");
@@ -150,9 +147,7 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
             )),
             Step::LeaveMarks => {
                 if plan.flows.iter().any(FlowPlan::leaves_mark) {
-                    see(
-                        "COMMENT ON LARGE OBJECT <a new one for each target> IS <the files that were appended>; -- unless the role may make none",
-                    );
+                    begin_steps::each_line_of_marks(see);
                 }
             }
             Step::Commit => see("COMMIT;"),

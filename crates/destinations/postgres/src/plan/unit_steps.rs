@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::additions::Additions;
-use super::{FlowPlan, Plan, UnitPlan, statistics};
+use super::{FlowPlan, Plan, UnitPlan, begin_steps, statistics};
 use crate::quote::{identifier, qualified};
 use crate::staging;
 
@@ -75,6 +75,7 @@ pub fn transactions<'a>(
         steps,
     };
     if flow.commits_at_switch() {
+        // The transaction is begun once, before the first flow.
         vec![once(part(plan, splits))]
     } else if flow.commits_each_split() {
         vec![
@@ -302,10 +303,7 @@ impl Step<'_> {
         let line = match self {
             Step::Begin => "BEGIN;".to_owned(),
             Step::BeginPart => "SAVEPOINT inrush_flow;".to_owned(),
-            Step::HoldFence => format!(
-                "SELECT 1 FROM {} WHERE run_id = <run> AND epoch = <epoch> AND state = 'loading' FOR SHARE;",
-                ledger("run")
-            ),
+             Step::HoldFence => format!("{};", begin_steps::fence(plan, "FOR SHARE")),
             Step::Run(statements) => format!("{statements};"),
             Step::ExpectKeys => format!(
                 "{}; -- if the first and the last row of the file tell its keys",
