@@ -41,7 +41,7 @@ const UNIX_SEND_BUFFER_BYTES: usize = 2 * BLOCK_BYTES;
 /// stays as the site has it; `tests/postgres/test_session_settings.py` plays them all and fails where the list lacks one.
 ///
 /// Nothing in this text may hold a backslash: the server reads all of it before the first setting counts.
-const SETTINGS: &str = "\
+pub const SETTINGS: &str = "\
     SET statement_timeout = 0; SET lock_timeout = 0; \
     SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; \
     SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings \

@@ -33,7 +33,7 @@ mod tls_stream;
 pub mod types;
 
 pub use address::{DatabaseAddress, is_meant};
-pub use connection::ServerConnection;
+pub use connection::{SETTINGS, ServerConnection};
 pub use connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use error::ClientError;
 /// For a caller who finds the file that libpq would read.

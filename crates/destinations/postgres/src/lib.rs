@@ -32,6 +32,7 @@ mod session;
 mod staging;
 mod switch;
 mod table_swap;
+mod transaction;
 mod undo;
 mod unit_transaction;
 mod upkeep;

@@ -10,6 +10,7 @@ use crate::engine::plan::identity;
 use crate::engine::undo::{UndoOptions, Undone};
 use crate::engine::upkeep::{StoppedRun, Which};
 use crate::quote::qualified;
+use crate::transaction::Transaction;
 
 /// How long somebody else's lock on a staging table is waited for: whoever reads one, or holds it in the
 /// middle of a switch, may stand still.
@@ -121,7 +122,7 @@ async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Resul
         .take_over(session, &stopped.run, &stopped.run.holder)
         .await?;
     let doing = "removing what a stopped run left";
-    session.execute("BEGIN", doing).await?;
+    let transaction = Transaction::begin(session, doing).await?;
     session.execute(PATIENCE, doing).await?;
     // Read anew: a backend of the run may have committed until it was ended.
     for unit in book.units(session, taken.run_id).await? {
@@ -134,6 +135,6 @@ async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Resul
             .await?;
     }
     book.discard(session, taken.run_id).await?;
-    session.execute("COMMIT", doing).await?;
+    transaction.commit(doing).await?;
     Ok(())
 }

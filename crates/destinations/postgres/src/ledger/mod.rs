@@ -21,6 +21,7 @@ pub use units_and_splits::{SplitChoice, UnitAccounts, UnitRow};
 
 use crate::Session;
 use crate::quote::qualified;
+use crate::transaction::Transaction;
 
 /// The ledger in one schema of the destination.
 #[derive(Clone, Debug)]
@@ -48,7 +49,7 @@ impl Ledger {
         statements: &[String],
     ) -> Result<(), LedgerError> {
         let doing = "making the ledger";
-        session.execute("BEGIN", doing).await?;
+        let transaction = Transaction::begin(session, doing).await?;
         session
             .query(
                 "SELECT pg_advisory_xact_lock(hashtextextended('inrush ledger ' || $1, 0))",
@@ -59,7 +60,6 @@ impl Ledger {
         for statement in statements {
             session.execute(statement, doing).await?;
         }
-        session.execute("COMMIT", doing).await?;
-        Ok(())
+        Ok(transaction.commit(doing).await?)
     }
 }

@@ -167,11 +167,7 @@ async fn in_file_order(
         };
         let additions = need.additions(&run.plan, flow, unit, refused);
         let mut result = StreamResult::default();
-        let loaded = load_in_file_order(context, control, &item, &additions, &mut result).await;
-        if let Err(error) = loaded {
-            control.execute("ROLLBACK", "undoing a unit").await?;
-            return Err(error);
-        }
+        load_in_file_order(context, control, &item, &additions, &mut result).await?;
         summary.loaded(result.loaded);
     }
     Ok(())

@@ -6,13 +6,9 @@
 use inrush_verdict::Phase;
 
 use super::piece::Piece;
-use super::ready::record;
 use crate::engine::error::Error;
 use crate::engine::ledger::{Account, SplitRecord};
 use crate::engine::verify::ExactSum;
-
-/// Rows of the ledger that are kept before they are written.
-const RECORDS_MAX: usize = 1_000;
 
 /// File ranges whose rows are in.
 #[derive(Default)]
@@ -25,8 +21,6 @@ pub struct Gathered {
     sums: Option<Vec<ExactSum>>,
     /// Those that the ledger does not have yet.
     records: Vec<SplitRecord>,
-    /// The ledger has some of them already.
-    is_begun: bool,
 }
 
 impl Gathered {
@@ -52,37 +46,20 @@ impl Gathered {
         self.records.push(record);
     }
 
-    /// Writes what is gathered into the ledger, where it is much. No COPY is under way.
-    pub async fn write_if_many(&mut self, piece: &Piece<'_>) -> Result<(), Error> {
-        if self.records.len() < RECORDS_MAX {
-            return Ok(());
-        }
-        let run = piece.context.run;
-        let _waiting = piece.session.gauge.enter(Phase::ServerWait);
-        if !self.is_begun && piece.writes_unit() {
-            // The ledger takes a file range of a unit that it knows; the unit is written again once its rows are counted.
-            let begun = record(&run.plan, piece.flow, piece.unit, None, false);
-            run.ledger
-                .record_unit(piece.session, &run.fence, &begun)
-                .await?;
-        }
-        self.is_begun = true;
-        self.write(piece).await
-    }
-
-    /// Writes what is left, behind the unit's own row; how many file ranges there were in all.
-    pub async fn write_rest(mut self, piece: &Piece<'_>) -> Result<usize, Error> {
-        self.write(piece).await?;
-        Ok(self.count)
+    /// How many file ranges there were in all.
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     /// The sums of all rows that were sent; none where a file range has none.
-    pub fn sums(&self) -> Option<&[ExactSum]> {
-        self.sums.as_deref()
+    pub fn sums(&self) -> Option<Vec<ExactSum>> {
+        self.sums.clone()
     }
 
-    async fn write(&mut self, piece: &Piece<'_>) -> Result<(), Error> {
+    /// Writes what the ledger does not have yet. No COPY is under way.
+    pub async fn write(&mut self, piece: &Piece<'_>) -> Result<(), Error> {
         let run = piece.context.run;
+        let _waiting = piece.session.gauge.enter(Phase::ServerWait);
         for record in self.records.drain(..) {
             run.ledger
                 .record_split(piece.session, &run.fence, &record)

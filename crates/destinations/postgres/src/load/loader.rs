@@ -9,12 +9,11 @@ use std::sync::atomic::Ordering;
 use inrush_files::Split;
 use inrush_verdict::Phase;
 
-use super::careful::Additions;
 use super::context::Context;
 use super::piece::SendMethod;
 use super::straight::StraightPart;
 use super::work::Work;
-use super::{one_transaction, shared_unit, unit_reject_files};
+use super::{shared_unit, unit_reject_files};
 use crate::engine::error::Error;
 use crate::engine::event::Event;
 use crate::engine::pipeline::check_header::check_header;
@@ -23,12 +22,12 @@ use crate::engine::pipeline::reject_count::RowTally;
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::sharing::Sharing;
 use crate::failures::{of_server, said_by_server};
+use crate::plan::additions::Additions;
 use crate::plan::work_items::WorkItem;
 use crate::{PostgresError, Session};
 
 /// Loads a piece of work and commits it; one that is fed in as many transactions as it takes.
-/// Dropped before its end, or after an error, it leaves an open transaction behind: the session
-/// must then be abandoned.
+/// Dropped before its end, or after an error, it has rolled its transaction back.
 pub async fn load(
     context: &Context<'_>,
     session: &Session,
@@ -56,7 +55,6 @@ pub async fn load(
         if sharing.refuse() {
             loader.tell_refusal(&error);
         }
-        session.execute("ROLLBACK", "undoing a split").await?;
     }
     if sharing.leave() {
         loader.careful_shared_unit(sharing, result).await?;
@@ -75,7 +73,6 @@ pub async fn load_carefully(
     let loader = Loader::after_streams(context, session, item);
     let error = loader.refusal_of_unit(error)?;
     loader.tell_refusal(&error);
-    session.execute("ROLLBACK", "undoing a unit").await?;
     let sharing = &context.run.sharing[&(item.flow, item.unit)];
     loader.careful_shared_unit(sharing, result).await
 }
@@ -121,12 +118,6 @@ impl<'a> Loader<'a> {
             Err(error) => self.refusal(error)?,
         };
         self.tell_refusal(&error);
-        let (flow, _) = self.context.run.unit(self.item.flow, self.item.unit);
-        let undo = match flow.commits_at_switch() {
-            true => one_transaction::UNDO_PART,
-            false => "ROLLBACK",
-        };
-        self.session.execute(undo, "undoing a unit").await?;
         self.transaction(
             work(),
             "",

@@ -20,6 +20,7 @@ mod kept_splits;
 mod ledger_coverage;
 mod loader;
 mod one_transaction;
+mod performer;
 mod piece;
 mod piece_transaction;
 pub mod prepare;

@@ -12,6 +12,7 @@ use super::loader::load;
 use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
 use crate::engine::pipeline::results::StreamResult;
+use crate::plan::Plan;
 use crate::plan::work_items::WorkItem;
 use crate::switch::{SwitchError, deferred, order};
 use crate::{PostgresError, Session};
@@ -21,8 +22,12 @@ const NOTHING_KEPT: &str =
 const LATE_REFUSAL: &str = "this could be told only once the rows of all flows were in, and nothing of them is in the \
      targets now; mend the row, or take `staging = false` out to have it as a reject";
 
-/// Undoes a part that was begun, and nothing of the others.
-pub const UNDO_PART: &str = "ROLLBACK TO SAVEPOINT inrush_flow";
+/// How a part is begun, ended, and undone. A part that was undone is begun by one more savepoint, within that of before.
+pub const PART: [&str; 3] = [
+    "SAVEPOINT inrush_flow",
+    "RELEASE SAVEPOINT inrush_flow",
+    "ROLLBACK TO SAVEPOINT inrush_flow",
+];
 
 /// Begins the transaction and loads every flow into it. After an error it is still to be undone.
 pub async fn load_all(
@@ -55,7 +60,7 @@ async fn load_flows(
         .execute("BEGIN", "beginning the transaction of all flows")
         .await?;
     run.ledger.hold_fence(session, &run.fence).await?;
-    for flow in flows_in_order(context, session).await? {
+    for flow in flows_in_order(&run.plan, session).await? {
         for (unit, planned) in run.plan.flows[flow].units.iter().enumerate() {
             let item = WorkItem {
                 flow,
@@ -95,42 +100,20 @@ pub fn told(error: Error) -> Error {
     })
 }
 
-async fn flows_in_order(
-    context: &Context<'_>,
-    session: &Session,
-) -> Result<Vec<usize>, PostgresError> {
-    let plan = &context.run.plan;
+async fn flows_in_order(plan: &Plan, session: &Session) -> Result<Vec<usize>, PostgresError> {
     let names: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
     let references = order::references(session, plan).await?;
     Ok(order::order(&names, &references, |_| false))
 }
 
-/// Begins a part. One that was undone is begun by one more savepoint, within that of before.
-pub async fn begin_part(session: &Session, doing: &str) -> Result<(), PostgresError> {
-    session.execute("SAVEPOINT inrush_flow", doing).await
-}
-
-/// Ends a part whose rows are in, so that only an end of the whole transaction undoes it.
-pub async fn end_part(
-    context: &Context<'_>,
-    session: &Session,
-    flow: usize,
-    doing: &str,
-) -> Result<(), PostgresError> {
-    check_at_once(context, session, flow).await?;
-    session
-        .execute("RELEASE SAVEPOINT inrush_flow", doing)
-        .await
-}
-
 /// Has what COMMIT would check of a flow's rows checked now, and of those that come: by then nothing
 /// could be done any more for a row at fault. What needs the rows of later flows is left for them.
 pub async fn check_at_once(
-    context: &Context<'_>,
+    plan: &Plan,
     session: &Session,
     flow: usize,
 ) -> Result<(), PostgresError> {
-    let order = flows_in_order(context, session).await?;
+    let order = flows_in_order(plan, session).await?;
     let place = order.iter().position(|one| *one == flow).unwrap_or(0);
-    deferred::at_once(session, &context.run.plan, flow, &order[place + 1..]).await
+    deferred::at_once(session, plan, flow, &order[place + 1..]).await
 }

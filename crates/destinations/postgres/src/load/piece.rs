@@ -1,5 +1,4 @@
-//! A piece of work in one transaction: from BEGIN, through the rows, to what the ledger knows of
-//! them and COMMIT.
+//! A piece of work in one transaction: the plan's steps, from BEGIN through the rows to the ledger and COMMIT.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +7,10 @@ use inrush_rows::column_policy::ColumnChanges;
 use inrush_source::SourceMeter;
 use inrush_verdict::Phase;
 
-use super::careful::Additions;
 use super::context::Context;
 use super::expected_keys::ExpectedKeys;
-use super::one_transaction;
-use super::ready::{Standing, make_ready, record};
-use super::verifying;
+use super::gathered::Gathered;
+use super::performer::Performer;
 use super::work::Work;
 use crate::copy::BlockPool;
 use crate::engine::error::Error;
@@ -21,9 +18,10 @@ use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::{Account, SplitRecord};
 use crate::engine::pipeline::kept_rejects::KeptRejects;
 use crate::engine::pipeline::split_evidence::SplitEvidence;
-use crate::engine::verify::VerifyError;
+use crate::plan::additions::Additions;
+use crate::plan::unit_steps::{self, Step};
 use crate::plan::{FlowPlan, UnitPlan};
-use crate::unit_transaction::{self, UnitMeasure};
+use crate::unit_transaction;
 use crate::{Session, staging};
 
 /// A piece of work under way.
@@ -64,7 +62,7 @@ impl SendMethod<'_> {
     }
 }
 
-impl Piece<'_> {
+impl<'a> Piece<'a> {
     /// Whether it is all of its unit: one that nobody else loads, or one that is loaded carefully
     /// and not straight into the target, where what is committed stays.
     pub fn is_whole(&self) -> bool {
@@ -72,127 +70,56 @@ impl Piece<'_> {
         !is_straight && (self.way.is_careful() || !self.unit.shared)
     }
 
-    /// Whether it is a part of the transaction that the switch ends.
-    fn is_part(&self) -> bool {
-        self.flow.commits_at_switch()
-    }
-
-    /// Whether its transaction writes the row of its unit, and not only those of file ranges.
-    pub(super) fn writes_unit(&self) -> bool {
-        self.is_whole() || self.is_part()
-    }
-
-    /// Whether other streams send rows into the same staging table meanwhile. Rows that go straight
-    /// into a target may also wait for what others do there, and do so with patience.
-    fn is_beside_others(&self) -> bool {
-        self.unit.shared && !self.way.is_careful() && !self.flow.is_straight()
-    }
-
-    /// All of it, from BEGIN to COMMIT; of a part of a larger transaction from its savepoint until
-    /// that is released.
-    pub async fn transaction(&mut self, work: Work<'_>) -> Result<(Account, usize), Error> {
-        let run = self.context.run;
-        let session = self.session;
-        let doing = format!("loading {}", self.flow.target());
-        let waiting = session.gauge.enter(Phase::ServerWait);
-        if self.is_part() {
-            one_transaction::begin_part(session, &doing).await?;
-        } else {
-            session.execute("BEGIN", &doing).await?;
-            run.ledger.hold_fence(session, &run.fence).await?;
-        }
-        // Functions in the target's constraints find what they name as in any other session; a
-        // lock that somebody holds on the target is not waited for without an end.
-        let patience = format!(
-            "SET LOCAL lock_timeout = {}",
-            run.plan.settings.lock_timeout_ms
-        );
-        let local_settings = format!("SET LOCAL search_path = DEFAULT; {patience}");
-        session.execute(&local_settings, &doing).await?;
-        if let SendMethod::Careful(additions) = self.way {
-            self.begin_carefully(additions, &doing).await?;
-        } else if !self.unit.shared && !self.flow.is_straight() {
-            for statement in &self.unit.create {
-                session.execute(statement, &doing).await?;
-            }
-            self.expect_keys().await?;
-        } else if self.is_beside_others() {
-            // Streams wait for each other only to extend the table. That is a lock, too, and as long
-            // as the disk takes; it is nobody's whom patience could run out with.
-            let schema = &run.plan.settings.staging_schema;
-            let held = staging::hold_for_rows(schema, &self.unit.staging_table);
-            let statements = format!("{held}; SET LOCAL lock_timeout = 0");
-            session.execute(&statements, &doing).await?;
-        }
-        drop(waiting);
-        let gathered = self.copy(work).await?;
-        if self.is_beside_others() {
-            let _waiting = session.gauge.enter(Phase::ServerWait);
-            session.execute(&patience, &doing).await?;
-        }
-        let account = gathered.account;
-        let _waiting = session.gauge.enter(Phase::ServerWait);
-        if let SendMethod::Careful(additions) = self.way {
-            for statement in &additions.after_rows {
-                session.execute(statement, &doing).await?;
+    /// The steps of its transaction, one after the other; of a part of a larger one, those of that part.
+    pub async fn perform(
+        &mut self,
+        mut work: Work<'_>,
+        performer: &mut Performer<'_>,
+    ) -> Result<(Account, usize), Error> {
+        let Piece {
+            context, session, ..
+        } = *self;
+        let mut gathered = Gathered::new(self);
+        for step in &self.steps(work.split_count()) {
+            match step {
+                Step::ExpectKeys => self.expect_keys().await?,
+                Step::Copy(splits) => {
+                    self.copy(&mut work, splits.clone(), &mut gathered).await?;
+                    performer.sent(gathered.account.rows_loaded, gathered.sums());
+                }
+                Step::Measure => self.measure(performer).await?,
+                Step::RecordSplits(_) => gathered.write(self).await?,
+                Step::EndPart => {
+                    self.rejects.finish()?;
+                    performer.perform(step).await?;
+                }
+                Step::Commit => {
+                    self.rejects.finish()?;
+                    fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
+                    if fault::wished(context.fault, FaultPoint::UnitCommitSent) {
+                        let die = || fault::die(FaultPoint::UnitCommitSent);
+                        unit_transaction::send_commit_and(session, die).await;
+                    }
+                    performer.perform(step).await?;
+                }
+                other => performer.perform(other).await?,
             }
         }
-        if self.is_whole() {
-            let (measured, is_checked) = self.measure().await?;
-            self.verify(&measured, &account)?;
-            verifying::check(session, &run.plan, self.flow, self.unit, gathered.sums()).await?;
-            let standing = Standing {
-                is_checked,
-                is_indexed: self.way.is_careful(),
-            };
-            make_ready(
-                session, &run.plan, self.flow, self.unit, &measured, standing,
-            )
-            .await?;
-            let mut record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
-            record.careful = self.way.is_careful();
-            run.ledger.record_unit(session, &run.fence, &record).await?;
-        }
-        if self.flow.commits_each_split() {
-            self.refuse_other_target().await?;
-        }
-        if self.is_part() {
-            let measured = UnitMeasure::as_sent(account.rows_loaded);
-            let mut record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
-            record.careful = self.way.is_careful();
-            run.ledger.record_unit(session, &run.fence, &record).await?;
-        }
-        let count = gathered.write_rest(self).await?;
-        self.rejects.finish()?;
-        if self.is_part() {
-            one_transaction::end_part(self.context, session, self.flow_index, &doing).await?;
-            return Ok((account, count));
-        }
-        fault::reach(self.context.fault, FaultPoint::BeforeUnitCommit);
-        if fault::wished(self.context.fault, FaultPoint::UnitCommitSent) {
-            unit_transaction::send_commit_and(session, || fault::die(FaultPoint::UnitCommitSent))
-                .await;
-        }
-        session.execute("COMMIT", &doing).await?;
-        Ok((account, count))
+        Ok((gathered.account, gathered.count()))
     }
 
-    /// Rows that went straight into a target must all be in one table: not some in one that was
-    /// renamed since, or dropped, and the others in what has its name now. COPY has locked it, so
-    /// it stays what it is until COMMIT.
-    async fn refuse_other_target(&self) -> Result<(), Error> {
-        let run = self.context.run;
-        let ledger = &run.ledger;
-        if ledger
-            .stands(self.session, &run.fence, &self.unit.key)
-            .await?
-        {
-            return Ok(());
+    /// The steps of its transaction, as the plan has them.
+    fn steps(&self, splits: usize) -> Vec<Step<'a>> {
+        let plan = &self.context.run.plan;
+        match self.way {
+            SendMethod::Careful(additions) => {
+                unit_steps::careful(plan, self.flow, self.unit, splits, additions)
+            }
+            SendMethod::Quick if self.flow.commits_at_switch() => unit_steps::part(plan, splits),
+            SendMethod::Quick if self.flow.commits_each_split() => unit_steps::straight(plan),
+            SendMethod::Quick if self.unit.shared => unit_steps::shared_split(plan, self.unit),
+            SendMethod::Quick => unit_steps::private(plan, self.flow, self.unit, splits),
         }
-        Err(VerifyError::TargetReplaced {
-            target: self.flow.target(),
-        }
-        .into())
     }
 
     /// What the ledger is to know of a file range.
@@ -210,6 +137,7 @@ impl Piece<'_> {
             let schema = &self.context.run.plan.settings.staging_schema;
             let table = &self.unit.staging_table;
             let check = staging::add_bounds_check(schema, table, expected.bounds());
+            let _waiting = self.session.gauge.enter(Phase::ServerWait);
             self.session
                 .execute(&check, "adding the CHECK of a unit")
                 .await?;
@@ -223,36 +151,24 @@ impl Piece<'_> {
         staging::drop_bounds_check(schema, &self.unit.staging_table)
     }
 
-    /// What the server says of the unit's rows, and whether its CHECK stands already.
-    async fn measure(&mut self) -> Result<(UnitMeasure, bool), Error> {
-        if let Some(expected) = &self.expected {
-            if expected.is_exact() {
-                let schema = &self.context.run.plan.settings.staging_schema;
-                let count = staging::measure(schema, &self.unit.staging_table, None);
-                let counted = unit_transaction::measure(self.session, &count).await?;
-                return Ok((expected.measured(counted.rows), true));
-            }
-            let statement = self.drop_check();
-            self.session
-                .execute(&statement, "dropping the CHECK of a unit")
-                .await?;
+    /// Has the server count the unit's rows. Where the CHECK of the expected keys holds them exactly, it need not look
+    /// for the smallest and the largest key.
+    async fn measure(&mut self, performer: &mut Performer<'_>) -> Result<(), Error> {
+        let Some(expected) = &self.expected else {
+            return performer.perform(&Step::Measure).await;
+        };
+        let waiting = self.session.gauge.enter(Phase::ServerWait);
+        if expected.is_exact() {
+            let schema = &self.context.run.plan.settings.staging_schema;
+            let count = staging::measure(schema, &self.unit.staging_table, None);
+            let counted = unit_transaction::measure(self.session, &count).await?;
+            return performer.measured(expected.measured(counted.rows), true);
         }
-        let measured = unit_transaction::measure(self.session, &self.unit.measure).await?;
-        Ok((measured, false))
-    }
-
-    fn verify(&self, measured: &UnitMeasure, account: &Account) -> Result<(), Error> {
-        if measured.rows == account.rows_loaded {
-            return Ok(());
-        }
-        Err(Error::Verification {
-            what: format!(
-                "staging table of unit {} of {}",
-                self.unit.number,
-                self.flow.target()
-            ),
-            counted: measured.rows,
-            sent: account.rows_loaded,
-        })
+        let statement = self.drop_check();
+        self.session
+            .execute(&statement, "dropping the CHECK of a unit")
+            .await?;
+        drop(waiting);
+        performer.perform(&Step::Measure).await
     }
 }

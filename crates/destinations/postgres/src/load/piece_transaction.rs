@@ -7,6 +7,7 @@ use inrush_rows::column_policy::ColumnChanges;
 use inrush_source::SourceMeter;
 
 use super::loader::{Loader, TransactionEnd};
+use super::performer::Performer;
 use super::piece::{Piece, SendMethod};
 use super::unit_reject_files;
 use super::work::Work;
@@ -63,12 +64,20 @@ impl Loader<'_> {
     ) -> Result<TransactionEnd, Error> {
         let before = self.session.gauge.meter();
         let mut piece = self.piece(name, sharing, way)?;
+        let mut performer = Performer::new(
+            self.context.run,
+            self.session,
+            (self.item.flow, self.item.unit),
+            way.is_careful(),
+            format!("loading {}", piece.flow.target()),
+        );
+        let performed = piece.perform(work, &mut performer);
         let outcome = match sharing {
-            None => piece.transaction(work).await.map(Some),
+            None => performed.await.map(Some),
             Some(sharing) => tokio::select! {
                 biased;
                 () = sharing.refused() => Ok(None),
-                outcome = piece.transaction(work) => outcome.map(Some),
+                outcome = performed => outcome.map(Some),
             },
         };
         let mut ended = EndedPiece::of(piece, self.session.gauge.meter().since(&before));
@@ -81,12 +90,16 @@ impl Loader<'_> {
             Ok(None) => {
                 ended.rejects.take_back()?;
                 self.aborted(ended.meter.stored_bytes);
-                self.session.execute("ROLLBACK", "undoing a split").await?;
+                performer.roll_back().await?;
                 Ok(TransactionEnd::GivenUp)
             }
             Err(error) => {
                 match self.may_be_mended(&error) {
-                    true => ended.rejects.take_back()?,
+                    true => {
+                        ended.rejects.take_back()?;
+                        // Nobody loads these rows again while their locks are held.
+                        performer.roll_back().await?;
+                    }
                     // Those that led here are the ones to show.
                     false => result.rejects.extend(ended.rejects.told()),
                 }

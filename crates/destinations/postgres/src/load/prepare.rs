@@ -30,6 +30,7 @@ use crate::ledger::{Fence, Ledger, LedgerError, Replaced, SplitChoice, UnitRow};
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan};
 use crate::quote::qualified;
+use crate::transaction::Transaction;
 use crate::{DatabaseAddress, PostgresError, Session};
 
 /// What came of preparing.
@@ -250,7 +251,7 @@ async fn drop_units(
         return Ok(());
     }
     let doing = "dropping units that the plan has no use for";
-    control.execute("BEGIN", doing).await?;
+    let transaction = Transaction::begin(control, doing).await?;
     // Somebody else may read such a table, and not end.
     let patience = format!("SET LOCAL lock_timeout = {lock_timeout_ms}");
     control.execute(&patience, doing).await?;
@@ -263,8 +264,7 @@ async fn drop_units(
     }
     let keys: Vec<UnitKey> = units.iter().map(|unit| unit.unit_key.clone()).collect();
     ledger.forget_units(control, run_id, &keys).await?;
-    control.execute("COMMIT", doing).await?;
-    Ok(())
+    Ok(transaction.commit(doing).await?)
 }
 
 /// Names the control connection after its run, so that whoever takes the run over can end it.
@@ -424,10 +424,9 @@ async fn leave_marks(run: &PreparedRun) -> Result<(), Error> {
         return Ok(());
     }
     let doing = "marking the targets";
-    run.control.execute("BEGIN", doing).await?;
+    let transaction = Transaction::begin(&run.control, doing).await?;
     mark::leave(&run.control, &run.plan.run_key, &marks).await?;
-    run.control.execute("COMMIT", doing).await?;
-    Ok(())
+    Ok(transaction.commit(doing).await?)
 }
 
 /// Units whose rejects are not in the run's folder any more are loaded anew, so that each of them

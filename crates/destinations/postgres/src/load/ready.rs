@@ -1,7 +1,7 @@
-//! Makes a filled unit ready for its COMMIT, whether one stream filled it or several.
+//! A filled unit before its COMMIT: its row in the ledger, and the CHECK of its keys.
 
 use crate::ledger::UnitRow;
-use crate::plan::{FlowPlan, Plan, UnitPlan, statistics};
+use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::staging::{self, UnitBounds, Upper};
 use crate::unit_transaction::UnitMeasure;
 use crate::{PostgresError, Session};
@@ -33,45 +33,28 @@ pub fn record(
     }
 }
 
-/// What a filled staging table has already.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Standing {
-    /// The CHECK of its bounds, where only the data told them.
-    pub is_checked: bool,
-    /// Its indexes.
-    pub is_indexed: bool,
-}
-
-/// Adds what a filled staging table needs to be switched in without a scan: the CHECK of its
-/// bounds, where only the data told them and it does not stand yet, its indexes and its statistics.
-pub async fn make_ready(
+/// Adds the CHECK of the keys that were found in a staging table, so that it is switched in without a scan.
+pub async fn check_keys(
     session: &Session,
     plan: &Plan,
     flow: &FlowPlan,
     unit: &UnitPlan,
     measured: &UnitMeasure,
-    standing: Standing,
 ) -> Result<(), PostgresError> {
-    let doing = format!("making a unit of {} ready for the switch", flow.target());
-    let lacks_check = !standing.is_checked && unit.bounds.is_none() && measured.rows > 0;
-    if let (Some(key), true) = (&flow.key, lacks_check) {
-        let bounds = UnitBounds {
-            key: key.column.clone(),
-            type_sql: key.type_sql.clone(),
-            lower: measured.key_smallest.clone(),
-            upper: measured.key_largest.clone().map(Upper::Inclusive),
-        };
-        let check =
-            staging::add_bounds_check(&plan.settings.staging_schema, &unit.staging_table, &bounds);
-        session.execute(&check, &doing).await?;
-    }
-    let analyze = statistics::of_unit(plan, flow, unit);
-    let indexes = match standing.is_indexed {
-        true => &[][..],
-        false => &unit.ready,
+    let (Some(key), None) = (&flow.key, &unit.bounds) else {
+        return Ok(());
     };
-    for statement in indexes.iter().chain(&analyze) {
-        session.execute(statement, &doing).await?;
+    if measured.rows == 0 {
+        return Ok(());
     }
-    Ok(())
+    let bounds = UnitBounds {
+        key: key.column.clone(),
+        type_sql: key.type_sql.clone(),
+        lower: measured.key_smallest.clone(),
+        upper: measured.key_largest.clone().map(Upper::Inclusive),
+    };
+    let check =
+        staging::add_bounds_check(&plan.settings.staging_schema, &unit.staging_table, &bounds);
+    let doing = format!("making a unit of {} ready for the switch", flow.target());
+    session.execute(&check, &doing).await
 }

@@ -2,15 +2,16 @@
 
 use inrush_files::Split;
 
-use super::careful::Additions;
 use super::context::Context;
 use super::loader::Loader;
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::pipeline::results::StreamResult;
 use crate::plan::UnitPlan;
+use crate::plan::additions::Additions;
 use crate::plan::work_items::WorkItem;
 use crate::quote::qualified;
+use crate::transaction::Transaction;
 
 /// Loads a unit once more, in the order of its files, into a staging table that is given what it does
 /// not have else.
@@ -44,7 +45,7 @@ async fn forget(context: &Context<'_>, session: &Session, unit: &UnitPlan) -> Re
     let run = context.run;
     let doing = "dropping a unit that is loaded anew";
     let table = qualified(&run.plan.settings.staging_schema, &unit.staging_table);
-    session.execute("BEGIN", doing).await?;
+    let transaction = Transaction::begin(session, doing).await?;
     run.ledger.hold_fence(session, &run.fence).await?;
     // Somebody else may read the table, and not end.
     let patience = run.plan.settings.lock_timeout_ms;
@@ -57,5 +58,5 @@ async fn forget(context: &Context<'_>, session: &Session, unit: &UnitPlan) -> Re
     run.ledger
         .forget_units(session, run.fence.run_id, key)
         .await?;
-    Ok(session.execute("COMMIT", doing).await?)
+    Ok(transaction.commit(doing).await?)
 }

@@ -7,37 +7,29 @@ use inrush_rows::ids::FileKey;
 use inrush_verdict::Phase;
 
 use super::context::{Context, PreparedRun};
-use super::ready::{Standing, make_ready, record};
+use super::performer::Performer;
 use super::{ledger_coverage, verifying};
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::SplitRecord;
 use crate::engine::plan::identity;
-use crate::unit_transaction::{self, UnitMeasure};
+use crate::engine::verify::ExactSum;
+use crate::plan::unit_steps::{self, Step};
 
 /// Makes the tables of shared units that do not stand yet.
 pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
-    for flow in &run.plan.flows {
-        for unit in flow.units.iter().filter(|unit| unit.shared) {
-            if run.units_kept.contains_key(&unit.key) {
+    for (flow_index, flow) in run.plan.flows.iter().enumerate() {
+        for (unit_index, unit) in flow.units.iter().enumerate() {
+            if !unit.shared || run.units_kept.contains_key(&unit.key) {
                 continue;
             }
             let doing = format!("making the staging table of {}", flow.target());
-            run.control.execute("BEGIN", &doing).await?;
-            run.ledger.hold_fence(&run.control, &run.fence).await?;
-            // It is made like the target, on which somebody may hold a lock.
-            let patience = run.plan.settings.lock_timeout_ms;
-            let patience = format!("SET LOCAL lock_timeout = {patience}");
-            run.control.execute(&patience, &doing).await?;
-            for statement in &unit.create {
-                run.control.execute(statement, &doing).await?;
-            }
-            let record = record(&run.plan, flow, unit, None, false);
-            run.ledger
-                .record_unit(&run.control, &run.fence, &record)
+            let place = (flow_index, unit_index);
+            let mut performer = Performer::new(run, &run.control, place, false, doing);
+            performer
+                .perform_all(&unit_steps::shared_table(&run.plan, unit))
                 .await?;
-            run.control.execute("COMMIT", &doing).await?;
         }
     }
     Ok(())
@@ -51,13 +43,54 @@ pub async fn finish(
     unit_index: usize,
 ) -> Result<(), Error> {
     let run = context.run;
+    let doing = format!(
+        "finishing the shared unit of {}",
+        run.plan.flows[flow_index].target()
+    );
+    let place = (flow_index, unit_index);
+    let mut performer = Performer::new(run, session, place, false, doing);
+    let finished = perform_end(context, session, place, &mut performer).await;
+    if finished.is_err() {
+        // Another stream may load all of it once more, and meets no lock of this one.
+        performer.roll_back().await?;
+    }
+    finished
+}
+
+async fn perform_end(
+    context: &Context<'_>,
+    session: &Session,
+    (flow_index, unit_index): (usize, usize),
+    performer: &mut Performer<'_>,
+) -> Result<(), Error> {
+    let run = context.run;
     let (flow, unit) = run.unit(flow_index, unit_index);
-    let doing = format!("finishing the shared unit of {}", flow.target());
+    for step in &unit_steps::shared_end(&run.plan, flow, unit) {
+        if *step == Step::Commit {
+            fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
+        }
+        performer.perform(step).await?;
+        if *step == Step::HoldFence {
+            // From here on nobody else writes to the ledger for this unit.
+            let (rows, sums) = sent(context, session, flow_index, unit_index).await?;
+            performer.sent(rows, sums);
+        }
+    }
+    fault::reach(context.fault, FaultPoint::AfterUnitCommit);
+    Ok(())
+}
+
+/// The rows that were sent into a shared unit and their sums, as the ledger has them.
+async fn sent(
+    context: &Context<'_>,
+    session: &Session,
+    flow_index: usize,
+    unit_index: usize,
+) -> Result<(u64, Option<Vec<ExactSum>>), Error> {
+    let run = context.run;
+    let (flow, unit) = run.unit(flow_index, unit_index);
     let _waiting = session.gauge.enter(Phase::ServerWait);
-    session.execute("BEGIN", &doing).await?;
-    run.ledger.hold_fence(session, &run.fence).await?;
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
-    let sent = accounts.of_unit(&unit.key).rows_loaded;
     // A unit may be made of a hundred thousand small files, whose splits nobody asks for.
     let is_asked = unit.verify.is_some() || unit.splits.iter().any(|split| split.is_fed);
     let (sums, splits) = match is_asked {
@@ -70,33 +103,5 @@ pub async fn finish(
         false => (None, Vec::new()),
     };
     ledger_coverage::check_fed(run, flow_index, unit_index, &splits)?;
-    let measured = if flow.is_straight() {
-        UnitMeasure::as_sent(sent)
-    } else {
-        let measured = unit_transaction::measure(session, &unit.measure).await?;
-        if measured.rows != sent {
-            return Err(Error::Verification {
-                what: format!("staging table of {}", flow.target()),
-                counted: measured.rows,
-                sent,
-            });
-        }
-        verifying::check(session, &run.plan, flow, unit, sums.as_deref()).await?;
-        make_ready(
-            session,
-            &run.plan,
-            flow,
-            unit,
-            &measured,
-            Standing::default(),
-        )
-        .await?;
-        measured
-    };
-    let record = record(&run.plan, flow, unit, Some(&measured), true);
-    run.ledger.record_unit(session, &run.fence, &record).await?;
-    fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
-    session.execute("COMMIT", &doing).await?;
-    fault::reach(context.fault, FaultPoint::AfterUnitCommit);
-    Ok(())
+    Ok((accounts.of_unit(&unit.key).rows_loaded, sums))
 }

@@ -8,7 +8,6 @@
 
 use inrush_files::{Feed, FeedRange, Split};
 
-use super::careful::Additions;
 use super::loader::{Loader, TransactionEnd};
 use super::piece::SendMethod;
 use super::work::Work;
@@ -16,6 +15,7 @@ use crate::engine::error::Error;
 use crate::engine::pipeline::feeding::{FedFile, TakenRanges};
 use crate::engine::pipeline::results::StreamResult;
 use crate::failures::of_server;
+use crate::plan::additions::Additions;
 
 /// A piece of work that can be loaded more than once.
 pub enum StraightPart<'a> {
@@ -49,7 +49,7 @@ impl StraightPart<'_> {
                     file,
                     feed,
                     split,
-                    first,
+                    first: Some(first),
                     taken,
                 },
                 None => Work::FedAgain { file, split, taken },
@@ -102,7 +102,6 @@ impl Loader<'_> {
             };
             attempt = self.next_attempt(attempt, error)?;
             part.suspect();
-            self.session.execute("ROLLBACK", "undoing a split").await?;
         }
     }
 

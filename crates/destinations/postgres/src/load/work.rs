@@ -1,5 +1,6 @@
 //! The work of one transaction: file ranges, each by a COPY of its own, or the records of a file that is fed.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_files::{BufferPool, Feed, FeedRange, RowReader, Split};
@@ -25,7 +26,7 @@ pub enum Work<'a> {
         file: &'a FedFile,
         feed: &'a Feed,
         split: &'a Split,
-        first: Box<FeedRange>,
+        first: Option<Box<FeedRange>>,
         /// What was taken, for another try.
         taken: &'a mut TakenRanges,
     },
@@ -38,50 +39,70 @@ pub enum Work<'a> {
     },
 }
 
+impl Work<'_> {
+    /// File ranges that are known before. A file that is fed is one, however many ranges are taken from it.
+    pub fn split_count(&self) -> usize {
+        match self {
+            Work::Splits(splits) => splits.len(),
+            Work::Fed { .. } | Work::FedAgain { .. } => 1,
+        }
+    }
+}
+
 impl Piece<'_> {
-    /// Copies all of it into the staging table; what the ledger is to know of its file ranges.
-    pub(super) async fn copy(&mut self, work: Work<'_>) -> Result<Gathered, Error> {
+    /// Copies those of its file ranges into the staging table; what the ledger is to know of them is gathered.
+    pub(super) async fn copy(
+        &mut self,
+        work: &mut Work<'_>,
+        splits: Range<usize>,
+        gathered: &mut Gathered,
+    ) -> Result<(), Error> {
         match work {
-            Work::Splits(splits) => self.copy_splits(splits).await,
+            Work::Splits(all) => self.copy_splits(&all[splits], gathered).await,
             Work::Fed {
                 file,
                 feed,
                 split,
                 first,
                 taken,
-            } => self.copy_fed(file, feed, split, *first, taken).await,
-            Work::FedAgain { file, split, taken } => self.copy_fed_again(file, split, taken).await,
+            } => {
+                let next = first.take().map(|first| *first);
+                self.copy_fed((file, feed, split), next, taken, gathered)
+                    .await
+            }
+            Work::FedAgain { file, split, taken } => {
+                self.copy_fed_again(file, split, taken, gathered).await
+            }
         }
     }
 
-    async fn copy_splits(&mut self, splits: &[Split]) -> Result<Gathered, Error> {
-        let mut gathered = Gathered::new(self);
+    async fn copy_splits(
+        &mut self,
+        splits: &[Split],
+        gathered: &mut Gathered,
+    ) -> Result<(), Error> {
         let mut buffers = BufferPool::default();
         for split in splits {
             let (loaded, pool) = self.copy_split(split, buffers).await?;
             buffers = pool;
             let record = self.split_record(split, loaded);
             gathered.push(self, record);
-            gathered.write_if_many(self).await?;
         }
-        Ok(gathered)
+        Ok(())
     }
 
     /// Ranges of a file that is fed, until they are enough for a transaction or none is left.
     async fn copy_fed(
         &mut self,
-        file: &FedFile,
-        feed: &Feed,
-        split: &Split,
-        first: FeedRange,
+        (file, feed, split): (&FedFile, &Feed, &Split),
+        mut next: Option<FeedRange>,
         taken: &mut TakenRanges,
-    ) -> Result<Gathered, Error> {
+        gathered: &mut Gathered,
+    ) -> Result<(), Error> {
         let path = split.file.path.display().to_string();
         let mut converter = self.converter()?;
         let mut copier = self.begin_copy(&path).await?;
-        let mut gathered = Gathered::new(self);
         let mut text_bytes = 0;
-        let mut next = Some(first);
         while let Some(mut range) = next {
             taken.ranges.push(range.text_range.clone());
             let account;
@@ -104,7 +125,7 @@ impl Piece<'_> {
         }
         copier.end().await?;
         self.note_changes(&converter);
-        Ok(gathered)
+        Ok(())
     }
 
     /// Ranges that were taken before, once more.
@@ -113,12 +134,12 @@ impl Piece<'_> {
         file: &FedFile,
         split: &Split,
         taken: &TakenRanges,
-    ) -> Result<Gathered, Error> {
+        gathered: &mut Gathered,
+    ) -> Result<(), Error> {
         let path = split.file.path.display().to_string();
         let feed = file.again(self.flow, split)?;
         let mut converter = self.converter()?;
         let mut copier = self.begin_copy(&path).await?;
-        let mut gathered = Gathered::new(self);
         for wanted in &taken.ranges {
             let mut range = loop {
                 match feed.next_range().await? {
@@ -147,7 +168,7 @@ impl Piece<'_> {
             stored_bytes: taken.stored_bytes,
             ..feed.meter()
         });
-        Ok(gathered)
+        Ok(())
     }
 
     /// One file range: read, scanned, converted, encoded and sent by one COPY.

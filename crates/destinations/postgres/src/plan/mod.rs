@@ -7,6 +7,8 @@
 //! units become part of the target (`publishing.rs`), what is checked (`flow_checks.rs`), the partitions that are declared
 //! (`intervals.rs`), what of the target gives way (`flow_replacement.rs`), and its units (`units.rs`).
 
+pub mod additions;
+mod begin_steps;
 mod bounds;
 mod build;
 mod columns;
@@ -35,8 +37,10 @@ pub mod routing;
 mod statements;
 pub mod statistics;
 pub mod switch_statements;
+pub mod switch_steps;
 mod target;
-pub mod units;
+pub mod unit_steps;
+mod units;
 mod upsert;
 pub mod work_items;
 
@@ -215,6 +219,21 @@ impl FlowPlan {
     /// Whether they do, and stay there with those of all flows.
     pub fn commits_at_switch(&self) -> bool {
         self.publish == Publish::Straight(Commit::AtSwitch)
+    }
+
+    /// Whether rows come into a target that exists in the transaction of the switch, and not only tables.
+    pub fn copies_rows(&self) -> bool {
+        match &self.publish {
+            Publish::Insert | Publish::Upsert { .. } => true,
+            Publish::Route(route) => !route.is_new,
+            Publish::Straight(commit) => *commit == Commit::AtSwitch,
+            _ => false,
+        }
+    }
+
+    /// Whether the switch leaves a mark of it. Rows that go straight into their target have it since before the first row.
+    pub fn leaves_mark(&self) -> bool {
+        self.mode == Mode::Append && !self.commits_each_split()
     }
 
     /// What a mark at its target says of its files, where a second load of them would append their rows once more.

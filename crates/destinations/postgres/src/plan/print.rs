@@ -13,6 +13,7 @@ use super::{DiskFacts, Earlier, Plan};
 use crate::abilities::abilities;
 use crate::engine::plan::MemoryBound;
 use crate::engine::plan::abilities::lacking_names;
+use inrush_pgclient::SETTINGS;
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,19 +29,19 @@ impl fmt::Display for Plan {
             fmt_disk(f, self, disk)?;
         }
         fmt_earlier(f, &self.earlier)?;
+        fmt_privileges(f, self)?;
+        told!(f, "\nEach session, when it is opened")?;
+        told!(f, "  {SETTINGS};")?;
+        told!(f, "\nBegin of the run")?;
+        for line in self.begin_lines() {
+            told!(f, "  {line}")?;
+        }
         for flow in &self.flows {
             fmt_flow(f, self, flow)?;
         }
-        fmt_privileges(f, self)?;
-        if !self.setup.is_empty() {
-            told!(f, "\nSet-up, once")?;
-            for statement in &self.setup {
-                told!(f, "  {statement};")?;
-            }
-        }
         told!(f, "\nSwitch, all of it in one transaction")?;
-        for statement in shortened(&self.switch_statements()) {
-            told!(f, "  {statement}")?;
+        for line in shortened(self.switch_lines()) {
+            told!(f, "  {line}")?;
         }
         if !self.notes.is_empty() {
             told!(f, "\nGood to know")?;

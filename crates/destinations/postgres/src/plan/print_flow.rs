@@ -7,8 +7,9 @@ use inrush_files::SourceFile;
 use inrush_rows::plural::counted;
 use inrush_rows::told;
 
-use super::statements::{shortened, unit_statements};
-use super::{Commit, Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace_mode};
+use super::{
+    Commit, Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace_mode, unit_steps,
+};
 use crate::engine::plan::plan_text::{
     TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
 };
@@ -185,8 +186,12 @@ fn fmt_unit(
     if unit.splits.len() > UNITS_SHOWN {
         told!(f, "    ... and {} more", unit.splits.len() - UNITS_SHOWN)?;
     }
-    for statement in shortened(&unit_statements(plan, flow, unit)) {
-        told!(f, "    {statement}")?;
+    for transaction in unit_steps::transactions(plan, flow, unit) {
+        let mut lines = Vec::new();
+        transaction.each_line(plan, flow, unit, &mut |line| lines.push(line.to_owned()));
+        for line in lines {
+            told!(f, "    {line}")?;
+        }
     }
     Ok(())
 }

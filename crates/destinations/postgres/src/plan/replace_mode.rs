@@ -272,11 +272,15 @@ pub async fn covered(
 pub fn template(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
     if replace.by_rows {
         return vec![
-            format!("LOCK TABLE {target} IN SHARE ROW EXCLUSIVE MODE"),
+            "SET LOCAL search_path = DEFAULT".to_owned(),
             format!("DELETE FROM {target}"),
+            "SET LOCAL search_path = pg_catalog".to_owned(),
         ];
     }
-    let mut statements = vec![format!("LOCK TABLE {target} IN ACCESS EXCLUSIVE MODE")];
+    let mut statements = Vec::new();
+    if replace.keep == KeepPlan::UntilNext {
+        statements.push("DROP TABLE <what the last replacement kept>".to_owned());
+    }
     if replace.scope == ReplaceScope::Partitions && replace.old.is_empty() {
         statements.push(format!(
             "ALTER TABLE {target} DETACH PARTITION <each that the new ones cover whole>"

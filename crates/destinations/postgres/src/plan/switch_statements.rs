@@ -2,9 +2,9 @@
 
 use inrush_rows::column::Column;
 
-use super::{FlowPlan, Publish, index_rebuild, replace_mode, routing};
+use super::{FlowPlan, Publish, routing};
 use crate::quote::{identifier, literal, qualified};
-use crate::staging::{self, BOUNDS_CHECK, Upper};
+use crate::staging::{self, BOUNDS_CHECK};
 use inrush_rows::ids::UnitKey;
 
 /// A unit that is to be switched in.
@@ -52,16 +52,6 @@ impl CopyRows {
     /// The statement for those rows of which a condition holds.
     pub fn only(&self, condition: &str) -> String {
         format!("{} WHERE {condition}{}", self.insert, self.conflict)
-    }
-}
-
-impl SwitchStep {
-    /// The statement.
-    pub fn sql(&self) -> String {
-        match self {
-            SwitchStep::Metadata(sql) => sql.clone(),
-            SwitchStep::CopyRows(copy) => copy.all(),
-        }
     }
 }
 
@@ -252,44 +242,23 @@ pub fn expression(key: &str) -> String {
     literal(key).trim_start().to_owned()
 }
 
-/// The statements of one flow before it is loaded, for the plan. Bounds that only the data can
-/// tell stand in angle brackets.
-pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
-    let mut statements: Vec<String> = create_target(flow).into_iter().collect();
-    statements.extend(flow.pre_sql.iter().cloned());
-    if let Some(replace) = &flow.replace {
-        statements.extend(replace_mode::template(
-            replace,
-            &flow.target(),
-            staging_schema,
-        ));
+/// The lock that a flow takes on a target that exists, as SQL names it: at the switch, or with its rows where they go
+/// straight into it.
+pub fn lock_mode(flow: &FlowPlan) -> &'static str {
+    match &flow.publish {
+        Publish::Straight(_) => "ROW EXCLUSIVE",
+        Publish::Route(route) => routing::lock_mode(flow, route),
+        // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
+        // take tables out and put others in.
+        _ if flow
+            .replace
+            .as_ref()
+            .is_some_and(|replace| !replace.by_rows) =>
+        {
+            "ACCESS EXCLUSIVE"
+        }
+        // What keeps other writers of a plain target out, and what ATTACH takes on the parent.
+        Publish::Insert | Publish::Upsert { .. } => "SHARE ROW EXCLUSIVE",
+        _ => "SHARE UPDATE EXCLUSIVE",
     }
-    statements.extend(index_rebuild::before_rows(flow));
-    for unit in &flow.units {
-        let (lower, upper) = match &unit.bounds {
-            Some(bounds) => (
-                bounds.lower.as_deref().map(expression),
-                bounds.upper.as_ref().map(|upper| match upper {
-                    Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
-                }),
-            ),
-            None => (
-                Some("<smallest key>".to_owned()),
-                Some("<just above the largest key>".to_owned()),
-            ),
-        };
-        let task = UnitTask {
-            key: unit.key.clone(),
-            staging_table: unit.staging_table.clone(),
-            partition_name: unit.partition_name.clone(),
-            lower,
-            upper,
-            attached: true,
-        };
-        let steps = publish_unit(flow, staging_schema, &task);
-        statements.extend(steps.iter().map(SwitchStep::sql));
-    }
-    statements.extend(index_rebuild::after_rows(flow));
-    statements.extend(flow.post_sql.iter().cloned());
-    statements
 }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::preflight::findings::{
     hurts, loaded_already, of_error, of_refusal, stops, tells,
 };
 use crate::engine::preflight::result::Finding;
 use crate::ledger::{Ledger, LedgerError};
+use crate::plan::switch_statements::lock_mode;
 use crate::plan::{Earlier, FlowPlan, Plan};
-use crate::{Session, switch};
 
 /// Connections that a run has beside those of its streams.
 const OTHER_CONNECTIONS: i64 = 1;
@@ -193,7 +194,7 @@ async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error>
         .await?;
     let in_the_way = rows.iter().filter(|row| {
         let flow = wanted[&row.get::<_, u32>(0)];
-        is_in_the_way(row.get(2), switch::lock_mode(flow))
+        is_in_the_way(row.get(2), lock_mode(flow))
     });
     Ok(in_the_way
         .take(LOCKS_MAX)

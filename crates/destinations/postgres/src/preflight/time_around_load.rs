@@ -41,7 +41,7 @@ pub fn split_s(measured: &MeasuredPlan<'_>) -> f64 {
 pub fn after_s(measured: &MeasuredPlan<'_>) -> (f64, f64) {
     let plan = measured.plan;
     let commit_s = measured.server.wal.map_or(0.0, |wal| wal.commit_s);
-    let statements = plan.switch_statements().len() as f64 + TRIPS_OF_RUN;
+    let statements = plan.switch_lines().len() as f64 + TRIPS_OF_RUN;
     let mut switch_s = statements * statement_s(measured) + commit_s;
     let mut analyze_s = 0.0;
     for flow in &measured.with_speed {

@@ -24,7 +24,7 @@ use crate::engine::preflight::sample_batches::{
 use crate::engine::preflight::together::{BesideRows, Together};
 use crate::load::copying::Copying;
 use crate::load::expected_keys::ExpectedKeys;
-use crate::load::ready::{Standing, make_ready};
+use crate::load::ready::check_keys;
 use crate::load::rows;
 use crate::plan::{statistics, switch_statements};
 use crate::quote::qualified;
@@ -310,22 +310,14 @@ async fn finish(
     }
     beside.measure_s = begun.elapsed().as_secs_f64();
     let begun = Instant::now();
-    let mut plan = trial.plan.clone();
-    plan.settings.analyze = false;
-    let standing = Standing {
-        // The guess holds for the sample, or was given up.
-        is_checked: !trial.unit.shared && trial.unit.splits.len() == 1,
-        is_indexed: false,
-    };
-    make_ready(
-        session,
-        &plan,
-        &trial.flow,
-        &trial.unit,
-        &measured,
-        standing,
-    )
-    .await?;
+    // The guess of the keys holds for the sample, or was given up.
+    let is_checked = !trial.unit.shared && trial.unit.splits.len() == 1;
+    if !is_checked {
+        check_keys(session, &trial.plan, &trial.flow, &trial.unit, &measured).await?;
+    }
+    for statement in &trial.unit.ready {
+        session.execute(statement, "making a table ready").await?;
+    }
     beside.ready_s = begun.elapsed().as_secs_f64();
     let of_target = statistics::of_target(&trial.plan, &trial.flow);
     let of_unit = statistics::of_unit(&trial.plan, &trial.flow, &trial.unit);

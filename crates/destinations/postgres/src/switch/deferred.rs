@@ -5,7 +5,7 @@
 use super::error::SwitchError;
 use super::run::{SwitchTask, refused};
 use super::search_path;
-use crate::plan::{Commit, FlowPlan, Plan, Publish};
+use crate::plan::Plan;
 use crate::quote::qualified;
 use crate::{PostgresError, Session};
 
@@ -16,16 +16,6 @@ struct Deferrable {
     constraints: Vec<String>,
     /// The target and its partitions, as SQL names them.
     tables: Vec<String>,
-}
-
-/// Whether rows are copied into the target of a flow: what is attached was checked before.
-fn is_copied(flow: &FlowPlan) -> bool {
-    match &flow.publish {
-        Publish::Insert | Publish::Upsert { .. } => true,
-        Publish::Route(route) => !route.is_new,
-        Publish::Straight(commit) => *commit == Commit::AtSwitch,
-        _ => false,
-    }
 }
 
 /// Has the constraints of a flow's target checked with each statement from here on: its rows are
@@ -43,7 +33,7 @@ pub async fn check_each_row(
         let facts = error.row_refusal();
         let table = facts.and_then(|facts| facts.table.as_deref());
         let mut flows = task.plan.flows.iter();
-        match flows.position(|flow| is_copied(flow) && table == Some(flow.target().as_str())) {
+        match flows.position(|flow| flow.copies_rows() && table == Some(flow.target().as_str())) {
             Some(other) => refused(other, true, error),
             None => error.into(),
         }
@@ -76,7 +66,7 @@ pub async fn check_all(
     order: &[usize],
 ) -> Result<(), SwitchError> {
     let doing = "checking what is checked at COMMIT";
-    let copied = |flow: &&usize| is_copied(&task.plan.flows[**flow]);
+    let copied = |flow: &&usize| task.plan.flows[**flow].copies_rows();
     let copied: Vec<usize> = order.iter().filter(copied).copied().collect();
     if copied.is_empty() {
         return Ok(());

@@ -3,11 +3,10 @@
 use inrush_package::Mode;
 
 use super::error::SwitchError;
-use super::routed;
 use super::run::SwitchTask;
 use crate::engine::verify::VerifyError;
 use crate::ledger::UnitRow;
-use crate::plan::{FlowPlan, Publish};
+use crate::plan::{FlowPlan, switch_steps};
 use crate::quote::qualified;
 use crate::{Session, catalog};
 
@@ -62,41 +61,14 @@ pub(super) async fn lock_by_name(
     Ok(())
 }
 
-/// The lock that a flow takes on a target that exists, as SQL names it: at the switch, or with its rows where they go
-/// straight into it.
-pub fn lock_mode(flow: &FlowPlan) -> &'static str {
-    match &flow.publish {
-        Publish::Straight(_) => "ROW EXCLUSIVE",
-        Publish::Route(route) => routed::lock_mode(flow, route),
-        // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
-        // take tables out and put others in.
-        _ if flow
-            .replace
-            .as_ref()
-            .is_some_and(|replace| !replace.by_rows) =>
-        {
-            "ACCESS EXCLUSIVE"
-        }
-        // What keeps other writers of a plain target out, and what ATTACH takes on the parent.
-        Publish::Insert | Publish::Upsert { .. } => "SHARE ROW EXCLUSIVE",
-        _ => "SHARE UPDATE EXCLUSIVE",
-    }
-}
-
 /// Locks a target that exists.
 pub(super) async fn lock(session: &Session, flow: &FlowPlan) -> Result<(), SwitchError> {
-    let name = flow.target();
-    let only = match &flow.publish {
-        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight(_) => return Ok(()),
-        // The target is made.
-        Publish::Route(route) if route.is_new => return Ok(()),
-        Publish::Route(_) => "ONLY ",
-        _ => "",
+    let Some(statement) = switch_steps::lock(flow) else {
+        return Ok(());
     };
-    let mode = lock_mode(flow);
+    let name = flow.target();
     let doing = format!("switching {name}");
-    let sql = format!("LOCK TABLE {only}{name} IN {mode} MODE");
-    session.execute(&sql, &doing).await?;
+    session.execute(&statement, &doing).await?;
     if flow.mode == Mode::Create && catalog::has_rows(session, &name, &doing).await? {
         return Err(SwitchError::Filled { target: name });
     }

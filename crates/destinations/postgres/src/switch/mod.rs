@@ -18,6 +18,5 @@ mod tasks;
 
 pub use careful::{CarefulRows, CopiedRows};
 pub use error::SwitchError;
-pub use locks::lock_mode;
 pub use run::{PAUSE_BETWEEN_TRIES, SwitchTask, TRIES, run};
 pub use tasks::{LoadedUnit, TargetTask, tasks};

@@ -1,14 +1,11 @@
 //! The switch of a routed unit: its new partitions are attached, and its other rows are copied
 //! into the partitions that the target has.
 
-use inrush_package::Mode;
-
 use super::careful::CarefulRows;
 use super::error::SwitchError;
 use super::run::{SwitchTask, metadata};
 use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
-use crate::plan::FlowPlan;
 use crate::plan::partition_names::PartitionNames;
 use crate::plan::routing::{Becomes, RoutePlan, statements};
 use crate::plan::switch_statements::{SwitchStep, UnitTask, expression};
@@ -54,18 +51,6 @@ pub async fn publish(
         done.units.extend(made(route, unit));
     }
     Ok(done)
-}
-
-/// The lock that the target needs: what ATTACH takes, or what keeps other writers out of a target
-/// that must be empty.
-pub fn lock_mode(flow: &FlowPlan, route: &RoutePlan) -> &'static str {
-    if flow.mode == Mode::Create {
-        "SHARE ROW EXCLUSIVE"
-    } else if route.new_partitions().next().is_some() {
-        "SHARE UPDATE EXCLUSIVE"
-    } else {
-        "ROW EXCLUSIVE"
-    }
 }
 
 /// Whether the staging table has a column of numbers: it was loaded carefully, by this attempt or by

@@ -7,7 +7,7 @@ use inrush_rows::ids::UnitKey;
 use super::careful::CarefulRows;
 use super::error::SwitchError;
 use super::locks::{blockers, hold_staging, lock, lock_by_name};
-use super::take_out::{self, TakenOut};
+use super::take_out;
 use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
 use super::{deferred, order, routed, search_path};
@@ -16,8 +16,10 @@ use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRow, What};
 use crate::plan::partition_names::PartitionNames;
 use crate::plan::switch_statements::{self, SwitchStep};
-use crate::plan::{FlowPlan, Plan, Publish, index_rebuild};
+use crate::plan::switch_steps::{self, FlowStep, Step};
+use crate::plan::{FlowPlan, Plan, Publish};
 use crate::quote::{literal, qualified};
+use crate::transaction::Transaction;
 use crate::{PostgresError, Session, catalog};
 
 /// How often a switch that is blocked by somebody's lock is tried.
@@ -57,11 +59,6 @@ pub async fn run(
             Err(error) => error,
         };
         let is_blocked = error.destination().is_some_and(PostgresError::is_blocked);
-        if !error.destination().is_some_and(PostgresError::is_lost) {
-            session
-                .execute(undo(task.plan), "undoing the switch")
-                .await?;
-        }
         if !is_blocked {
             return Err(error);
         }
@@ -81,76 +78,132 @@ async fn attempt(
     task: &SwitchTask<'_>,
     careful: &mut impl CarefulRows,
 ) -> Result<Vec<TargetTask>, SwitchError> {
-    let doing = "switching";
-    session.execute(begin(task.plan), doing).await?;
-    session
-        .execute(
-            &format!(
-                "SET LOCAL lock_timeout = {}",
-                task.plan.settings.lock_timeout_ms
-            ),
-            doing,
-        )
-        .await?;
-    task.ledger.hold_fence_alone(session, task.fence).await?;
-    hold_staging(session, task).await?;
-    let names: Vec<String> = task.plan.flows.iter().map(|flow| flow.target()).collect();
-    let references = order::references(session, task.plan).await?;
-    let order = order::order(&names, &references, |flow| careful.wants(flow));
-    lock_by_name(session, task, &order).await?;
-    let mut done = Vec::new();
-    let mut tables = Vec::new();
-    for (place, flow) in order.iter().enumerate() {
-        let of_flow = |target: &&TargetTask| target.flow == *flow;
-        let target = task.targets.iter().find(of_flow);
-        let target = target.expect("each flow of the plan has a task");
-        let later = &order[place + 1..];
-        done.push(publish(session, task, target, later, &mut tables, careful).await?);
+    let mut transaction = None;
+    let mut switch = Switch::default();
+    for step in &switch_steps::STEPS {
+        let performed = switch.perform(session, task, careful, step, &mut transaction);
+        let Err(error) = performed.await else {
+            continue;
+        };
+        let is_lost = error.destination().is_some_and(PostgresError::is_lost);
+        if let (Some(transaction), false) = (transaction, is_lost) {
+            transaction.roll_back("undoing the switch").await?;
+        }
+        return Err(error);
     }
-    deferred::check_all(session, task, &order).await?;
-    fault::reach(task.fault, FaultPoint::InSwitch);
-    let oids = target_oids(session, task).await?;
-    task.ledger
-        .record_switched(session, task.fence.run_id, &tables)
-        .await?;
-    task.ledger
-        .mark_switched(session, task.fence, &oids)
-        .await?;
-    let flows = task.plan.flows.iter().zip(&oids);
-    let marks: Vec<Mark> = flows
-        // Those have theirs since before the first row.
-        .filter(|(flow, _)| !flow.commits_each_split())
-        .filter_map(|(flow, oid)| flow.mark(&task.fence.name, *oid))
-        .collect();
-    mark::leave(session, &task.plan.run_key, &marks).await?;
-    fault::reach(task.fault, FaultPoint::BeforeSwitchCommit);
-    if fault::wished(task.fault, FaultPoint::SwitchCommitSent) {
-        crate::unit_transaction::send_commit_and(session, || {
-            fault::die(FaultPoint::SwitchCommitSent)
-        })
-        .await;
-    }
-    session.execute("COMMIT", "committing the switch").await?;
-    fault::reach(task.fault, FaultPoint::AfterSwitchCommit);
-    Ok(done)
+    Ok(switch.done)
 }
 
-/// Begins the switch: in a transaction that has the rows of all flows already it is a part, so that
-/// one which waits for a lock in vain can be tried again without them.
-fn begin(plan: &Plan) -> &'static str {
-    match plan.is_one_transaction() {
-        true => "SAVEPOINT inrush_switch; SET LOCAL search_path = pg_catalog",
-        false => "BEGIN",
+/// How the switch's transaction is begun, ended and undone, where it has the rows of all flows already: it is a part
+/// then, so that one which waits for a lock in vain can be tried again without them.
+const PART: [&str; 3] = [
+    "SAVEPOINT inrush_switch; SET LOCAL search_path = pg_catalog",
+    "COMMIT",
+    "ROLLBACK TO SAVEPOINT inrush_switch",
+];
+
+/// A switch under way.
+#[derive(Default)]
+struct Switch {
+    /// The flows in the order in which they are switched.
+    order: Vec<usize>,
+    /// What was done to each target.
+    done: Vec<TargetTask>,
+    /// For the ledger.
+    tables: Vec<SwitchedTable>,
+    /// The OIDs of the targets, in the plan's order.
+    oids: Vec<u32>,
+}
+
+impl Switch {
+    async fn perform<'a>(
+        &mut self,
+        session: &'a Session,
+        task: &SwitchTask<'_>,
+        careful: &mut impl CarefulRows,
+        step: &Step,
+        transaction: &mut Option<Transaction<'a>>,
+    ) -> Result<(), SwitchError> {
+        let doing = "switching";
+        let run_id = task.fence.run_id;
+        match step {
+            Step::Begin => {
+                let begun = match task.plan.is_one_transaction() {
+                    true => Transaction::part(session, PART, doing).await,
+                    false => Transaction::begin(session, doing).await,
+                };
+                *transaction = Some(begun?);
+            }
+            Step::LockTimeout => {
+                let limit = switch_steps::lock_timeout(task.plan);
+                session.execute(&limit, doing).await?;
+            }
+            Step::HoldFence => task.ledger.hold_fence_alone(session, task.fence).await?,
+            Step::HoldStaging => hold_staging(session, task).await?,
+            Step::Flows => self.flows(session, task, careful).await?,
+            Step::CheckConstraints => deferred::check_all(session, task, &self.order).await?,
+            Step::RecordTables => {
+                fault::reach(task.fault, FaultPoint::InSwitch);
+                self.oids = target_oids(session, task).await?;
+                let ledger = task.ledger;
+                ledger
+                    .record_switched(session, run_id, &self.tables)
+                    .await?;
+            }
+            Step::MarkSwitched => {
+                let ledger = task.ledger;
+                ledger
+                    .mark_switched(session, task.fence, &self.oids)
+                    .await?;
+            }
+            Step::LeaveMarks => {
+                let flows = task.plan.flows.iter().zip(&self.oids);
+                let marks: Vec<Mark> = flows
+                    // Those have theirs since before the first row.
+                    .filter(|(flow, _)| !flow.commits_each_split())
+                    .filter_map(|(flow, oid)| flow.mark(&task.fence.name, *oid))
+                    .collect();
+                mark::leave(session, &task.plan.run_key, &marks).await?;
+            }
+            Step::Commit => {
+                fault::reach(task.fault, FaultPoint::BeforeSwitchCommit);
+                if fault::wished(task.fault, FaultPoint::SwitchCommitSent) {
+                    let die = || fault::die(FaultPoint::SwitchCommitSent);
+                    crate::unit_transaction::send_commit_and(session, die).await;
+                }
+                if let Some(transaction) = transaction.take() {
+                    transaction.commit("committing the switch").await?;
+                }
+                fault::reach(task.fault, FaultPoint::AfterSwitchCommit);
+            }
+        }
+        Ok(())
+    }
+
+    /// Switches all flows, each after those that it refers to.
+    async fn flows(
+        &mut self,
+        session: &Session,
+        task: &SwitchTask<'_>,
+        careful: &mut impl CarefulRows,
+    ) -> Result<(), SwitchError> {
+        let names: Vec<String> = task.plan.flows.iter().map(|flow| flow.target()).collect();
+        let references = order::references(session, task.plan).await?;
+        self.order = order::order(&names, &references, |flow| careful.wants(flow));
+        lock_by_name(session, task, &self.order).await?;
+        for (place, flow) in self.order.iter().enumerate() {
+            let of_flow = |target: &&TargetTask| target.flow == *flow;
+            let target = task.targets.iter().find(of_flow);
+            let target = target.expect("each flow of the plan has a task");
+            let later = &self.order[place + 1..];
+            let done = publish(session, task, target, later, &mut self.tables, careful).await?;
+            self.done.push(done);
+        }
+        Ok(())
     }
 }
 
-fn undo(plan: &Plan) -> &'static str {
-    match plan.is_one_transaction() {
-        true => "ROLLBACK TO SAVEPOINT inrush_switch",
-        false => "ROLLBACK",
-    }
-}
-
+/// Switches one flow. Returns what was done, with the names that the partitions have.
 async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -161,39 +214,71 @@ async fn publish(
 ) -> Result<TargetTask, SwitchError> {
     let flow = &task.plan.flows[target.flow];
     let staging_schema = &task.plan.settings.staging_schema;
+    let doing = format!("switching {}", flow.target());
+    let mut done = target.clone();
+    let mut old_default = None;
+    for step in switch_steps::of_flow(flow) {
+        match step {
+            FlowStep::Run(statement) => session.execute(&statement, &doing).await?,
+            FlowStep::Lock => lock(session, flow).await?,
+            FlowStep::PreSql => user_statements(session, flow, "pre_sql", &flow.pre_sql).await?,
+            FlowStep::TakeOut => {
+                let Some(replace) = &flow.replace else {
+                    continue;
+                };
+                let ledger = task.ledger;
+                let taken_out = take_out::take_out(
+                    session,
+                    ledger,
+                    flow,
+                    replace,
+                    &target.units,
+                    staging_schema,
+                );
+                let taken_out = taken_out.await?;
+                tables.extend(taken_out.tables);
+                old_default = taken_out.default;
+            }
+            FlowStep::Units => {
+                done = match &flow.publish {
+                    Publish::Route(route) => {
+                        routed::publish(session, task, target, later, route, careful).await?
+                    }
+                    _ => publish_units(session, task, target, later, careful).await?,
+                };
+            }
+            FlowStep::RemakeDefault => {
+                if let Some(default) = &old_default {
+                    tables.push(take_out::remake_default(session, flow, default).await?);
+                }
+            }
+            FlowStep::PostSql => {
+                let units = match &flow.publish {
+                    Publish::Route(_) => target,
+                    _ => &done,
+                };
+                tables.extend(brought_in(session, flow, units).await?);
+                user_statements(session, flow, "post_sql", &flow.post_sql).await?;
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Makes each unit of a flow a part of its target.
+async fn publish_units(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    target: &TargetTask,
+    later: &[usize],
+    careful: &mut impl CarefulRows,
+) -> Result<TargetTask, SwitchError> {
+    let flow = &task.plan.flows[target.flow];
+    let staging_schema = &task.plan.settings.staging_schema;
     let name = flow.target();
     let doing = format!("switching {name}");
-    if let Publish::Route(route) = &flow.publish {
-        user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
-        lock(session, flow).await?;
-        let done = routed::publish(session, task, target, later, route, careful).await?;
-        tables.extend(brought_in(session, flow, target).await?);
-        user_statements(session, flow, "post_sql", &flow.post_sql).await?;
-        return Ok(done);
-    }
-    if let Some(create) = switch_statements::create_target(flow) {
-        session.execute(&create, &doing).await?;
-    }
-    lock(session, flow).await?;
-    user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
-    let mut taken_out = TakenOut::default();
-    if let Some(replace) = &flow.replace {
-        taken_out = take_out::take_out(
-            session,
-            task.ledger,
-            flow,
-            replace,
-            &target.units,
-            staging_schema,
-        )
-        .await?;
-    }
-    tables.append(&mut taken_out.tables);
     let mut target = named(session, flow, target).await?;
     let mut updated = None;
-    for statement in index_rebuild::before_rows(flow) {
-        session.execute(&statement, &doing).await?;
-    }
     let target_copy = TargetCopy::new(session, task, target.flow, later);
     for unit in &target.units {
         if let Publish::Swap = &flow.publish {
@@ -227,14 +312,6 @@ async fn publish(
             }
         }
     }
-    for statement in index_rebuild::after_rows(flow) {
-        session.execute(&statement, &doing).await?;
-    }
-    if let Some(default) = &taken_out.default {
-        tables.push(take_out::remake_default(session, flow, default).await?);
-    }
-    tables.extend(brought_in(session, flow, &target).await?);
-    user_statements(session, flow, "post_sql", &flow.post_sql).await?;
     target.rows_updated = updated.map(|count| count as u64);
     Ok(target)
 }

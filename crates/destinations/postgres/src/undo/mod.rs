@@ -18,6 +18,7 @@ use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::{LedgerRun, LedgerRunState};
 use crate::engine::pipeline::runtime;
 use crate::engine::undo::{UndoOptions, Undone, UndoneTarget};
+use crate::transaction::Transaction;
 use crate::{DatabaseAddress, Session};
 
 /// Undoes a run.
@@ -88,9 +89,6 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
             }
             Err(error) => error,
         };
-        if !matches!(&error, UndoError::Destination(error) if error.is_lost()) {
-            session.execute("ROLLBACK", "leaving all as it was").await?;
-        }
         let is_blocked = matches!(&error, UndoError::Destination(refused) if refused.is_blocked());
         if !is_blocked {
             return Err(error);
@@ -113,7 +111,8 @@ async fn attempt(
     options: &UndoOptions<'_>,
 ) -> Result<Vec<UndoneTarget>, UndoError> {
     let doing = "undoing a run";
-    session.execute("BEGIN", doing).await?;
+    // An error leaves all as it was: the transaction is rolled back where it is dropped.
+    let transaction = Transaction::begin(session, doing).await?;
     let timeout = format!("SET LOCAL lock_timeout = {}", options.lock_timeout_ms);
     session.execute(&timeout, doing).await?;
     let way = UndoMethod {
@@ -134,7 +133,7 @@ async fn attempt(
     }
     mark::forget(session, &run.name).await?;
     fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitchCommit);
-    session.execute("COMMIT", doing).await?;
+    transaction.commit(doing).await?;
     fault::reach(options.fault.as_ref(), FaultPoint::AfterSwitchCommit);
     Ok(done)
 }

@@ -11,7 +11,6 @@ use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 use inrush_verdict::Phase;
 
-use super::additions::Additions;
 use super::cause::{RefusedTable, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, RowRefusal, RowSink};
@@ -20,6 +19,7 @@ use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyStop, CopyWriter};
 use crate::engine::error::Error;
 use crate::load::encoder::Encoder;
+use crate::plan::additions::Additions;
 use crate::plan::{FlowPlan, Publish, UnitPlan};
 use crate::quote::qualified;
 use crate::{RefusalFacts, Session};

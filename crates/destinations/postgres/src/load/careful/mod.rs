@@ -11,7 +11,6 @@
 //! Of a unit that is written directly to its target, only the refused transaction is loaded
 //! carefully ([`straight`](super::straight)).
 
-mod additions;
 mod cause;
 mod copy;
 mod definitions;
@@ -25,7 +24,6 @@ mod staged_row_order;
 mod switch_rows;
 mod unit;
 
-pub use additions::Additions;
 pub use copy::{BatchOrigin, CarefulCopy};
 pub use need::Need;
 pub use package_keys::RefusedStaged;

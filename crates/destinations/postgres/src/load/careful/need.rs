@@ -1,9 +1,9 @@
 //! Finds the constraints and indexes that the staging tables of a flow lack. With them, the server refuses a bad row
 //! alone, before the target would refuse all rows.
 
-use super::additions::Additions;
 use super::foreign_keys::ForeignKey;
 use super::package_keys::{PackageKey, RefusedStaged};
+use crate::plan::additions::Additions;
 use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::quote::qualified;
 use crate::{PostgresError, Session, row_numbers};

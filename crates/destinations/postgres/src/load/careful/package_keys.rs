@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::additions::Additions;
 use super::staged_row_order::Order;
+use crate::plan::additions::Additions;
 use crate::plan::routing::{Becomes, statements};
 use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::quote::{identifier, literal, qualified};

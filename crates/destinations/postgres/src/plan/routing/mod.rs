@@ -17,6 +17,9 @@ pub use bounds::route;
 pub use fits::key_set;
 pub use route::{Becomes, RouteNode, RoutePlan};
 
+use inrush_package::Mode;
+
+use super::FlowPlan;
 use super::flow_target::FlowTarget;
 use crate::catalog::TableFacts;
 use crate::engine::plan::error::PlanError;
@@ -109,4 +112,16 @@ pub fn check(target: &FlowTarget<'_>, notes: &mut Vec<String>) -> Result<(), Pla
         target.sql
     ));
     Ok(())
+}
+
+/// The lock that the target needs: what ATTACH takes, or what keeps other writers out of a target
+/// that must be empty.
+pub fn lock_mode(flow: &FlowPlan, route: &RoutePlan) -> &'static str {
+    if flow.mode == Mode::Create {
+        "SHARE ROW EXCLUSIVE"
+    } else if route.new_partitions().next().is_some() {
+        "SHARE UPDATE EXCLUSIVE"
+    } else {
+        "ROW EXCLUSIVE"
+    }
 }

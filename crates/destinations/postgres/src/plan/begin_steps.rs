@@ -1,0 +1,55 @@
+//! What the control session executes before the first row: the ledger is made where it is missing, and the run is
+//! entered into it.
+
+use super::{FlowPlan, Plan};
+use crate::quote::qualified;
+
+/// Sees the lines as the plan prints them. Values that only the run can tell stand in angle brackets, and a comment
+/// behind a statement says when it is run.
+pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
+    let ledger = |table: &str| qualified(&plan.settings.ledger_schema, table);
+    if !plan.setup.is_empty() {
+        see("BEGIN;");
+        see("SELECT pg_advisory_xact_lock(<the ledger>);");
+        plan.setup
+            .iter()
+            .for_each(|statement| see(&format!("{statement};")));
+        see("COMMIT;");
+    }
+    see("SET lock_timeout = '3s';");
+    see("SELECT pg_advisory_lock(<the package and its targets>);");
+    see("SET lock_timeout = 0;");
+    see(&format!("INSERT INTO {} <the run>;", ledger("run")));
+    if plan
+        .flows
+        .iter()
+        .any(|flow| flow.commits_each_split() && flow.mark("", 0).is_some())
+    {
+        see("BEGIN;");
+        each_line_of_marks(see);
+        see("COMMIT;");
+    }
+    if plan.flows.iter().all(FlowPlan::commits_at_switch) {
+        see("BEGIN;");
+        see(&format!("{};", fence(plan, "FOR SHARE")));
+    }
+}
+
+/// The marks that tell of appended files if the ledger is lost.
+pub fn each_line_of_marks(see: &mut dyn FnMut(&str)) {
+    see(
+        "WITH <marks of this run, and the oldest of too many> SELECT lo_unlink(oid) FROM <them>; -- if the role may make large objects",
+    );
+    see("SELECT lo_create(0); -- if the role may make large objects, for each target");
+    see(
+        "COMMENT ON LARGE OBJECT <it> IS <the files that were appended>; -- if the role may make large objects, for each target",
+    );
+}
+
+/// The statement that locks the run's row in the ledger, as long as its epoch is this attempt's.
+pub fn fence(plan: &Plan, strength: &str) -> String {
+    format!(
+        "SELECT 1 FROM {} WHERE run_id = <run> AND epoch = <epoch> AND state = 'loading' {strength}",
+        qualified(&plan.settings.ledger_schema, "run")
+    )
+}

@@ -1,0 +1,293 @@
+//! The steps of the switch, in their order: `inrush check` prints them, and the switch performs them
+//! (`switch/run.rs`). Each unit's own statements are in [`switch_statements`].
+//!
+//! Flows whose targets refer to each other by foreign keys are switched in the order of the references, which the
+//! catalog tells; the plan has them in the package's order.
+
+use super::switch_statements::{
+    SwitchStep, UnitTask, create_target, expression, lock_mode, publish_unit,
+};
+use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, replace_mode, statistics};
+use crate::quote::qualified;
+use crate::staging::Upper;
+
+/// Staging tables of which a plan prints the names when it locks them.
+const NAMES_SHOWN: usize = 3;
+
+/// A step of the switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Begins the transaction; in a load without staging tables, the part of it that is the switch.
+    Begin,
+    /// Limits how long a lock is waited for.
+    LockTimeout,
+    /// Locks the run's row in the ledger alone: nothing else of the run commits meanwhile.
+    HoldFence,
+    /// Locks the staging tables, so that they are what was verified.
+    HoldStaging,
+    /// The steps of all flows.
+    Flows,
+    /// Has all constraints checked that COMMIT would check.
+    CheckConstraints,
+    /// Writes into the ledger which tables were made, attached and taken out.
+    RecordTables,
+    /// Marks the run as switched.
+    MarkSwitched,
+    /// Leaves the marks that tell of appended files if the ledger is lost.
+    LeaveMarks,
+    /// Commits it.
+    Commit,
+}
+
+/// The steps of the switch.
+pub const STEPS: [Step; 10] = [
+    Step::Begin,
+    Step::LockTimeout,
+    Step::HoldFence,
+    Step::HoldStaging,
+    Step::Flows,
+    Step::CheckConstraints,
+    Step::RecordTables,
+    Step::MarkSwitched,
+    Step::LeaveMarks,
+    Step::Commit,
+];
+
+/// A step of one flow in the switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlowStep {
+    /// A statement about tables alone.
+    Run(String),
+    /// Locks a target that exists.
+    Lock,
+    /// The package's own statements before the rows come.
+    PreSql,
+    /// Takes out of the target what the new rows take the place of.
+    TakeOut,
+    /// Makes each unit a part of the target.
+    Units,
+    /// Makes an empty default partition where one was taken out with its rows.
+    RemakeDefault,
+    /// The package's own statements after all rows have come.
+    PostSql,
+}
+
+/// The steps of a flow.
+pub fn of_flow(flow: &FlowPlan) -> Vec<FlowStep> {
+    if let Publish::Route(_) = &flow.publish {
+        return vec![
+            FlowStep::PreSql,
+            FlowStep::Lock,
+            FlowStep::Units,
+            FlowStep::PostSql,
+        ];
+    }
+    let mut steps: Vec<FlowStep> = create_target(flow).map(FlowStep::Run).into_iter().collect();
+    steps.extend([FlowStep::Lock, FlowStep::PreSql]);
+    if flow.replace.is_some() {
+        steps.push(FlowStep::TakeOut);
+    }
+    steps.extend(
+        index_rebuild::before_rows(flow)
+            .into_iter()
+            .map(FlowStep::Run),
+    );
+    steps.push(FlowStep::Units);
+    steps.extend(
+        index_rebuild::after_rows(flow)
+            .into_iter()
+            .map(FlowStep::Run),
+    );
+    if flow.replace.is_some() {
+        steps.push(FlowStep::RemakeDefault);
+    }
+    steps.push(FlowStep::PostSql);
+    steps
+}
+
+/// Sees the lines of the switch as the plan prints them. Values that only the load can tell stand in angle brackets, and
+/// a comment behind a statement says when it is run.
+pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
+    let ledger = |table: &str| qualified(&plan.settings.ledger_schema, table);
+    for step in &STEPS {
+        match step {
+            Step::Begin => see(match plan.is_one_transaction() {
+                true => "SAVEPOINT inrush_switch; SET LOCAL search_path = pg_catalog;",
+                false => "BEGIN;",
+            }),
+            Step::LockTimeout => see(&format!("{};", lock_timeout(plan))),
+            Step::HoldFence => see(&format!("{};", begin_steps::fence(plan, "FOR UPDATE"))),
+            Step::HoldStaging => {
+                if let Some(names) = staging_names(plan) {
+                    see(&format!("LOCK TABLE {names} IN SHARE MODE;"));
+                }
+            }
+            Step::Flows => {
+                for flow in &plan.flows {
+                    each_line_of_flow(plan, flow, see);
+                }
+            }
+            Step::CheckConstraints => {
+                if plan.flows.iter().any(FlowPlan::copies_rows) {
+                    see("SET LOCAL search_path = DEFAULT;");
+                    see(
+                        "SET CONSTRAINTS <those of the targets that rows were copied into> IMMEDIATE; -- if there are several",
+                    );
+                    see("SET CONSTRAINTS ALL IMMEDIATE;");
+                    see("SET LOCAL search_path = pg_catalog;");
+                }
+            }
+            Step::RecordTables => see(&format!(
+                "INSERT INTO {} <each table that was made, attached or taken out>;",
+                ledger("switched_table")
+            )),
+            Step::MarkSwitched => see(&format!(
+                "UPDATE {} SET state = 'switched', <when, and which tables the targets are> WHERE run_id = <run>;",
+                ledger("run")
+            )),
+            Step::LeaveMarks => {
+                if plan.flows.iter().any(FlowPlan::leaves_mark) {
+                    begin_steps::each_line_of_marks(see);
+                }
+            }
+            Step::Commit => see("COMMIT;"),
+        }
+    }
+    for flow in &plan.flows {
+        if let Some(statement) = statistics::of_target(plan, flow) {
+            see(&format!("{statement};"));
+        }
+    }
+}
+
+/// The statement that limits how long a lock is waited for.
+pub fn lock_timeout(plan: &Plan) -> String {
+    format!("SET LOCAL lock_timeout = {}", plan.settings.lock_timeout_ms)
+}
+
+/// The staging tables that are locked, where there are some.
+fn staging_names(plan: &Plan) -> Option<String> {
+    let staged = plan.flows.iter().filter(|flow| !flow.is_straight());
+    let units: Vec<_> = staged.flat_map(|flow| &flow.units).collect();
+    let name = |table: &str| qualified(&plan.settings.staging_schema, table);
+    match units.len() {
+        0 => None,
+        1..=NAMES_SHOWN => {
+            let names: Vec<String> = units.iter().map(|unit| name(&unit.staging_table)).collect();
+            Some(names.join(", "))
+        }
+        more => Some(format!("<the {more} staging tables>")),
+    }
+}
+
+fn each_line_of_flow(plan: &Plan, flow: &FlowPlan, see: &mut dyn FnMut(&str)) {
+    let staging_schema = &plan.settings.staging_schema;
+    let target = flow.target();
+    for step in of_flow(flow) {
+        match step {
+            FlowStep::Run(statement) => see(&format!("{statement};")),
+            FlowStep::Lock => {
+                if let Some(statement) = lock(flow) {
+                    see(&format!("{statement};"));
+                }
+            }
+            FlowStep::PreSql => each_of_users(&flow.pre_sql, see),
+            FlowStep::PostSql => each_of_users(&flow.post_sql, see),
+            FlowStep::TakeOut => {
+                if let Some(replace) = &flow.replace {
+                    let statements = replace_mode::template(replace, &target, staging_schema);
+                    statements.iter().for_each(|line| see(&format!("{line};")));
+                }
+            }
+            FlowStep::Units => {
+                for task in tasks(flow) {
+                    each_line_of_unit(flow, staging_schema, &task, see);
+                }
+            }
+            FlowStep::RemakeDefault => {
+                if flow.key.is_some() {
+                    see(&format!(
+                        "CREATE TABLE <the default partition> PARTITION OF {target} DEFAULT; -- if the target had one with rows"
+                    ));
+                    see(
+                        "ALTER TABLE <the default partition> OWNER TO <the target's owner>; -- if the target had one with rows",
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn each_line_of_unit(
+    flow: &FlowPlan,
+    staging_schema: &str,
+    task: &UnitTask,
+    see: &mut dyn FnMut(&str),
+) {
+    if flow.publish == Publish::Swap {
+        see(
+            "ALTER INDEX <each of the new table> RENAME TO <that of the old one>; -- if it has indexes",
+        );
+        see(
+            "REVOKE ALL ON <the new table> FROM <those that default privileges grant it to>; -- if there are some",
+        );
+    }
+    for step in publish_unit(flow, staging_schema, task) {
+        match step {
+            SwitchStep::Metadata(statement) => see(&format!("{statement};")),
+            SwitchStep::CopyRows(copy) => {
+                see("SET LOCAL search_path = DEFAULT;");
+                see(&format!("{};", copy.all()));
+                see("SET LOCAL search_path = pg_catalog;");
+            }
+        }
+    }
+}
+
+fn each_of_users(statements: &[String], see: &mut dyn FnMut(&str)) {
+    if statements.is_empty() {
+        return;
+    }
+    see("SET LOCAL search_path = DEFAULT;");
+    statements.iter().for_each(|line| see(&format!("{line};")));
+    see("SET LOCAL search_path = pg_catalog;");
+}
+
+/// The statement that locks the target of a flow, where it exists and nothing else locks it.
+pub fn lock(flow: &FlowPlan) -> Option<String> {
+    let only = match &flow.publish {
+        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight(_) => return None,
+        // The target is made.
+        Publish::Route(route) if route.is_new => return None,
+        Publish::Route(_) => "ONLY ",
+        _ => "",
+    };
+    let (name, mode) = (flow.target(), lock_mode(flow));
+    Some(format!("LOCK TABLE {only}{name} IN {mode} MODE"))
+}
+
+/// The units as they are before they are loaded. Bounds that only the data can tell stand in angle brackets.
+fn tasks(flow: &FlowPlan) -> impl Iterator<Item = UnitTask> + '_ {
+    flow.units.iter().map(|unit| {
+        let (lower, upper) = match &unit.bounds {
+            Some(bounds) => (
+                bounds.lower.as_deref().map(expression),
+                bounds.upper.as_ref().map(|upper| match upper {
+                    Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
+                }),
+            ),
+            None => (
+                Some("<smallest key>".to_owned()),
+                Some("<just above the largest key>".to_owned()),
+            ),
+        };
+        UnitTask {
+            key: unit.key.clone(),
+            staging_table: unit.staging_table.clone(),
+            partition_name: unit.partition_name.clone(),
+            lower,
+            upper,
+            attached: true,
+        }
+    })
+}

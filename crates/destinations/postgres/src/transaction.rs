@@ -1,0 +1,80 @@
+//! A transaction, or a part of one behind a savepoint, that is undone unless it is ended.
+
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+use super::error::PostgresError;
+use super::session::Session;
+
+/// A transaction under way on a session. Dropped before its end, it is undone: the server takes the ROLLBACK before
+/// whatever the session sends next.
+#[must_use = "a transaction that is dropped is rolled back"]
+pub struct Transaction<'session> {
+    session: &'session Session,
+    commit: &'static str,
+    /// None once it has ended.
+    undo: Option<&'static str>,
+}
+
+impl<'session> Transaction<'session> {
+    /// Begins a transaction.
+    pub async fn begin(
+        session: &'session Session,
+        doing: &str,
+    ) -> Result<Transaction<'session>, PostgresError> {
+        Transaction::enter(session, "BEGIN", "COMMIT", "ROLLBACK", doing).await
+    }
+
+    /// Begins a part of the transaction that the session is in. `undo` leaves the savepoint, so that the part can be
+    /// begun again within it.
+    pub async fn part(
+        session: &'session Session,
+        [begin, end, undo]: [&'static str; 3],
+        doing: &str,
+    ) -> Result<Transaction<'session>, PostgresError> {
+        Transaction::enter(session, begin, end, undo, doing).await
+    }
+
+    async fn enter(
+        session: &'session Session,
+        begin: &'static str,
+        commit: &'static str,
+        undo: &'static str,
+        doing: &str,
+    ) -> Result<Transaction<'session>, PostgresError> {
+        // It is there before BEGIN is sent: a caller that stops waiting for the reply has begun it all the same.
+        let transaction = Transaction {
+            session,
+            commit,
+            undo: Some(undo),
+        };
+        session.execute(begin, doing).await?;
+        Ok(transaction)
+    }
+
+    /// Commits it, or releases its savepoint. If the server refuses, it has rolled the transaction back.
+    pub async fn commit(mut self, doing: &str) -> Result<(), PostgresError> {
+        self.undo = None;
+        self.session.execute(self.commit, doing).await
+    }
+
+    /// Undoes it and waits until that is done.
+    pub async fn roll_back(mut self, doing: &str) -> Result<(), PostgresError> {
+        match self.undo.take() {
+            Some(undo) => self.session.execute(undo, doing).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        let Some(undo) = self.undo.take() else {
+            return;
+        };
+        // The first poll hands the statement to the connection. Nobody waits for the reply: a connection that is lost
+        // tells so at its next statement.
+        let sending = pin!(self.session.client.batch_execute(undo));
+        let _ = sending.poll(&mut Context::from_waker(Waker::noop()));
+    }
+}
