@@ -500,7 +500,7 @@ def test_files_that_are_not_dbgens_are_found_out(
 def test_a_damaged_file_is_to_be_made_anew(
     newest_database: Database, inrush: Inrush, whole: Path, made: Path
 ) -> None:
-    """No rejects are accepted here: the hint is a command that mends it."""
+    """No rejects are accepted here: the hint is a command that fixes it."""
     path = copied(inrush, made, "supplier") / "supplier.tbl.2"
     lines = path.read_text().splitlines(keepends=True)
     fields = lines[3].split("|")

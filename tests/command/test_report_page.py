@@ -182,7 +182,7 @@ def assert_draws(charts: dict[str, Any], measured: dict[str, Any], given: dict[s
 
 
 def assert_judges(page: dict[str, Any], verdict: dict[str, Any]) -> None:
-    # What the line says of the mend stands below it.
+    # What the line says of the fix stands below it.
     line = (
         verdict["line"].split(verdict["advice"]["change"])[0]
         if verdict.get("advice")
@@ -314,7 +314,7 @@ def test_a_run_that_failed(newest_database: Database, inrush: Inrush) -> None:
     assert page["error"] == " ".join(given["error"].split())
     # What a package can do; `inrush run` has no --max-rejects.
     assert page["todo"][0] == (
-        "Mend the file and run the same command again, or accept more in the package: "
+        "Fix the file and run the same command again, or accept more in the package: "
         "rejects = { rows_max = 100 }."
     )
     assert f"hint: {given['hint']}\n" in outcome.errors

@@ -218,7 +218,7 @@ def test_each_member_of_an_archive_is_a_file(newest_database: Database, inrush: 
     inrush.write("feed.zip", whole[:start] + bytes(64) + whole[start + 64 :])
     outcome = inrush("run", path).expect(FAILED, "feed.zip/part.2.csv", "damaged")
     assert "loaded" not in str(state(newest_database)), outcome.said
-    # Mended, and killed after its first commit, it goes on where it stopped: members that were
+    # Fixed, and killed after its first commit, it resumes where it stopped: members that were
     # loaded before have the text that they had.
     inrush.write("feed.zip", whole)
     environment = {"INRUSH_FAULT": "after_unit_commit:1"}

@@ -299,7 +299,7 @@ def test_a_circle_of_tables(newest_database: Database, inrush: Inrush) -> None:
     inrush.write("z_parent.tbl", "1|10|\n2|11|\n3|12|\n")
     run(inrush).expect(CLEAN)
     assert database.value("SELECT count(*) FROM z_parent JOIN a_child ON child = a_child.id") == 3
-    # One that nothing mends takes all of it back.
+    # An error that nothing fixes takes all of it back.
     inrush.write("z_parent.tbl", "4|99|\n")
     inrush.write("a_child.tbl", "13|4|\n")
     run(inrush).expect(REJECT_LIMIT, "z_parent.tbl:1", "99")

@@ -52,7 +52,7 @@ class Cause:
 
 CAUSES = [
     Cause("check", "amount int CHECK (amount > 0)", "5", "-5",
-          "check_violated", ('"t_amount_check"', "CHECK ((amount > 0))", "mend the row")),
+          "check_violated", ('"t_amount_check"', "CHECK ((amount > 0))", "fix the row")),
     Cause("check_of_two_columns", "a int, b int, CONSTRAINT order_ab CHECK (a < b)", "1,2", "2,1",
           "check_violated", ('"order_ab"', "(a < b)")),
     Cause("domain", "n even", "2", "3",
@@ -366,7 +366,7 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
 
     (rows,) = (folder / "rejects").glob("*.rejects")
     assert rows.read_text().splitlines()[1:] == lines[2:6]
-    # One is mended, one is mended badly, one is a duplicate still, one is given up.
+    # One is fixed, one is fixed badly, one is a duplicate still, one is given up.
     rows.write_text("\n".join([lines[0], "1,2,3,", "2,3,0,", "1,1,7,"]) + "\n")
     replayed = inrush("rejects", "replay", folder.name).expect(
         LOADED_WITH_REJECTS, "4 rows: 1 loaded now, 2 rejected again", "1 taken out"
@@ -389,7 +389,7 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
         once_more.expect(LOADED_WITH_REJECTS, "already", "2 rows rejected again")
         rows.write_text("\n".join([lines[0], "1,77,3,"]) + "\n")
     assert database.rows(kept) == [(1, 1, 5), (1, 2, 3), (3, 9, 9)]
-    # What was rejected again is mended where it stands.
+    # What was rejected again is fixed where it stands.
     again = replayed.run_folders()[-1]
     for rows in (again / "rejects").glob("*.rejects"):
         rows.write_text(rows.read_text().replace("2,3,0,", "2,3,4,").replace("1,1,7,", "1,7,7,"))

@@ -210,7 +210,7 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
         }
         inrush::Error::RejectLimit { limit, .. } if reached.package.origin.file().is_some() => {
             Some(format!(
-                "mend the file and run the same command again, or accept more in the package: \
+                "fix the file and run the same command again, or accept more in the package: \
                  rejects = {{ rows_max = {} }}",
                 (limit + 1).max(100)
             ))
@@ -279,7 +279,7 @@ fn straight(report: &RunReport) -> Option<String> {
     let targets = targets.filter(|table| flows.contains(table.flow.as_str()));
     (rows > 0).then(|| {
         format!(
-            "stays: {} went straight into {} (atomic = false); once what stopped it is mended, the same command loads the \
+            "stays: {} went straight into {} (atomic = false); once what stopped it is fixed, the same command loads the \
              rest",
             counted(rows, "row"),
             targets

@@ -89,7 +89,7 @@ impl Kernel for DeclaredBoolean {
             .map(|(_, value)| *value)
             .ok_or_else(|| {
                 ValueError::syntax(format!(
-                    "not one of the column's words: {}; mend the row, or add the word to \
+                    "not one of the column's words: {}; fix the row, or add the word to \
                      true_words or false_words",
                     self.shown
                 ))

@@ -500,7 +500,7 @@ fn null_error(dialect: &Dialect) -> ValueError {
     ValueError::new(
         RejectCode::NullNotAllowed,
         format!(
-            "{marker} means NULL in this format, and the column allows none; mend the row, set \
+            "{marker} means NULL in this format, and the column allows none; fix the row, set \
              another `null` in the format, or let the column be nullable"
         ),
     )

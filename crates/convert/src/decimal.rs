@@ -90,7 +90,7 @@ impl Kernel for Decimal {
         let text = trim(field);
         if is_not_finite(text) {
             return Err(ValueError::out_of_range(
-                "NaN and infinities cannot be kept in a decimal here; mend the row, declare \
+                "NaN and infinities cannot be kept in a decimal here; fix the row, declare \
                  nan = \"null\" where NaN means NULL, or let the column be double precision",
             ));
         }

@@ -91,7 +91,7 @@ impl TextCheck for DecimalText {
         ) {
             if let Some((precision, scale)) = self.limit {
                 return Err(ValueError::out_of_range(format!(
-                    "numeric({precision},{scale}) holds no infinities; mend the row, or let the \
+                    "numeric({precision},{scale}) holds no infinities; fix the row, or let the \
                      column be numeric"
                 )));
             }

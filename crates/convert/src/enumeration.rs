@@ -59,10 +59,10 @@ impl Enumeration {
                 ""
             };
             let some = quoted(&mut self.labels.iter().map(String::as_str));
-            format!("they are {some}{more}; mend the row, or add the label to the type")
+            format!("they are {some}{more}; fix the row, or add the label to the type")
         } else {
             let names = quoted(&mut near.iter().map(|(_, label)| *label));
-            format!("near ones are {names}; mend the row, or add the label to the type")
+            format!("near ones are {names}; fix the row, or add the label to the type")
         };
         ValueError::new(
             RejectCode::UnknownLabel,

@@ -26,7 +26,7 @@ pub enum ConvertError {
         column: String,
         /// The format.
         format: String,
-        /// What is wrong with it, and the mend.
+        /// What is wrong with it, and the fix.
         reason: String,
     },
     /// A format for a type that has none.
@@ -90,7 +90,7 @@ pub enum ConvertError {
         column: String,
         /// The policy's key.
         setting: &'static str,
-        /// What is wrong with it, and the mend.
+        /// What is wrong with it, and the fix.
         reason: String,
     },
     /// A default or a constant that the column cannot hold.
@@ -102,7 +102,7 @@ pub enum ConvertError {
         setting: &'static str,
         /// The text.
         text: String,
-        /// What is wrong with it, and the mend.
+        /// What is wrong with it, and the fix.
         reason: String,
     },
     /// A source of values whose type is not the column's.
@@ -131,7 +131,7 @@ pub enum ConvertError {
 pub struct ValueError {
     /// The stable name of the cause.
     pub code: RejectCode,
-    /// What is wrong, the likely cause and the mend.
+    /// What is wrong, the likely cause and the fix.
     pub reason: String,
 }
 

@@ -183,7 +183,7 @@ pub fn convert_first(column: &Column, text: Option<&str>) -> Result<KeyValue, Va
     let null = || {
         ValueError::new(
             RejectCode::NullNotAllowed,
-            "a partition key is never NULL; mend the row, or declare a `default` with \
+            "a partition key is never NULL; fix the row, or declare a `default` with \
              default_for = \"null\" for the column",
         )
     };

@@ -116,7 +116,7 @@ fn fault(set: &KeySet, row: usize, what: &str) -> Fault {
         error: ValueError::new(
             RejectCode::OutsidePartition,
             format!(
-                "{what} in {}; mend the row, or add a partition that takes it: a default one takes \
+                "{what} in {}; fix the row, or add a partition that takes it: a default one takes \
                  all that others do not",
                 set.describe
             ),

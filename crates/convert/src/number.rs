@@ -77,7 +77,7 @@ fn digits(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Why a text without surrounding blanks is not a number: what was expected, what was seen and
-/// what mends it.
+/// what fixes it.
 pub(super) fn not_a_number(text: &[u8], expected: &str) -> String {
     let cause = if text.is_empty() {
         "the field is empty: where that means NULL, set null = \"\" in the format"

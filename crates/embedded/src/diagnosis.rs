@@ -1,4 +1,4 @@
-//! Reads a log of PostgreSQL: its last lines, the likely cause of a failure, and the mend.
+//! Reads a log of PostgreSQL: its last lines, the likely cause of a failure, and the fix.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -72,7 +72,7 @@ const KNOWN: [(&str, &str); 16] = [
     (
         "could not look up effective user ID",
         "PostgreSQL demands a user that has a name: add the user to /etc/passwd (in a container \
-         often the mend is to run as another one)",
+         often the fix is to run as another one)",
     ),
     (
         "Permission denied",
@@ -81,7 +81,7 @@ const KNOWN: [(&str, &str); 16] = [
     ),
 ];
 
-/// The likely cause and its mend, where the text shows one.
+/// The likely cause and its fix, where the text shows one.
 pub(crate) fn likely_cause(text: &str) -> Option<&'static str> {
     KNOWN
         .iter()

@@ -201,7 +201,7 @@ pub enum EmbeddedError {
         status: String,
         /// The data folder.
         folder: PathBuf,
-        /// The likely cause and the mend.
+        /// The likely cause and the fix.
         cause: Option<&'static str>,
         /// The last lines that it wrote.
         output: String,
@@ -212,7 +212,7 @@ pub enum EmbeddedError {
     Ended {
         /// How it ended.
         status: String,
-        /// The likely cause and the mend.
+        /// The likely cause and the fix.
         cause: Option<&'static str>,
         /// The last lines of its log.
         log: String,

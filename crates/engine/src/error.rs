@@ -235,7 +235,7 @@ impl Error {
         }
     }
 
-    /// How to mend it, where that is known and not said in the text.
+    /// How to fix it, where that is known and not said in the text.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Package(_) => None,
@@ -259,11 +259,11 @@ impl Error {
                 )
             }
             Error::RejectLimit { limit, .. } => Some(format!(
-                "mend the file and run the same command again, or accept more: --max-rejects {}",
+                "fix the file and run the same command again, or accept more: --max-rejects {}",
                 (limit + 1).max(100)
             )),
             Error::RejectShare { .. } => Some(
-                "`inrush rejects show` says why; mend the files and run the same command again, or \
+                "`inrush rejects show` says why; fix the files and run the same command again, or \
                  accept more with a larger share_max"
                     .to_owned(),
             ),
@@ -278,13 +278,13 @@ impl Error {
                     .to_owned(),
             ),
             Error::NotSwitched { .. } => Some(
-                "mend the files themselves, and run the same command again; a run that went to \
+                "fix the files themselves, and run the same command again; a run that went to \
                  another database is found there with --connection NAME=URL"
                     .to_owned(),
             ),
             Error::Replaced { .. } => Some(
                 "replay the rejects of the run whose rows are there; or, if these rows belong there \
-                 all the same, load the mended file with `inrush load ... --mode append`"
+                 all the same, load the corrected file with `inrush load ... --mode append`"
                     .to_owned(),
             ),
             Error::Verify(error) => Some(error.hint()),

@@ -226,7 +226,7 @@ pub enum PackageFaultKind {
     Format {
         /// The setting.
         setting: &'static str,
-        /// What is wrong with it, and the mend.
+        /// What is wrong with it, and the fix.
         reason: String,
     },
     /// Settings that do not go together.
@@ -255,7 +255,7 @@ impl PackageFaultKind {
         }
     }
 
-    /// How it is mended.
+    /// How to fix it.
     pub fn mend(&self) -> Option<String> {
         let one_of = |what: &str, suggestion: &Option<String>, known: &[String]| match suggestion {
             Some(suggestion) => format!("did you mean `{suggestion}`?"),

@@ -93,7 +93,7 @@ pub struct Reject {
     pub value: Option<String>,
     /// Stable name of the cause.
     pub code: RejectCode,
-    /// What is wrong, the likely cause and the mend, for people.
+    /// What is wrong, the likely cause and the fix, for people.
     pub reason: String,
     /// The record as it stands in the (uncompressed) file, without its terminator.
     pub raw: Vec<u8>,

@@ -105,7 +105,7 @@ pub struct Dialect {
 pub struct DialectError {
     /// The setting that is wrong.
     pub setting: &'static str,
-    /// What is wrong with it, and the mend.
+    /// What is wrong with it, and the fix.
     pub reason: String,
 }
 

@@ -269,7 +269,7 @@ impl Dialect {
                         index + 1,
                         field.end()
                     ),
-                    "mend the position, or the length of the record",
+                    "fix the position, or the length of the record",
                 );
             }
         }
@@ -279,7 +279,7 @@ impl Dialect {
                     "its records are longer than record_bytes_max ({})",
                     self.record_bytes_max
                 ),
-                "mend the positions, or raise record_bytes_max",
+                "fix the positions, or raise record_bytes_max",
             );
         }
         if let RecordEnd::Bytes(_) = fixed.record {

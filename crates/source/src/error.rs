@@ -1,4 +1,4 @@
-//! What can go wrong with files, each with its place and its mend.
+//! What can go wrong with files, each with its place and its fix.
 
 use std::io;
 use std::ops::Range;
@@ -308,7 +308,7 @@ pub enum SourceError {
     },
     /// The header cannot be read.
     #[error(
-        "{location}: the header {what}; mend the first record, or set header = false if the file has none"
+        "{location}: the header {what}; fix the first record, or set header = false if the file has none"
     )]
     Header {
         /// Where it begins.

@@ -6,14 +6,14 @@ use clap::{Args, Subcommand};
 
 use super::common::RunArguments;
 
-/// Show rejected rows, or load them once they are mended
+/// Show rejected rows, or load them once they are fixed
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
 Rows that a run could not load are kept in its folder (runs/RUN/rejects), as they were in the
 files, with a .jsonl beside that says where each of them was and why it was rejected.
 
-`show` tells why rows were rejected, by cause. `replay` loads them, once they are mended in those
+`show` tells why rows were rejected, by cause. `replay` loads them, once they are fixed in those
 files, by the settings of the run's own package.",
     after_long_help = REJECTS_HELP
 )]
@@ -52,17 +52,17 @@ pub struct ShowArguments {
     pub json: bool,
 }
 
-/// Load the rows that a run rejected, once they are mended
+/// Load the rows that a run rejected, once they are fixed
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Loads the rows that a run rejected, once they are mended in the files of its folder
+Loads the rows that a run rejected, once they are fixed in the files of its folder
 (runs/RUN/rejects/*.rejects): by the settings of the run's own package, into the same targets,
 where they join the rows that are there. A row that is to be given up is taken out of its file.
 
-It is a run of its own, all or nothing, with a report that names the run it mends. It loads once:
+It is a run of its own, all or nothing, with a report that names the run it fixes. It loads once:
 the same command again finds nothing left to do, whatever was changed in the files since. Rows
-that are rejected again stand in its own folder, and are mended and replayed from there.",
+that are rejected again stand in its own folder, and are fixed and replayed from there.",
     after_long_help = REPLAY_HELP
 )]
 pub struct ReplayArguments {
@@ -92,7 +92,7 @@ Examples:
   Why rows of the newest run were rejected:
       inrush rejects show
 
-  Mend them, then load them:
+  Fix them, then load them:
       $EDITOR runs/20261121T084717Z-feed-1b3ab8/rejects/orders.*.rejects
       inrush rejects replay 20261121T084717Z-feed-1b3ab8
 
@@ -111,7 +111,7 @@ Exit status: 0, also where nothing was rejected; 2 there is no such run.";
 
 const REPLAY_HELP: &str = "\
 Examples:
-  Load what was mended:
+  Load what was fixed:
       inrush rejects replay 20261121T084717Z-feed-1b3ab8
 
   The same, where the run's folder is elsewhere and up to 5 rows may be bad again:

@@ -51,7 +51,7 @@ fn show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError> {
         text.push_str(&told(cause));
     }
     text.push_str(&format!(
-        "\nThe rows stand in {}; mended there, they are loaded by\n    inrush rejects replay {run}\n",
+        "\nThe rows stand in {}; fixed there, they are loaded by\n    inrush rejects replay {run}\n",
         one_line(&folder.join("rejects").to_string_lossy()),
     ));
     output::say(&text);
@@ -169,7 +169,7 @@ fn closed(run: &str, rows_rejected: u64, report: &RunReport) -> String {
             match account.rows_rejected {
                 0 => String::new(),
                 rejected => format!(
-                    ", and {} rejected again: mend those with `inrush rejects replay {}`",
+                    ", and {} rejected again: fix those with `inrush rejects replay {}`",
                     counted(rejected, "row"),
                     report.run
                 ),

@@ -205,7 +205,7 @@ impl FieldPolicy {
         ValueError::new(
             RejectCode::NullNotAllowed,
             format!(
-                "the field means NULL ({}), and the column allows none; mend the row, declare \
+                "the field means NULL ({}), and the column allows none; fix the row, declare \
                  another `null` or a `default` with default_for = \"null\" for the column, or let \
                  the column be nullable",
                 self.null_words

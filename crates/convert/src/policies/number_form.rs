@@ -161,7 +161,7 @@ impl NumberRewriter {
         if !(1..=3).contains(&at) {
             return Err(ValueError::syntax(format!(
                 "not a number in groups of three digits: {} before the first {shown:?}, \
-                 the column's group_separator; mend the row, or likely the columns are not in the \
+                 the column's group_separator; fix the row, or likely the columns are not in the \
                  file's order",
                 counted_do(at as u64, "digit", "stand")
             )));
@@ -178,7 +178,7 @@ impl NumberRewriter {
             if count != 3 {
                 return Err(ValueError::syntax(format!(
                     "not a number in groups of three digits: {} a {shown:?}, the column's \
-                     group_separator; mend the row, or where {shown:?} is the file's decimal \
+                     group_separator; fix the row, or where {shown:?} is the file's decimal \
                      separator declare it so",
                     counted_do(count as u64, "digit", "follow")
                 )));
@@ -207,7 +207,7 @@ impl NumberRewriter {
                 "a group separator stands behind its decimal separator".to_owned()
             }
             Some('.') if decimal != "." => format!(
-                "a point stands in it, and the column's decimal_separator is {decimal:?}: mend the \
+                "a point stands in it, and the column's decimal_separator is {decimal:?}: fix the \
                  row, or declare group_separator = \".\" where the point stands between groups"
             ),
             Some(',') => {

@@ -180,14 +180,14 @@ impl Adapter {
         let product = self.product;
         match (is_infinite, has_infinities) {
             (_, true) => {
-                format!("is past the end of what {product} holds: mend it, or load it as text")
+                format!("is past the end of what {product} holds: fix it, or load it as text")
             }
             (true, false) => format!(
                 "is not taken by the driver of {product}: make it NULL with a null marker, or a date far \
                  away, or load it as text"
             ),
             (false, false) => format!(
-                "is past the end of what the driver of {product} takes: mend it, or load it as text"
+                "is past the end of what the driver of {product} takes: fix it, or load it as text"
             ),
         }
     }
@@ -267,7 +267,7 @@ impl Adapter {
                 miss(
                     row,
                     format!(
-                        "is the negative zero, which {product} would make 0: mend it, or load it as text"
+                        "is the negative zero, which {product} would make 0: fix it, or load it as text"
                     ),
                 );
             }

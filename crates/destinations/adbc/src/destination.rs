@@ -131,7 +131,7 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
                 "the ADBC driver {name} cannot open a database: {}",
                 error.message.trim()
             ),
-            hint: "options of the connection, such as uri, go to the driver as they are: mend them as it \
+            hint: "options of the connection, such as uri, go to the driver as they are: fix them as it \
                    says"
                 .to_owned(),
         },

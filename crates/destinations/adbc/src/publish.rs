@@ -164,7 +164,7 @@ fn fill(
             ),
             hint: Some(
                 "a trigger of the table, or ON CONFLICT in its constraints, leaves rows out or puts them in \
-                 the place of others: mend or leave out those rows, or load into another table"
+                 the place of others: fix or leave out those rows, or load into another table"
                     .to_owned(),
             ),
         });

@@ -159,12 +159,12 @@ pub fn refused(interrupt: &Interrupt, doing: &str, error: &AdbcError) -> Error {
     }
 }
 
-/// How it is mended, where that can be told from what the driver said. Most drivers give no code.
+/// How to fix it, where that can be told from what the driver said. Most drivers give no code.
 fn hint(state: &str, message: &str) -> Option<String> {
     let lower = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let hint = if state.starts_with("23") || says(&["constraint", "duplicate key"]) {
-        "a constraint of the target refuses rows: mend or leave out those rows, or drop the constraint \
+        "a constraint of the target refuses rows: fix or leave out those rows, or drop the constraint \
          and make it anew after the load"
     } else if state == "42501" || says(&["permission denied", "read-only", "readonly"]) {
         "the user of this connection may not do that: grant it, or connect as another"

@@ -22,7 +22,7 @@ pub enum PostgresError {
         server: String,
         /// The likely cause in words.
         reason: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
         /// What the server or the system said.
         #[source]
@@ -57,7 +57,7 @@ pub enum PostgresError {
     Unsuitable {
         /// What it is.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
     },
     /// A batch cannot be encoded for its table.
@@ -117,7 +117,7 @@ impl PostgresError {
         }
     }
 
-    /// How to mend it, where that is known.
+    /// How to fix it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             PostgresError::Address { .. } | PostgresError::Encode(_) => None,
@@ -188,7 +188,7 @@ fn mend(code: &SqlState) -> Option<&'static str> {
         || *code == SqlState::NOT_NULL_VIOLATION
         || *code == SqlState::EXCLUSION_VIOLATION
     {
-        Some("the row breaks a constraint of the target: mend the file or the constraint")
+        Some("the row breaks a constraint of the target: fix the file or the constraint")
     } else {
         None
     }

@@ -76,7 +76,7 @@ pub struct RunOptions<'a> {
     pub fault: Option<Fault>,
 }
 
-/// Says how to mend an error.
+/// Says how to fix an error.
 pub type Hint<'a> = &'a (dyn Fn(&Error) -> Option<String> + Sync);
 
 impl Default for RunOptions<'_> {
@@ -99,7 +99,7 @@ impl Default for RunOptions<'_> {
 }
 
 impl RunOptions<'_> {
-    /// How to mend an error, where that is known.
+    /// How to fix an error, where that is known.
     pub fn hint_for(&self, error: &Error) -> Option<String> {
         let own = self.hint.and_then(|hint| hint(error));
         own.or_else(|| error.hint())

@@ -28,7 +28,7 @@ pub enum PlanError {
         flow: String,
         /// What does not fit.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
     },
     /// The target cannot be loaded as it is.
@@ -38,7 +38,7 @@ pub enum PlanError {
         target: String,
         /// What stands in the way.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
     },
     /// The server has not enough of something.
@@ -46,7 +46,7 @@ pub enum PlanError {
     Limit {
         /// What is needed and what is there.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
     },
     /// The server's disk cannot hold what will be stored.
@@ -72,7 +72,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             PlanError::Package(_) | PlanError::Source(_) | PlanError::Sniff(_) => None,

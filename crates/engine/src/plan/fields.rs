@@ -33,7 +33,7 @@ pub struct Assignment {
 pub struct Mismatch {
     /// What is wrong.
     pub what: String,
-    /// How it is mended.
+    /// How to fix it.
     pub hint: String,
 }
 

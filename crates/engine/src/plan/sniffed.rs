@@ -166,7 +166,7 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
         .map_err(|fault| PlanError::Mismatch {
             flow: guess.files[0].display().to_string(),
             what: format!("the header cannot name the columns of a table: {fault}"),
-            hint: "declare header = false and the columns, or mend the header".to_owned(),
+            hint: "declare header = false and the columns, or fix the header".to_owned(),
         })?;
     if guess.is_told {
         let unsure = guess

@@ -165,7 +165,7 @@ pub struct Finding {
     pub weight: Weight,
     /// What it is.
     pub what: String,
-    /// How to mend it.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -222,7 +222,7 @@ pub fn rejected(reading: &Reading, decoded: Option<&Decoded>) -> Option<Finding>
             }
         ),
         hint: Some(
-            "mend the files or the flow's columns, or accept rejects (`rejects`)".to_owned(),
+            "fix the files or the flow's columns, or accept rejects (`rejects`)".to_owned(),
         ),
     })
 }

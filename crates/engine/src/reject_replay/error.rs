@@ -51,7 +51,7 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             ReplayError::NoRun { .. } => Some(
@@ -60,13 +60,13 @@ impl ReplayError {
                     .to_owned(),
             ),
             ReplayError::Line { .. } => {
-                Some("mend the rows in the file beside it; the reasons stay as they are".to_owned())
+                Some("fix the rows in the file beside it; the reasons stay as they are".to_owned())
             }
             ReplayError::UnknownFlow { .. } => {
                 Some("name the file as it was named, or take it out of the folder".to_owned())
             }
             ReplayError::Gone { .. } => Some(
-                "load the mended file with `inrush load`; with embedded:FOLDER the data stay"
+                "load the corrected file with `inrush load`; with embedded:FOLDER the data stay"
                     .to_owned(),
             ),
             ReplayError::Unreadable { .. } | ReplayError::Package(_) => None,

@@ -71,7 +71,7 @@ pub enum KeptReportError {
 }
 
 impl KeptReportError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> &'static str {
         match self {
             KeptReportError::NoRun { .. } => {

@@ -51,10 +51,10 @@ pub struct RunReport {
     pub exit_status: ExitStatus,
     /// What went wrong.
     pub error: Option<String>,
-    /// How to mend that, where it is known.
+    /// How to fix that, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The run whose rejects, mended, it loaded.
+    /// The run whose corrected rejects it loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replays: Option<String>,
     /// It went on where an earlier one stopped.

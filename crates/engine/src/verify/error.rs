@@ -240,7 +240,7 @@ fn lines(differences: &[Difference]) -> String {
 }
 
 impl VerifyError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> String {
         match self {
             VerifyError::Gap { .. }

@@ -118,7 +118,7 @@ pub fn cannot_open(file: &Path, message: &str) -> Error {
         };
     }
     let hint = if message.contains("were not recognized") || message.contains(SETTING) {
-        "options of the connection go to DuckDB as its settings: mend or leave out that one"
+        "options of the connection go to DuckDB as its settings: fix or leave out that one"
     } else if message.contains("not a valid DuckDB database file") {
         "name another file: this one is left as it is"
     } else if message.contains("ermission denied") {

@@ -43,7 +43,7 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             LedgerError::Destination(error) => error.hint(),

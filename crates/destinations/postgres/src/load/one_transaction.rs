@@ -19,7 +19,7 @@ use crate::{PostgresError, Session};
 const NOTHING_KEPT: &str =
     "nothing is in the targets (staging = false); the same command loads all of it";
 const LATE_REFUSAL: &str = "this could be told only once the rows of all flows were in, and nothing of them is in the \
-     targets now; mend the row, or take `staging = false` out to have it as a reject";
+     targets now; fix the row, or take `staging = false` out to have it as a reject";
 
 /// Undoes a part that was begun, and nothing of the others.
 pub const UNDO_PART: &str = "ROLLBACK TO SAVEPOINT inrush_flow";
@@ -82,7 +82,7 @@ pub fn told(error: Error) -> Error {
         // The ledger knows it once the server answers, as the hint says.
         Some(SwitchError::Unknown { .. }) => None,
         Some(SwitchError::Refused { .. }) => Some(LATE_REFUSAL.to_owned()),
-        Some(SwitchError::Statement { .. }) => Some(format!("mend the statement: {NOTHING_KEPT}")),
+        Some(SwitchError::Statement { .. }) => Some(format!("fix the statement: {NOTHING_KEPT}")),
         Some(SwitchError::Blocked { .. }) => Some(NOTHING_KEPT.to_owned()),
         _ if engine.is_lost() || refused.is_some_and(PostgresError::is_blocked) => {
             Some(NOTHING_KEPT.to_owned())

@@ -106,7 +106,7 @@ impl Loader<'_> {
         }
     }
 
-    /// How a piece is tried next that failed; errors that no other way would mend come back.
+    /// How a piece is tried next that failed; errors that no other way would fix come back.
     fn next_attempt(&self, tried: Attempt, error: Error) -> Result<Attempt, Error> {
         let next = match of_server(&error) {
             Some(refused) if refused.is_blocked() => Attempt {

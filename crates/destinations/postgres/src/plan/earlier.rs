@@ -35,7 +35,7 @@ pub async fn find(
         && let Some(run) = book.latest_run(session, run_key).await?
         && run.state == LedgerRunState::Switched
     {
-        // What was mended since has been loaded, or rejected again, all the same.
+        // What was fixed since has been loaded, or rejected again, all the same.
         return Ok(Earlier::Loaded(Box::new(run)));
     }
     if !options.again && !options.is_replay {

@@ -224,7 +224,7 @@ impl PartlyCovered {
         )
     }
 
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> String {
         "declare `bounds` that end where the partitions end (such as { every = \"1 month\" }), or \
          replace the whole table: replace = { scope = \"table\" }"

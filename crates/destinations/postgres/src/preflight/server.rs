@@ -203,7 +203,7 @@ impl ServerFound {
             },
             what: format!("{begin}: {message}"),
             hint: Some(
-                "mend the files; or accept rejects (`rejects`), and the unit is loaded once more, carefully".to_owned(),
+                "fix the files; or accept rejects (`rejects`), and the unit is loaded once more, carefully".to_owned(),
             ),
         });
     }

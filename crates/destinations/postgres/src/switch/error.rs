@@ -94,7 +94,7 @@ pub enum SwitchError {
         target: String,
         /// Which partition, and by what.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         mend: String,
     },
     /// The name that an old table is to be kept under is taken.
@@ -134,7 +134,7 @@ impl SwitchError {
         }
     }
 
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             SwitchError::Destination(error) => error.hint(),
@@ -155,7 +155,7 @@ impl SwitchError {
                     )
                 }
                 _ => Some(
-                    "all units are loaded and kept: mend the statement, and the same command \
+                    "all units are loaded and kept: fix the statement, and the same command \
                      switches"
                         .to_owned(),
                 ),

@@ -35,7 +35,7 @@ pub enum UndoError {
         run: String,
         /// What stands in the way.
         what: String,
-        /// How to mend it, or what to do instead.
+        /// How to fix it, or what to do instead.
         hint: String,
     },
     /// A lock could not be had.
@@ -52,7 +52,7 @@ pub enum UndoError {
 }
 
 impl UndoError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             UndoError::Destination(error) => error.hint(),

@@ -26,7 +26,7 @@ pub async fn find(
         && runs.last().is_some_and(is_switched)
         && let Some(run) = runs.pop()
     {
-        // What was mended since has been loaded, or rejected again, all the same.
+        // What was fixed since has been loaded, or rejected again, all the same.
         return Ok(ContractEarlier::Loaded(Box::new(run)));
     }
     if !options.again && !options.is_replay {

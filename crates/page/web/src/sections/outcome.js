@@ -49,7 +49,7 @@ const switched = (report) =>
   rowsStraight(report) > 0 && !isGone(report) ? "some rows are in their target already" : "nothing was switched in";
 
 const TOO_MANY =
-  "More rows were rejected than the flow allows. Mend them in the files, or let the flow accept more (`rejects` in the " +
+  "More rows were rejected than the flow allows. Fix them in the files, or let the flow accept more (`rejects` in the " +
   "package, or --max-rejects), then give the same command again.";
 
 const DIFFERS =
@@ -69,7 +69,7 @@ function mend(report) {
     case 5:
       return [hint ?? DIFFERS];
     default:
-      return [hint ?? "Mend what the error names, then give the same command again."];
+      return [hint ?? "Fix the cause that the error names, then give the same command again."];
   }
 }
 
@@ -90,7 +90,7 @@ export function outcome(report) {
         sentence: `Loaded ${took}; ${count(account.rows_rejected)} rejected`,
         todo: [
           [
-            `${counted(account.rows_rejected, "row")} could not be loaded and stand in the run's folder (rejects/). Mend them there, then `,
+            `${counted(account.rows_rejected, "row")} could not be loaded and stand in the run's folder (rejects/). Fix them there, then `,
             { code: `inrush rejects replay ${report.run}` },
             " loads them.",
           ],

@@ -330,7 +330,7 @@ refuses! {
          if it is an archive of texts, declare it: format.compression = \"zip\"; save the sheets of a \
          workbook as CSV (UTF-8)";
     unclosed_header, b"\na,\"b\n1,2\n",
-        "FOLDER/file.csv:2 (byte 1): the header has a quote that is not closed; mend the first \
+        "FOLDER/file.csv:2 (byte 1): the header has a quote that is not closed; fix the first \
          record, or set header = false if the file has none";
     header_not_utf8, b"a,\xe9\n1,2\n",
         "FOLDER/file.csv:1 (byte 0): the header cannot be read: byte 0xe9 is not UTF-8, and no encoding is declared. The \

@@ -13,7 +13,7 @@ pub struct RefusalCause {
     pub code: RejectCode,
     /// The column at fault, where it is one.
     pub column: Option<String>,
-    /// What is wrong, and the mend.
+    /// What is wrong, and the fix.
     pub reason: String,
 }
 
@@ -45,7 +45,7 @@ pub fn cause(facts: &RefusalFacts, place: &RefusedTable<'_>) -> RefusalCause {
             RejectCode::DuplicateKey,
             format!(
                 "its key stands in a row before it in the files, or was in the target before \
-                 {}; the first one is loaded. Take this row out, or mend its key",
+                 {}; the first one is loaded. Take this row out, or fix its key",
                 in_brackets(facts, place)
             ),
         ),
@@ -53,7 +53,7 @@ pub fn cause(facts: &RefusalFacts, place: &RefusedTable<'_>) -> RefusalCause {
             RejectCode::ExclusionViolated,
             format!(
                 "it conflicts with a row before it in the files, or one that was in the target \
-                 before {}; the first one is loaded. Take this row out, or mend it",
+                 before {}; the first one is loaded. Take this row out, or fix it",
                 in_brackets(facts, place)
             ),
         ),
@@ -61,7 +61,7 @@ pub fn cause(facts: &RefusalFacts, place: &RefusedTable<'_>) -> RefusalCause {
             RejectCode::ForeignKeyMissing,
             format!(
                 "it refers to a row that does not exist {}; load the table that it refers to \
-                 first, or mend the row",
+                 first, or fix the row",
                 in_brackets(facts, place)
             ),
         ),
@@ -93,7 +93,7 @@ pub fn cause(facts: &RefusalFacts, place: &RefusedTable<'_>) -> RefusalCause {
                 said(facts, place),
                 match code {
                     "22P05" => {
-                        "; json (not jsonb) or bytea would keep it, or mend the value"
+                        "; json (not jsonb) or bytea would keep it, or fix the value"
                     }
                     _ => "",
                 }
@@ -135,11 +135,11 @@ fn check(facts: &RefusalFacts, place: &RefusedTable<'_>) -> (RejectCode, String)
             RejectCode::CheckViolated,
             match place.definition {
                 Some(definition) => format!(
-                    "it breaks the constraint \"{name}\" of the target, {definition}; mend the \
+                    "it breaks the constraint \"{name}\" of the target, {definition}; fix the \
                      row or the constraint"
                 ),
                 None => format!(
-                    "it breaks the constraint \"{name}\" of the target; mend the row or the \
+                    "it breaks the constraint \"{name}\" of the target; fix the row or the \
                      constraint"
                 ),
             },
