@@ -1,4 +1,4 @@
-//! What only the C library knows: the user's name, and what a signal does.
+//! Calls to the C library for the user's name and the effect of signals.
 //!
 //! # Why it is sound
 //!

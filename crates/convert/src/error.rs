@@ -1,4 +1,4 @@
-//! What can be wrong with a conversion: with its set-up, or with one value.
+//! Errors of a conversion: of its set-up, or of one value.
 
 use inrush_rows::reject::RejectCode;
 use thiserror::Error;

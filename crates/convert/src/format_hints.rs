@@ -1,5 +1,5 @@
-//! What to say of a text that is not a date, time or timestamp as ISO 8601 writes them: the
-//! format that would read it, where its shape tells.
+//! Hints for a text that is not an ISO 8601 date, time or timestamp: the format that would read it,
+//! if its shape shows one.
 
 use super::error::ValueError;
 use super::number::is_any_word;

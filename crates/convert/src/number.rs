@@ -1,4 +1,4 @@
-//! Number literals as people and programs write them, and what to say of those that are none.
+//! Number literals as people and programs write them, and the messages for texts that are not numbers.
 
 use super::error::ValueError;
 

@@ -1,4 +1,4 @@
-//! What only the C library knows: users, from wherever this system keeps them, and locales.
+//! Calls to the C library for users (from any user database of the system) and locales.
 //!
 //! # Why it is sound
 //!

@@ -1,5 +1,5 @@
-//! How fast rows may go to the server: a rate that was asked for, and pauses while the server's
-//! replicas catch up.
+//! Limits how fast rows go to the server: the rate of the package or command, and pauses while the
+//! server's replicas catch up.
 //!
 //! Every block of every stream passes here before it is sent. The pipeline decides who pauses and why.
 

@@ -1,4 +1,4 @@
-//! How files are written, in the words of a package.
+//! The settings `format` of a package: how files are written.
 
 use inrush_rows::compression::Compression;
 use schemars::JsonSchema;

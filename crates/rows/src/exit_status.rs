@@ -1,4 +1,4 @@
-//! How a command ended, as one number for the shell and for Python's `InrushError.exit_status`.
+//! The exit status of a command, for the shell and for Python's `InrushError.exit_status`.
 
 use serde::{Deserialize, Serialize};
 

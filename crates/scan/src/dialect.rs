@@ -1,4 +1,4 @@
-//! How a flat file is written: its delimiter, quote, escape and the rest.
+//! The dialect of a flat file: its delimiter, quote, escape and other settings.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Whether a scanner can tell the parts of a file in a dialect apart.
+//! Checks that a dialect is unambiguous for a scanner.
 
 use crate::dialect::{
     Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST, Trim,

@@ -1,4 +1,4 @@
-//! Why a scan stops.
+//! Errors that stop a scan.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Why nothing could be guessed.
+//! Errors of guessing.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What the sniffer found: how the files are written, their columns, and what is unsure.
+//! The sniffer's result: the form of the files, their columns, and unsure guesses.
 
 use std::path::PathBuf;
 

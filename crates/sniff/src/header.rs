@@ -1,4 +1,4 @@
-//! Whether the first record names the fields.
+//! Tells whether the first record is a header.
 //!
 //! Columns that are no text decide where they can: names do not fit their types. Where all are text, the look decides:
 //! texts as names are, no two alike. Fields without a name are no obstacle where no row can have them empty: at the end

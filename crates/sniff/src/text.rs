@@ -1,4 +1,4 @@
-//! Whether the samples are text that can be cut into records at all.
+//! Checks that the samples are text that can be cut into records.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is unsure of the rows and of how much was looked at, in sentences.
+//! Sentences about unsure guesses of the rows, and about the part of the files that was sampled.
 
 use inrush_rows::plural::counted;
 

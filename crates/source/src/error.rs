@@ -1,4 +1,4 @@
-//! What can go wrong with files, each with its place and its fix.
+//! Errors of reading files, each with its place and its fix.
 
 use std::io;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What the operating system knows of this process, its connections, its files and its disks. All unsafe calls stand in
+//! The operating system's data about this process, its connections, its files and its disks. All unsafe calls are in
 //! `system_calls.rs`.
 
 pub mod address_space;

@@ -1,4 +1,4 @@
-//! What was seen that says so, in words and figures. The first clause of each cause is what the line says of it.
+//! The evidence for each cause, in words and figures. The first clause of each is printed in the verdict's line.
 
 use crate::cpu::{Cpu, Holder};
 use crate::facts::Facts;

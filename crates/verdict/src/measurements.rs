@@ -1,4 +1,4 @@
-//! What a run measured over its time: the evidence that a verdict is made of, and what the report's page draws.
+//! The measurements of a run over its time: the evidence for the verdict, and the data of the report page's charts.
 //!
 //! Everything is counted in steps of equal length from the start of loading, so that what happened at one moment
 //! stands at one index in all series. A series ends with the last step; one that was not measured is absent, which is

@@ -1,4 +1,4 @@
-//! What held a run back.
+//! The verdict: what limited a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What ends a workload.
+//! Errors that end a workload.
 
 use std::fmt;
 use std::io;

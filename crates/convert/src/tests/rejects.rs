@@ -1,4 +1,4 @@
-//! What bad rows become: the code, the place, the value and a reason that names cause and fix.
+//! The rejects that bad rows become: code, place, value, and a reason that names the cause and the fix.
 
 use inrush_rows::reject::{RejectCode, VALUE_BYTES_MAX};
 

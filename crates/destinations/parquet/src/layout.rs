@@ -1,4 +1,4 @@
-//! How a target's columns lie in files: which are in them, and which make folders.
+//! The layout of a target's columns: which are in the files, and which make folders.
 
 use std::sync::Arc;
 

@@ -3,13 +3,13 @@
 //! ```text
 //! FOLDER/
 //!   _inrush/
-//!     runs/7.json            the run: its record and targets, and once it is switched its units
-//!     staging/7/DIGEST/      files of one target, and a record for each unit that is committed
-//!     staging/7/DIGEST.next/ its next generation while it is made, the last one right after
-//!     retired/               generations that readers may still be listing
-//!     locks/                 one for each run key, one for each table, one for the numbers of runs
+//!     runs/7.json            the record of run 7 and its targets; after its switch, also its units
+//!     staging/7/DIGEST/      files of one target, and a record for each committed unit
+//!     staging/7/DIGEST.next/ the target's next generation while it is written; the old one after the switch
+//!     retired/               old generations that readers may still be listing
+//!     locks/                 one file for each run key, one for each table, one for run numbers
 //!   [schema/]table/          a generation: the files that readers see
-//!     _inrush.json           its columns, and which runs' rows its files are
+//!     _inrush.json           the columns, and the run that wrote each file
 //!     [column=value/]part-DIGEST-N.parquet
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! Why a package cannot be planned.
+//! Errors of planning a package.
 
 use inrush_package::PackageError;
 use inrush_sniff::SniffError;

@@ -1,4 +1,4 @@
-//! How fast the very files are read: from the page cache, and from the disk where the cache does not hold them.
+//! Measures how fast the package's files are read: from the page cache, and from the disk if the cache does not hold them.
 //!
 //! Nothing is thrown out of the cache unless the user asks for it: others may live on what it holds. What is read
 //! here is in it afterwards, which is how the later steps measure the CPU and not the disk once more.

@@ -1,4 +1,4 @@
-//! Why kept rejects cannot be shown or loaded.
+//! Errors of showing or loading kept rejects.
 
 use std::path::PathBuf;
 

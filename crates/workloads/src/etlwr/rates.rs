@@ -1,4 +1,4 @@
-//! How fast text was loaded.
+//! Loading rates of text.
 
 use schemars::JsonSchema;
 use serde::Serialize;

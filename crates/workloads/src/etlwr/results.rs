@@ -1,4 +1,4 @@
-//! What the results file says. Its schema (docs/bench-etlwr.schema.json) is generated from these types.
+//! The types of the results file. Its schema (docs/bench-etlwr.schema.json) is generated from these types.
 
 use inrush::report::{EmbeddedReport, RunReport, ServerReport};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! How the workload is loaded and measured.
+//! The settings for loading and measuring the workload.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Whether a target as it is can be loaded, and what should be known of that.
+//! Checks whether a target can be loaded as it is, and collects notes about it.
 
 use inrush_package::{Flow, IndexPolicy, Mode, TriggerPolicy};
 

@@ -1,4 +1,4 @@
-//! Why a switch did not happen. The targets are as they were.
+//! Errors of a switch. The targets are as they were.
 
 use crate::PostgresError;
 use crate::engine::verify::VerifyError;

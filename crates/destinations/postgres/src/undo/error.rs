@@ -1,4 +1,4 @@
-//! Why a run cannot be undone. The targets are as they were.
+//! Errors of an undo. The targets are as they were.
 
 use crate::PostgresError;
 use crate::ledger::LedgerError;

@@ -1,4 +1,4 @@
-//! How rows are routed: the tree of partitions that the staging table has as the target has it.
+//! The route of rows: the target's tree of partitions, which the staging table copies.
 
 use super::statements;
 use crate::partition_tree::{PartitionNode, PartitionTree};
