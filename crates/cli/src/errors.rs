@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(error.exit_status(), ExitStatus::Verification);
         let told = error.to_string();
         let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines[0], "error: what was loaded is not what dbgen makes");
+        assert_eq!(lines[0], "error: the loaded rows differ from dbgen's rows");
         assert_eq!(lines[1], "  part: 1 rows of a");
         assert!(lines[2].ends_with("   b, of which dbgen makes 2"), "{told}");
         assert_eq!(lines[3], "results: x/summary.md");

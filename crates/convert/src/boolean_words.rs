@@ -30,9 +30,9 @@ impl DeclaredBoolean {
             if list.is_empty() {
                 return Err(invalid(
                     setting,
-                    "it has no word; the declared words take the place of all others, so write at \
-                     least one"
-                        .to_owned(),
+                    "the list is empty; the declared words replace all others, so write at least \
+                     one"
+                    .to_owned(),
                 ));
             }
             for word in list {
@@ -41,7 +41,7 @@ impl DeclaredBoolean {
                     Some((_, other)) if *other != value => {
                         return Err(invalid(
                             setting,
-                            format!("{word:?} is a word for true and for false"),
+                            format!("{word:?} is a word for both true and false"),
                         ));
                     }
                     Some(_) => {}

@@ -49,9 +49,9 @@ impl Enumeration {
                 .join(", ")
         };
         let hint = if self.labels.iter().any(|label| label == field.trim()) {
-            "blanks stand around it: remove them".to_owned()
+            "it has blanks around it: remove them".to_owned()
         } else if field.is_empty() {
-            "the field is empty: where that means NULL, set null = \"\" in the format".to_owned()
+            "the field is empty: if that means NULL, set null = \"\" in the format".to_owned()
         } else if near.is_empty() {
             let more = if self.labels.len() > LABELS_NAMED_MAX {
                 ", ..."

@@ -8,8 +8,8 @@ use thiserror::Error;
 pub enum ConvertError {
     /// A column takes a field that no record has.
     #[error(
-        "column {column:?} takes field {field_number}, but a record has {field_count}; \
-         let `columns` list the file's fields in their order"
+        "column {column:?} takes field {field_number}, but a record has {field_count}; list the \
+         file's fields in their order in `columns`"
     )]
     FieldMissing {
         /// The column.
@@ -64,8 +64,8 @@ pub enum ConvertError {
     },
     /// A zone whose clocks are set forward and back, for times that have no date.
     #[error(
-        "column {column:?} has the zone {zone:?}, whose offset from UTC changes with the date, and its times have \
-         none; declare an offset such as \"+01:00\", or \"UTC\""
+        "column {column:?} has the zone {zone:?}, whose offset from UTC changes with the date, but \
+         a time has no date; declare an offset such as \"+01:00\", or \"UTC\""
     )]
     ZoneNotFixed {
         /// The column.

@@ -56,7 +56,7 @@ pub enum Error {
         hint: String,
     },
     /// It counts other rows than were written. Nothing of them is committed.
-    #[error("{what}: the destination counts {counted} rows, and {sent} were sent")]
+    #[error("{what}: the destination counts {counted} rows, but {sent} were sent")]
     Count {
         /// What was counted.
         what: String,

@@ -48,7 +48,7 @@ impl ServerRecords {
         for owned in [&self.folder, &record] {
             require_ours(owned).map_err(|problem| {
                 format!(
-                    "Inrush has no record of this folder that it can rely on: {} {problem}",
+                    "Inrush has no reliable record of this folder: {} {problem}",
                     owned.display()
                 )
             })?;
@@ -114,7 +114,7 @@ fn require_ours(path: &Path) -> Result<(), String> {
     }
     if !found.is_symlink() && found.mode() & 0o022 != 0 {
         return Err(format!(
-            "may be changed by others (mode {:03o}); take that right from them: chmod go-w {}",
+            "can be changed by others (mode {:03o}); remove that right: chmod go-w {}",
             found.mode() & 0o777,
             path.display()
         ));
@@ -130,7 +130,7 @@ fn read_small(path: &Path) -> io::Result<Vec<u8>> {
         .custom_flags(flags.bits().cast_signed())
         .open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut text = Vec::new();
     file.take(RECORD_BYTES_MAX).read_to_end(&mut text)?;

@@ -13,8 +13,8 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
         faults.add(
             &at("replace"),
             PackageFaultKind::Conflict {
-                conflict: "`replace` says what is taken out of the target, and this flow's mode \
-                           takes nothing out"
+                conflict: "`replace` configures which rows are replaced, and this flow's mode \
+                           replaces none"
                     .to_owned(),
                 mend: "add `mode = \"replace\"`, or take `replace` out".to_owned(),
             },
@@ -27,8 +27,8 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
             &at("replace"),
             PackageFaultKind::Conflict {
                 conflict:
-                    "with `by = \"rows\"` the rows of a plain table are deleted: no table is \
-                           left to keep, and it has no partitions"
+                    "`by = \"rows\"` deletes the rows of a plain table, so there is no old table \
+                           to keep, and no partitions"
                         .to_owned(),
                 mend: "take `by` out, or `scope` and `keep`".to_owned(),
             },
@@ -41,8 +41,8 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
             &at("atomic"),
             PackageFaultKind::Conflict {
                 conflict:
-                    "`atomic = false` puts rows straight among those of the target, and this \
-                           flow's mode does not"
+                    "`atomic = false` appends rows directly to the target, and this flow has \
+                           another mode"
                         .to_owned(),
                 mend: "add `mode = \"append\"`, or take `atomic` out".to_owned(),
             },
@@ -52,7 +52,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
         faults.add(
             &at("partition_by"),
             PackageFaultKind::Conflict {
-                conflict: "with `atomic = false` the target itself finds the partition of each row"
+                conflict: "with `atomic = false` the server finds the partition of each row"
                     .to_owned(),
                 mend: "take `partition_by` and `bounds` out".to_owned(),
             },
@@ -70,7 +70,7 @@ fn check_key(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) 
     let conflict = match (flow.mode, columns.is_empty()) {
         (Mode::Upsert, true) => Some((
             "mode",
-            "`mode = \"upsert\"` does not say by which key rows of the target are found",
+            "`mode = \"upsert\"` needs a key to find the rows of the target",
             "add `key = \"COLUMN\"`, or a list of columns",
         )),
         (Mode::Upsert, false) => None,
@@ -99,9 +99,8 @@ fn check_key(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) 
         faults.add(
             &at("partition_by"),
             PackageFaultKind::Conflict {
-                conflict: "with `mode = \"upsert\"` the target itself finds the partition of each \
-                           row"
-                .to_owned(),
+                conflict: "with `mode = \"upsert\"` the server finds the partition of each row"
+                    .to_owned(),
                 mend: "take `partition_by` and `bounds` out".to_owned(),
             },
         );
@@ -133,22 +132,22 @@ fn check_statements(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Fault
                 faults.value(
                     &path,
                     statement,
-                    "there is no statement in it",
+                    "it contains no statement",
                     "write one SQL statement, or take it out",
                 );
             } else if word == "copy" && talks_to_client(statement) {
                 faults.value(
                     &path,
                     statement,
-                    "it would copy from or to this program, which has no rows for it",
-                    "let it read or write a table, or take it out",
+                    "the statement would copy from or to Inrush, which has no rows for it",
+                    "let it read or write a table, or remove it",
                 );
             } else if TRANSACTION_WORDS.contains(&word.as_str()) {
                 faults.value(
                     &path,
                     statement,
-                    "it would end the transaction of the switch, in which it runs",
-                    "take it out: a failure of any statement takes all back",
+                    "the statement would end the transaction of the switch, in which it runs",
+                    "remove it: if any statement fails, the whole switch is rolled back",
                 );
             }
         }
@@ -158,7 +157,7 @@ fn check_statements(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Fault
             &at("pre_sql"),
             PackageFaultKind::Conflict {
                 conflict: "`pre_sql` runs in the transaction of the switch, and with `atomic = \
-                           false` rows are in the target before it"
+                           false` rows are in the target before the switch"
                     .to_owned(),
                 mend: "run the statement by hand before the load, or take `atomic` out".to_owned(),
             },

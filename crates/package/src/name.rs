@@ -160,7 +160,7 @@ pub(super) fn valid(name: &str) -> Result<(), NameFault> {
                 "a name has at most {NAME_BYTES_MAX} bytes, and this one has {}",
                 name.len()
             ),
-            mend: "take a shorter name; the server would cut it off".to_owned(),
+            mend: "choose a shorter name; the server would truncate it".to_owned(),
         });
     }
     Ok(())
@@ -182,7 +182,7 @@ fn empty() -> NameFault {
 fn odd_character(rest: &str) -> NameFault {
     let character = rest.chars().next().unwrap_or(' ');
     NameFault {
-        cause: format!("`{character}` stands in a name without double quotes"),
+        cause: format!("`{character}` is in a name without double quotes"),
         mend: "put a name with other characters than letters, digits and _ in double quotes"
             .to_owned(),
     }

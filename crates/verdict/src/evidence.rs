@@ -32,7 +32,7 @@ pub(crate) fn evidence(facts: &Facts, cause: Cause) -> Vec<String> {
         Cause::DestinationLocks => destination_locks(facts),
         Cause::Coordination => coordination(facts),
         Cause::Pace => vec![format!(
-            "streams were held back for {} in all, as the package asks",
+            "streams waited for {} in all because of the package's limits",
             seconds(facts.parts.of(Part::Pace))
         )],
         Cause::Undecided => undecided(facts),

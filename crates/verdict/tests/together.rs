@@ -248,7 +248,7 @@ fn nothing_at_all() {
     assert_eq!(verdict.causes.len(), 1);
     assert_eq!(
         verdict.line,
-        "Nothing was measured that says what held the load back."
+        "The measurements do not show what held the load back."
     );
 }
 

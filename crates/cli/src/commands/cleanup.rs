@@ -44,9 +44,9 @@ pub fn cleanup(
         }
         for run in left.iter().filter(|run| !run.held && run.rows_straight > 0) {
             output::say(&line(&format!(
-                "left alone: run {} has put {} straight into its targets (atomic = false), which \
-                 no clean-up takes out; its command loads the rest, `inrush cleanup --run {}` \
-                 gives it up and leaves them",
+                "left alone: run {} has written {} directly to its targets (atomic = false), and \
+                 clean-up does not remove them; its command loads the rest, `inrush cleanup --run \
+                 {}` gives it up and leaves the rows",
                 run.run.name,
                 counted(run.rows_straight, "row"),
                 run.run.name
@@ -54,7 +54,7 @@ pub fn cleanup(
         }
         for run in left.iter().filter(|run| run.held) {
             output::say(&line(&format!(
-                "left alone: run {} is at work ({})",
+                "left alone: run {} is in progress ({})",
                 run.run.name, run.run.holder
             )));
         }

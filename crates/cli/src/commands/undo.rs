@@ -28,12 +28,13 @@ pub fn undo(
     })?;
     let Some(undone) = undone else {
         return Err(CommandError::Usage {
-            what: "runs into this destination cannot be undone: nothing keeps what they took the place \
-                   of"
+            what: "runs into this destination cannot be undone: it does not keep the rows that a \
+                   run replaced"
                 .to_owned(),
-            hint: "delete the rows yourself; a column of provenance (`source = \"run\"`) tells them \
+            hint:
+                "delete the rows yourself; a column of provenance (`source = \"run\"`) tells them \
                    apart"
-                .to_owned(),
+                    .to_owned(),
         });
     };
     match arguments.ledger.json {
@@ -70,7 +71,7 @@ fn words(undone: &Undone) -> String {
     text.push_str(&line(&format!("\nundone: run {}", undone.run.name)));
     if !undone.drop_statements.is_empty() {
         text.push_str(&line(&format!(
-            "when nobody needs what was taken out: {}",
+            "when nobody needs the removed tables: {}",
             undone.drop_statements.join(" ")
         )));
     }

@@ -160,8 +160,8 @@ impl NumberRewriter {
         let shown = String::from_utf8_lossy(&self.group).into_owned();
         if !(1..=3).contains(&at) {
             return Err(ValueError::syntax(format!(
-                "not a number in groups of three digits: {} before the first {shown:?}, \
-                 the column's group_separator; fix the row, or likely the columns are not in the \
+                "not a number in groups of three digits: {} before the first {shown:?}, the \
+                 column's group_separator; fix the row; or likely the columns are not in the \
                  file's order",
                 counted_do(at as u64, "digit", "stand")
             )));
@@ -178,8 +178,8 @@ impl NumberRewriter {
             if count != 3 {
                 return Err(ValueError::syntax(format!(
                     "not a number in groups of three digits: {} a {shown:?}, the column's \
-                     group_separator; fix the row, or where {shown:?} is the file's decimal \
-                     separator declare it so",
+                     group_separator; fix the row, or if {shown:?} is the file's decimal \
+                     separator, declare it as decimal_separator",
                     counted_do(count as u64, "digit", "follow")
                 )));
             }
@@ -198,43 +198,40 @@ impl NumberRewriter {
         let rest = String::from_utf8_lossy(rest);
         let cause = match rest.chars().next() {
             None if text.is_empty() => {
-                "the field is empty: where that means NULL, set null = \"\" \
-                                        in the format or for the column"
+                "the field is empty: if that means NULL, set null = \"\" in the format or for the \
+                                        column"
                     .to_owned()
             }
             None => "it has no digit".to_owned(),
             Some(first) if group == first.to_string() => {
-                "a group separator stands behind its decimal separator".to_owned()
+                "a group separator is after its decimal separator".to_owned()
             }
             Some('.') if decimal != "." => format!(
-                "a point stands in it, and the column's decimal_separator is {decimal:?}: fix the \
-                 row, or declare group_separator = \".\" where the point stands between groups"
+                "it contains a point, but the column's decimal_separator is {decimal:?}: fix the \
+                 row, or declare group_separator = \".\" if the point separates groups"
             ),
-            Some(',') => {
-                "a comma stands in it, which is none of the column's separators".to_owned()
-            }
-            Some('-') if is_negative => "it has more than one minus".to_owned(),
-            Some('-') => "its minus stands behind: declare negative = \"trailing\"".to_owned(),
+            Some(',') => "it contains a comma, which is not a separator of the column".to_owned(),
+            Some('-') if is_negative => "it has more than one minus sign".to_owned(),
+            Some('-') => "its minus sign is at the end: declare negative = \"trailing\"".to_owned(),
             Some('(') => {
                 "round brackets are an accountant's minus: declare negative = \"parentheses\""
                     .to_owned()
             }
             Some(first) if first.is_whitespace() => {
-                "a blank stands in it: declare group_separator where blanks stand between groups"
-                    .to_owned()
+                "it contains a blank: declare group_separator if blanks separate groups".to_owned()
             }
             Some(first) if first.is_alphabetic() && !text.iter().any(u8::is_ascii_digit) => {
-                "likely the columns are not in the file's order, or it is a marker of NULL: set \
+                "likely the columns are not in the file's order, or it is a null marker: set \
                  `null` to it"
                     .to_owned()
             }
             Some(first) => format!(
-                "{first:?} stands in it: units and currency signs are not taken, remove them in \
-                 the export"
+                "it contains {first:?}: units and currency signs are not read; remove them in the \
+                 export"
             ),
         };
         ValueError::syntax(format!(
-            "not a number as the column has them ({example}); {cause}"
+            "not a number in the column's form ({example}); {cause}"
         ))
     }
 }
@@ -261,7 +258,7 @@ fn check(column: &Column, form: &NumberForm) -> Result<(), ConvertError> {
     if form.group_separator == Some(form.decimal_separator.unwrap_or('.')) {
         return Err(invalid(
             "group_separator",
-            "it is the decimal separator too; declare another decimal_separator",
+            "it is also the decimal separator; declare another decimal_separator",
         ));
     }
     Ok(())

@@ -42,7 +42,7 @@ pub(super) fn make_folder(path: &Path) -> Result<()> {
 pub(super) fn sync_folder(path: &Path) -> Result<()> {
     File::open(path)
         .and_then(|folder| folder.sync_all())
-        .map_err(failed("cannot make lasting the folder", path))
+        .map_err(failed("cannot sync the folder", path))
 }
 
 /// Writes a small file so that it is there whole, or as it was before.
@@ -76,10 +76,14 @@ pub(super) fn read_whole<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> 
     serde_json::from_slice(&text)
         .map(Some)
         .map_err(|error| Error::Ledger {
-            what: format!("{} is not as this version of Inrush writes it: {error}", path.display()),
-            hint: "another version wrote it, or it was changed by hand: take the version that wrote it, \
-                   or put the file back as it was"
-                .to_owned(),
+            what: format!(
+                "{} does not have the form that this version of Inrush writes: {error}",
+                path.display()
+            ),
+            hint:
+                "another version wrote it, or it was changed by hand: use the version that wrote \
+                   it, or restore the file"
+                    .to_owned(),
         })
 }
 
@@ -147,16 +151,14 @@ pub(super) fn check_file_system(scratch: &Path) -> Result<()> {
     make_folder(&right)?;
     let file = left.join("file");
     File::create(&file).map_err(failed("cannot write", &file))?;
-    let unable = |what: &str, error: io::Error| {
-        Error::Unsuitable {
+    let unable = |what: &str, error: io::Error| Error::Unsuitable {
         what: format!(
             "the file system of {} cannot {what} ({error}), so readers could see half of a table",
             scratch.display()
         ),
-        hint: "take a folder on a local disk (ext4, XFS, Btrfs, tmpfs); network shares and object stores \
-               mounted as folders cannot do it"
+        hint: "use a folder on a local disk (ext4, XFS, Btrfs, tmpfs); network shares and mounted \
+               object stores cannot do it"
             .to_owned(),
-    }
     };
     fs::hard_link(&file, right.join("file"))
         .map_err(|error| unable("give a file a second name (link)", error))?;

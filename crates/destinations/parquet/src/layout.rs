@@ -69,11 +69,11 @@ impl Layout {
                 if table.partitioned_by != plan.partition_by {
                     return Err(unsuitable(
                         format!(
-                            "it is partitioned by ({}), and its rows shall be by ({})",
+                            "it is partitioned by ({}), but the load partitions it by ({})",
                             table.partitioned_by.join(", "),
                             plan.partition_by.join(", ")
                         ),
-                        "name the same columns in the same order, or load into a table of another name",
+                        "name the same columns in the same order, or load into another table",
                     ));
                 }
                 columns_beside(plan, table, &unsuitable)?
@@ -92,22 +92,22 @@ impl Layout {
             .partition(|column| plan.partition_by.contains(&column.name));
         if in_files.is_empty() {
             return Err(unsuitable(
-                "no column is left for its files".to_owned(),
-                "leave a column out of those that make partitions",
+                "all columns are partition columns, so none is left for its files".to_owned(),
+                "remove a column from the partition columns",
             ));
         }
         let mut partitions = Vec::with_capacity(plan.partition_by.len());
         for name in &plan.partition_by {
             let Some(column) = in_folders.iter().find(|column| column.name == *name) else {
                 return Err(unsuitable(
-                    format!("there is no column {name:?} to make partitions by"),
-                    "name columns of the table, each once",
+                    format!("there is no column {name:?} to partition by"),
+                    "name columns of the table, each only once",
                 ));
             };
             if !names::may_name_partitions(name) {
                 return Err(unsuitable(
                     format!("column {name:?} cannot be the name of folders ({name}=value)"),
-                    "give it a name without / \\ = % * ? [ ] { } and without . or _ at its beginning",
+                    "give it a name without / \\ = % * ? [ ] { } that does not begin with . or _",
                 ));
             }
             if !types::may_partition(&column.column_type) || column.source.is_none() {
@@ -116,7 +116,7 @@ impl Layout {
                         "values of column {name:?} ({}) cannot be the names of folders",
                         types::sql(&column.column_type)
                     ),
-                    "make partitions by a column of text, whole numbers, decimals, dates, timestamps, \
+                    "partition by a column of text, whole numbers, decimals, dates, timestamps, \
                      booleans or uuid that the load fills",
                 ));
             }
@@ -179,7 +179,7 @@ fn columns_beside(
     if let Some(column) = plan.columns.iter().find(known) {
         return Err(unsuitable(
             format!("it has no column {:?}", column.name),
-            "its columns are those of its files: leave the column out, or load into a new table",
+            "a table has the columns of its files: leave the column out, or load into a new table",
         ));
     }
     let mut columns = Vec::with_capacity(table.columns.len());
@@ -198,7 +198,7 @@ fn columns_beside(
             None if column.not_null => {
                 return Err(unsuitable(
                     format!(
-                        "column {:?} takes no NULL, and the load does not fill it",
+                        "column {:?} is not nullable, and the load does not fill it",
                         column.name
                     ),
                     "fill it",
@@ -209,10 +209,10 @@ fn columns_beside(
             {
                 return Err(unsuitable(
                     format!(
-                        "column {:?} is {} there, and {} comes",
+                        "column {:?} is {} in the table, but {} in the load",
                         column.name, column.sql, plan.columns[place].sql
                     ),
-                    "give it the type that it has there, or load into a new table",
+                    "give it the type that it has in the table, or load into a new table",
                 ));
             }
             _ => {}

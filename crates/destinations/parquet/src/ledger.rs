@@ -201,10 +201,10 @@ fn check_format(format: u32, path: &Path) -> Result<()> {
     }
     Err(Error::Ledger {
         what: format!(
-            "{} has form {format}, and this version of Inrush knows form {FORMAT}",
+            "{} has format {format}, but this version of Inrush knows format {FORMAT}",
             path.display()
         ),
-        hint: "take the version of Inrush that wrote it, or a newer one".to_owned(),
+        hint: "use the version of Inrush that wrote it, or a newer version".to_owned(),
     })
 }
 

@@ -130,7 +130,7 @@ impl DatabaseAddress {
             reason,
         };
         if !is_meant(url) {
-            return Err(fail(format!("no destination is meant by it: {URLS}")));
+            return Err(fail(format!("it is not the URL of a destination: {URLS}")));
         }
         let settings = UrlSettings::gather(url, defaults).map_err(fail)?;
         DatabaseAddress::of_settings(&settings, defaults).map_err(fail)
@@ -291,7 +291,7 @@ fn required_peer(
     };
     let name_of = defaults.user_name.ok_or_else(|| {
         format!(
-            "{} cannot be checked: the caller gave no names of users",
+            "{} cannot be checked: the caller gave no user names",
             settings.called("requirepeer")
         )
     })?;
@@ -354,7 +354,7 @@ fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
         Some("random") => found.rotate_left(std::process::id() as usize % count),
         Some(other) => {
             return Err(format!(
-                "load_balance_hosts `{other}` is none of disable, random"
+                "load_balance_hosts `{other}` is neither disable nor random"
             ));
         }
     }
@@ -378,7 +378,7 @@ fn check_session_wish(settings: &UrlSettings) -> Result<(), String> {
     match settings.get("target_session_attrs") {
         None | Some("any" | "read-write" | "primary") => Ok(()),
         Some(wish @ ("read-only" | "standby" | "prefer-standby")) => Err(format!(
-            "target_session_attrs={wish} asks for a server that takes no writes"
+            "target_session_attrs={wish} selects a read-only server"
         )),
         Some(other) => Err(format!("target_session_attrs `{other}` is not known")),
     }

@@ -138,8 +138,8 @@ impl Session {
             Err(_) => {
                 connection.abort();
                 return Err(no_answer(
-                    "it took the connection, and answered no statement",
-                    "is the server overloaded, or does a proxy stand before it?",
+                    "it accepted the connection, but answered no statement",
+                    "is the server overloaded, or is a proxy before it?",
                 ));
             }
         }
@@ -512,15 +512,15 @@ fn unreachable(place: &ServerAddress, error: &std::io::Error) -> PostgresError {
 fn not_let_in(routine: Option<&str>) -> &'static str {
     match routine {
         Some("InitializeSessionUserId") => {
-            "the server has no such user that may log in: name another one in the URL or in \
-             PGUSER; without either it is the system's user"
+            "the server has no such user with the right to log in: name another user in the URL or \
+             in PGUSER; the default is the system's user"
         }
         Some("ClientAuthentication" | "auth_failed") => {
-            "the server's pg_hba.conf does not let this user in this way"
+            "the server's pg_hba.conf does not allow this user this way"
         }
         _ => {
-            "either the server has no such user that may log in, or its pg_hba.conf does not let \
-             it in this way"
+            "either the server has no such user with the right to log in, or its pg_hba.conf does \
+             not allow this way"
         }
     }
 }
@@ -535,8 +535,10 @@ fn refused(
         return PostgresError::Connect {
             server: place.describe(),
             reason: violation.to_owned(),
-            hint: "is this the host and port of the PostgreSQL server, or has somebody put another one in its place?"
-                .to_owned(),
+            hint:
+                "is this the host and port of the PostgreSQL server, or has somebody put another \
+                server in its place?"
+                    .to_owned(),
             source: None,
         };
     }
@@ -565,7 +567,7 @@ fn refused(
         ),
         Some(_) => (chain(&error), "the server let nobody in".to_owned()),
         None if !has_password && chain(&error).contains("password missing") => (
-            format!("the server asks user {user} for a password, and none was given"),
+            format!("the server asks user {user} for a password, but none was given"),
             "set PGPASSWORD, or a line in ~/.pgpass (mode 0600)".to_owned(),
         ),
         None => (

@@ -116,7 +116,7 @@ async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Resul
     let taken = book
         .take_over(session, &stopped.run, &stopped.run.holder)
         .await?;
-    let doing = "removing what a stopped run left";
+    let doing = "removing the staging tables of a stopped run";
     session.execute("BEGIN", doing).await?;
     session.execute(PATIENCE, doing).await?;
     // Read anew: a backend of the run may have committed until it was ended.

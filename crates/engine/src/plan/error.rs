@@ -50,7 +50,7 @@ pub enum PlanError {
         hint: String,
     },
     /// The server's disk cannot hold what will be stored.
-    #[error("{text} of text will be stored, and the server's disk has {free} left at {folder}")]
+    #[error("{text} of text will be stored, but the server's disk has {free} free at {folder}")]
     Room {
         /// How much text.
         text: String,
@@ -81,7 +81,7 @@ impl PlanError {
             | PlanError::Target { hint, .. }
             | PlanError::Limit { hint, .. } => Some(hint.clone()),
             PlanError::Room { .. } => Some(
-                "free space there; or, where the rows take less than half of their text, set \
+                "free space there; or, if the rows take less than half of their text, set \
                  `disk_check = false` in [run]"
                     .to_owned(),
             ),

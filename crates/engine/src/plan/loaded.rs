@@ -58,14 +58,13 @@ pub fn loaded_by(
     Err(PlanError::Target {
         target: flow.target.clone(),
         what: format!(
-            "has {} of the files already, by earlier runs of this package ({}), and others not, \
-             such as {}",
+            "has {} of the files already, from earlier runs of this package ({}), but not all, for \
+             example not {}",
             names.len(),
             shortened(&names),
             new.path.display()
         ),
-        hint: "name only the files that are new; or load all of them, those once more, with \
-               --again"
+        hint: "name only the new files; or load all files, the others once more, with --again"
             .to_owned(),
     })
 }

@@ -113,8 +113,8 @@ pub fn of(
         return Ok(told);
     }
     let mut notes = vec![format!(
-        "how the files are written was guessed, since as their names tell it they have none of the \
-         columns of the target: {}",
+        "the format of the files was guessed, because in the format of their names they have no \
+         column of the target: {}",
         guess.seen.join("; ")
     )];
     let unsure = guess.all_unsure().into_iter().take(UNSURE_TOLD_MAX);

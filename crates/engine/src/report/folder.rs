@@ -94,7 +94,7 @@ impl RunFolder {
             // One of an earlier attempt would tell of that.
             let _ = fs::remove_file(self.page_path());
             let text = format!(
-                "the report's page could not be written: {source}; `inrush report {}` makes it of the report",
+                "the report's page could not be written: {source}; `inrush report {}` writes it from the report",
                 report.run
             );
             report.notes.push(text.clone());
@@ -146,8 +146,8 @@ impl RunFolder {
             Err(io::Error::new(
                 io::ErrorKind::StorageFull,
                 format!(
-                    "its disk has {} left, and a load leaves {} free; the rows rejected so far are there, and nothing was \
-                     switched",
+                    "its disk has {} free, and a load keeps {} free; the rows rejected so far are \
+                     there, and nothing was switched",
                     bytes(room.free),
                     bytes(reserve)
                 ),
@@ -235,7 +235,7 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
     match fs::symlink_metadata(folder)?.is_dir() {
         true => Ok(()),
         false => Err(io::Error::other(
-            "it is a symbolic link, and a run writes into folders of its own only",
+            "it is a symbolic link, and a run writes only into its own folders",
         )),
     }
 }
@@ -256,7 +256,7 @@ fn require_room(folder: &Path) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::StorageFull,
         format!(
-            "its disk has {free} bytes left, and report, log and rejects need {ROOM_BYTES} at least"
+            "its disk has {free} bytes free, and report, log and rejects need at least {ROOM_BYTES}"
         ),
     ))
 }

@@ -58,8 +58,8 @@ impl Prediction {
             Cause::DestinationDisk => "the destination's disk",
             Cause::DestinationLocks => "locks at the destination",
             Cause::Coordination => "the long tail",
-            Cause::Pace => "the rate that was asked for",
-            Cause::Undecided => "what the evidence does not tell",
+            Cause::Pace => "the rate limit",
+            Cause::Undecided => "not decided by the evidence",
         }
     }
 }

@@ -27,7 +27,7 @@ headers! {
     numbers_only: "a.csv", "1,2\n3,4\n5,6\n" => "column_1 integer, column_2 integer", [];
     odd_names: "a.csv", "Order ID,,Order ID,2024\n1,2,3,4\n5,6,7,8\n9,10,11,12\n"
         => "order_id integer, column_2 integer, order_id_2 integer, _2024 integer",
-        ["field 2 has no name: it is called column_2", "`Order ID` stands there more than once"];
+        ["field 2 has no name: it is called column_2", "`Order ID` is there more than once"];
     years_over_amounts: "a.csv", "Item,2019,2020\nSales,10,20\nCosts,5,6\nRent,7,8\n"
         => "item text, _2019 integer, _2020 integer", [];
     years_over_years: "a.csv", "Item,2019,2020\nSales,2010,2020\nCosts,2005,2006\n"
@@ -63,7 +63,7 @@ headers! {
     years_over_text: "a.csv", "Item,2019,2020\nSales,low,high\nCosts,high,low\nRent,mid,mid\n"
         => "column_1 text, column_2 text, column_3 text", ["was taken for a row"];
     numbers_over_text: "a.csv", "1,2\nx,y\nz,w\nu,v\n"
-        => "column_1 text, column_2 text", ["text, since `x` (a.csv line 2) is no bigint"];
+        => "column_1 text, column_2 text", ["text, because `x` (a.csv line 2) is no bigint"];
     names_with_blanks_around: "a.csv", " name , town \nAnn,Graz\nBob,Linz\nCy,Wien\n"
         => "name text, town text", ["taken for a header by its look alone"];
     header_only_with_empty_names: "a.csv", "id,name,,\n" => "id text, name text, column_3 text", ["nothing but a header"];

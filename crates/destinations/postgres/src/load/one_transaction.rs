@@ -18,8 +18,8 @@ use crate::{PostgresError, Session};
 
 const NOTHING_KEPT: &str =
     "nothing is in the targets (staging = false); the same command loads all of it";
-const LATE_REFUSAL: &str = "this could be told only once the rows of all flows were in, and nothing of them is in the \
-     targets now; fix the row, or take `staging = false` out to have it as a reject";
+const LATE_REFUSAL: &str = "this was found only after the rows of all flows were loaded, so all of \
+     them were rolled back; fix the row, or remove `staging = false` to get it as a reject";
 
 /// Undoes a part that was begun, and nothing of the others.
 pub const UNDO_PART: &str = "ROLLBACK TO SAVEPOINT inrush_flow";

@@ -267,7 +267,7 @@ async fn drop_units(
     if units.is_empty() {
         return Ok(());
     }
-    let doing = "dropping units that the plan has no use for";
+    let doing = "dropping units that the plan does not need";
     control.execute("BEGIN", doing).await?;
     // Somebody else may read such a table, and not end.
     let patience = format!("SET LOCAL lock_timeout = {lock_timeout_ms}");
@@ -444,23 +444,23 @@ async fn forget_lost_rejects(
                 continue;
             }
             notes.push(format!(
-                "{} that run {} had rejected before it stopped {} not in {}, which was removed since, \
-                 or the command is given in another folder: {}",
+                "{} that run {} had rejected before it stopped {} not in {} (the folder was \
+                 removed, or the command runs in another folder): {}",
                 counted(missing, "row"),
                 run.name,
                 if missing == 1 { "is" } else { "are" },
                 folder.rejects().display(),
                 match kept.straight {
                     true => format!(
-                        "the others of {} stay in {} (atomic = false), so what these were is \
-                         told in the folder of then alone",
+                        "the other rows of {} stay in {} (atomic = false), so only the run's old \
+                         folder has these rejects",
                         splits
                             .first()
                             .map_or("their file", |split| split.file.as_str()),
                         flow.target()
                     ),
                     false => format!(
-                        "unit {} of {} is loaded anew, and they are kept again",
+                        "unit {} of {} is loaded again, to keep its rejects again",
                         unit.number,
                         flow.target()
                     ),

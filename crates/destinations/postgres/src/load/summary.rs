@@ -53,7 +53,7 @@ impl Summary {
             && *dropped > 0
         {
             self.note(format!(
-                "loaded anew: {} of the stopped attempt, whose files or settings had changed",
+                "loaded again: {} of the stopped attempt, because files or settings had changed",
                 counted(*dropped as u64, "unit")
             ));
         }
@@ -63,8 +63,8 @@ impl Summary {
     pub fn paced(&mut self, waited: Duration) {
         if waited > Duration::ZERO {
             self.note(format!(
-                "the streams waited {:.1} s in all, as `rate_bytes_max`, `replica_lag_bytes_max` or \
-                 `slot_bytes_max` ask for",
+                "the streams waited {:.1} s in all because of `rate_bytes_max`, \
+                 `replica_lag_bytes_max` or `slot_bytes_max`",
                 waited.as_secs_f64()
             ));
         }
@@ -124,8 +124,8 @@ impl Summary {
             (_, Some(verified)) => verified,
             _ => {
                 self.note(
-                    "the ledger could not be read at the end; rows are those of units that were \
-                     kept from before"
+                    "the ledger could not be read at the end; the report has only the rows of \
+                     units kept from earlier attempts"
                         .to_owned(),
                 );
                 (

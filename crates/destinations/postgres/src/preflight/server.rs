@@ -59,7 +59,7 @@ impl ServerFound {
         };
         let schema = &plan.settings.staging_schema;
         let Some(ground) = runtime.block_on(Ground::find(session, schema))? else {
-            let why = "the role may make no table, not even a temporary one";
+            let why = "the role may not create tables, not even temporary ones";
             for step in [Step::Network, Step::Destination, Step::Log, Step::Together] {
                 found.why_not.push((step, why.to_owned()));
             }
@@ -88,8 +88,8 @@ impl ServerFound {
         found.wal = found.told(wal, Step::Log, None)?;
         if ground == Ground::Temporary {
             found.findings.push(findings::tells(
-                "the role may make temporary tables only: what the destination takes was measured with those, which \
-                 write no WAL",
+                "the role may create only temporary tables: the destination's speed was measured \
+                 with those, which write no WAL",
             ));
         }
         Ok(found)

@@ -89,7 +89,7 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
             Err(error) => error,
         };
         if !matches!(error, UndoError::Destination(PostgresError::Lost { .. })) {
-            session.execute("ROLLBACK", "leaving all as it was").await?;
+            session.execute("ROLLBACK", "rolling back").await?;
         }
         let is_blocked = matches!(&error, UndoError::Destination(refused) if refused.is_blocked());
         if !is_blocked {

@@ -168,9 +168,8 @@ fn begin(
     // Another process may have run the package between the plan and the lock.
     if switched(destination, &plan.run_key)? != before {
         return Err(Error::from(inrush_destination::Error::Held {
-            what: "another run of this package came to its end while this one was planned"
-                .to_owned(),
-            hint: "run the same command again: it looks at what is loaded now".to_owned(),
+            what: "another run of this package ended while this run was planned".to_owned(),
+            hint: "run the same command again: it plans from the current state".to_owned(),
         }));
     }
     Ok(BegunRun {
@@ -295,9 +294,9 @@ fn lost_rejects(
             lost.push((
                 unit.key.clone(),
                 format!(
-                    "{} that the stopped run had rejected {} not in {}, which was removed since, or \
-                     the command is given in another folder: unit {} of {} is loaded anew, and they \
-                     are kept again",
+                    "{} that the stopped run had rejected {} not in {} (the folder was removed, or \
+                     the command runs in another folder): unit {} of {} is loaded again, to keep \
+                     its rejects again",
                     counted(missing, "row"),
                     if missing == 1 { "is" } else { "are" },
                     folder.rejects().display(),

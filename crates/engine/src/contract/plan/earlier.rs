@@ -92,8 +92,9 @@ fn refuse_lost_ledger(
             return Err(PlanError::Target {
                 target: flow.reading.target.clone(),
                 what: format!(
-                    "has rows of these files from run {run} of this package, but the ledger does not know that run: the \
-                     ledger was removed or restored since. This load would append the same rows again"
+                    "has rows of these files from run {run} of this package, but the ledger does \
+                     not know that run, because it was removed or restored since. This load would \
+                     append the same rows again"
                 ),
                 hint: "restore the ledger; if the rows should be there twice, --again loads them"
                     .to_owned(),

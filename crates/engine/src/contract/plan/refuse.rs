@@ -17,14 +17,14 @@ pub fn settings(run: &RunSettings) -> Result<(), PlanError> {
     ];
     if !run.staging {
         return Err(PlanError::Limit {
-            what: "`staging = false` is kept for PostgreSQL alone".to_owned(),
+            what: "`staging = false` is only for PostgreSQL".to_owned(),
             hint: "leave it out: rows become visible all at once".to_owned(),
         });
     }
     for (setting, is_asked) in asked {
         if is_asked {
             return Err(PlanError::Limit {
-                what: format!("`{setting}` is kept for PostgreSQL alone"),
+                what: format!("`{setting}` is only for PostgreSQL"),
                 hint: format!("leave `{setting}` out for this destination"),
             });
         }
@@ -42,7 +42,7 @@ pub fn flow(
     let refuse = |what: &str, hint: &str| {
         Err(PlanError::Mismatch {
             flow: name.to_owned(),
-            what: format!("{what}, which this destination does not offer"),
+            what: format!("{what}, which this destination does not have"),
             hint: hint.to_owned(),
         })
     };
@@ -58,7 +58,7 @@ pub fn flow(
     if flow.bounds != Bounds::default() {
         return refuse(
             "`bounds`",
-            "leave it out: partitions by ranges of a key are kept for PostgreSQL",
+            "leave it out: partitions by ranges of a key are only for PostgreSQL",
         );
     }
     if flow.triggers != TriggerPolicy::default() {
@@ -90,7 +90,7 @@ pub fn flow(
         (Mode::Upsert, _) => {
             return refuse(
                 "mode = \"upsert\"",
-                "load into a table of its own with mode = \"replace\", and merge it yourself",
+                "load into a separate table with mode = \"replace\", and merge it yourself",
             );
         }
     };
@@ -117,11 +117,11 @@ pub fn filled(flow: &ContractFlow) -> Result<(), PlanError> {
     };
     match (&flow.facts, flow.target.mode) {
         (Some(facts), WriteMode::Create) if facts.has_rows => refuse(
-            "has rows already, and mode = \"create\" wants a target that is new or empty",
+            "has rows already, and mode = \"create\" needs a new or empty target",
             "use mode = \"append\" to add to them, or mode = \"replace\"",
         ),
         (None, WriteMode::Append) => refuse(
-            "does not exist, and mode = \"append\" adds to a table that does",
+            "does not exist, and mode = \"append\" needs an existing table",
             "check the name, or use mode = \"create\"",
         ),
         _ => Ok(()),

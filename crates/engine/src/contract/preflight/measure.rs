@@ -61,7 +61,7 @@ impl ContractPreflight<'_> {
         report.files = files::of_all(splits, &flows, read.cached_share);
         report.steps = steps::client(&flows, &read, plan.streams);
         report.steps.extend([
-            StepFound::not_measured(Step::Network, "the destination is no server"),
+            StepFound::not_measured(Step::Network, "the destination is not a server"),
             steps::destination(&flows, plan.streams, &why_not),
             steps::together(&flows, &why_not),
         ]);
@@ -115,9 +115,7 @@ impl ContractPreflight<'_> {
     fn destination(&self, flows: &mut [FlowFound], patience: Patience) -> Result<String, Error> {
         let measured = Scratch::make(self).and_then(|scratch| {
             let Some(scratch) = scratch else {
-                return Ok(
-                    "a driver goes to a place that has no other one beside it to be thrown away",
-                );
+                return Ok("the database behind a driver has no second place for a trial load");
             };
             let mut flows = flows.iter_mut();
             flows.try_for_each(|found| take(&scratch, found, patience))?;

@@ -264,7 +264,7 @@ fn archives_in_archives_say_what_to_do() {
     let error = read(&Arc::new(file), &Dialect::tbl(), 100).expect_err("no text");
     assert_eq!(
         message(error, folder.path()),
-        "FOLDER/a.zip/inner.zip: expected text, but the file begins like zip (or an Excel workbook); unzip the \
-         outer archive and load the file, whose compression its name tells"
+        "FOLDER/a.zip/inner.zip: expected text, but the file begins like zip (or an Excel \
+         workbook); unzip the outer archive and load the file; its name shows its compression"
     );
 }

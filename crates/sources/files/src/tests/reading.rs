@@ -187,10 +187,10 @@ fn long_records_make_the_buffer_grow_up_to_the_limit() {
         let error = read(&file, &dialect, chunk_bytes).expect_err("too long");
         assert_eq!(
             message(error, folder.path()),
-            "FOLDER/long:2 (byte 2): a record is longer than record_bytes_max (5000 bytes); \
-             the file likely does not end its records as the format's `terminator` says (old \
-             Macs wrote lone carriage returns: terminator = \"cr\"), or is no text at all; if \
-             records are that long, raise record_bytes_max"
+            "FOLDER/long:2 (byte 2): a record is longer than record_bytes_max (5000 bytes); likely \
+             the file's records have another terminator than the format (old Macs wrote lone \
+             carriage returns: terminator = \"cr\"), or the file is not text; if records are this \
+             long, raise record_bytes_max"
         );
     }
     let file = write(
