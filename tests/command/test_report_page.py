@@ -562,10 +562,10 @@ def test_a_page_does_not_take_the_place_of_its_report(inrush: Inrush) -> None:
     link = inrush.folder / "link.json"
     link.symlink_to(path)
     for target in ("runs/one/report.json", "runs/../runs/one/report.json", path, link):
-        inrush("report", "one", "-o", target).expect(USAGE, "over the report", "hint: ")
+        inrush("report", "one", "-o", target).expect(USAGE, "its own report", "hint: ")
     # A report by this name would be its own page.
     named = inrush.write("report.html", whole)
-    inrush("report", named).expect(USAGE, "over the report", "--output")
+    inrush("report", named).expect(USAGE, "its own report", "--output")
     assert [path.read_text(), named.read_text()] == [whole, whole]
     inrush("report", named, "-o", "page.html").expect(CLEAN)
 

@@ -180,7 +180,7 @@ def test_a_pipe_is_planned_without_a_size(newest_database: Database, inrush: Inr
     text = package(newest_database.url, written, streams=STREAMS)
     outcome = inrush("check", inrush.write("package.toml", text)).expect(CLEAN)
     assert "1 file, of unknown size" in outcome.output
-    assert "for the reader that feeds them" in outcome.output
+    assert "for the reader that feeds the streams" in outcome.output
     assert " 0 B" not in outcome.output
 
 
@@ -376,7 +376,7 @@ def test_the_files_of_a_package_can_be_proven(inrush: Inrush) -> None:
     inrush(*words, "--flow", "record").expect(USAGE, "no flow", "lines, records, guessed")
     inrush(*words, "--format", "csv").expect(USAGE, "--format", "package")
     inrush("verify", "--split", "data/c.csv", "--flow", "x").expect(USAGE, "--flow", "package")
-    inrush("verify", "--split", "feed.toml", "data/c.csv").expect(USAGE, "one package alone")
+    inrush("verify", "--split", "feed.toml", "data/c.csv").expect(USAGE, "only one package")
 
 
 def test_no_standard_input_is_said(newest_database: Database, inrush: Inrush) -> None:

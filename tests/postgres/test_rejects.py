@@ -58,9 +58,9 @@ CAUSES = [
     Cause("domain", "n even", "2", "3",
           "check_violated", ("domain even", "even_check"), "n", "3"),
     Cause("domain_not_null", "n present", "2", "",
-          "null_not_allowed", ("means NULL", "allows none"), "n"),
+          "null_not_allowed", ("means NULL", "is not nullable"), "n"),
     Cause("unique", "n int", "{n}", "1",
-          "duplicate_key", ("(k, n)=(7, 1)", "UNIQUE (k, n)", "the first one is loaded"),
+          "duplicate_key", ("(k, n)=(7, 1)", "UNIQUE (k, n)", "the first row is loaded"),
           constraints="UNIQUE (k, n)"),
     Cause("unique_index", "n text", "x{n}", "X1",
           "duplicate_key", ("(7, x1) already exists", "UNIQUE (k, lower(n))"),
@@ -398,7 +398,7 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
 
 
 def test_replay_with_nothing_to_do(newest_database: Database, inrush: Inrush) -> None:
-    inrush("rejects", "show").expect(2, "no folder of a run")
+    inrush("rejects", "show").expect(2, "no run folder")
     inrush("rejects", "replay", "nonesuch").expect(2, "nonesuch")
     newest_database.execute("CREATE TABLE t (n int)")
     inrush.write("rows.csv", "n\n1\nx\n")
@@ -719,7 +719,7 @@ def test_rejects_of_a_target_that_was_made_anew_are_not_replayed(
     (rows,) = (folder / "rejects").glob("*.rejects")
     rows.write_text("n\n2\n")
     database.execute("DROP TABLE t; CREATE TABLE t (n int)")
-    inrush("rejects", "replay", folder.name).expect(2, "dropped or made anew")
+    inrush("rejects", "replay", folder.name).expect(2, "dropped or created again")
     assert database.value("SELECT count(*) FROM t") == 0
 
 
@@ -758,7 +758,7 @@ FORMS = [
     Form("invalid_utf8", TWO, b"1,a\n2,\xff\n", ("not valid UTF-8", "windows-1252"), CSV),
     Form("nul_byte", TWO, b"1,a\n2,a\0b\n", ("NUL",), CSV),
     Form("null_not_allowed", ("id int not null", "note text"), b"1,a\n,a\n",
-         ("means NULL", "allows none"), CSV),
+         ("means NULL", "is not nullable"), CSV),
     Form("syntax", TWO, b"1,a\nx,a\n", ("not a whole number",), CSV),
     Form("out_of_range", TWO, b"1,a\n99999999999,a\n", ("2147483647",), CSV),
     Form("fraction_lost", ("n numeric(4,1)",), b"1.5\n1.25\n", ("round",), CSV),

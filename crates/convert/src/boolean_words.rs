@@ -134,7 +134,7 @@ mod tests {
             Err(error) => error.to_string(),
             Ok(_) => panic!("{yes:?} and {no:?} are refused"),
         };
-        assert!(reason(&["x"], &["X"]).contains("for true and for false"));
+        assert!(reason(&["x"], &["X"]).contains("for both true and false"));
         assert!(reason(&[], &["X"]).contains("true_words"));
         assert!(reason(&["X"], &[]).contains("false_words"));
     }

@@ -109,7 +109,7 @@ mod tests {
             ("New", "near ones are \"new\""),
             ("in_progress", "near ones are \"in progress\""),
             ("droped", "near ones are \"dropped\""),
-            (" done", "blanks stand around it"),
+            (" done", "it has blanks around it"),
             ("xyz", "they are \"new\", \"in progress\", \"done\", ..."),
         ] {
             let reason = reason(field).expect("an error");

@@ -270,7 +270,7 @@ mod tests {
         assert!(suggested("12:00 PM").contains("\"%I:%M %p\""));
         assert!(suggested("1200").contains("\"%H%M\""));
         assert!(suggested("120000").contains("\"%H%M%S\""));
-        assert!(suggested("12345").contains("zero in front was lost"));
+        assert!(suggested("12345").contains("leading zero was lost"));
         assert_eq!(suggested("noon"), "");
     }
 

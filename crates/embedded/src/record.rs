@@ -239,7 +239,7 @@ mod tests {
                 case.record()
             };
             fs::set_permissions(open, Permissions::from_mode(0o777)).unwrap();
-            assert!(case.reason().contains("may be changed by others"));
+            assert!(case.reason().contains("can be changed by others"));
         }
     }
 }

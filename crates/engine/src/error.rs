@@ -343,7 +343,7 @@ mod tests {
         for (limit, expected) in [
             (0, "1 row was rejected; the limit is 0"),
             (1, "more than 1 row was rejected; the limit is 1"),
-            (20, "more than 20 rows were rejected, which is the limit"),
+            (20, "more than 20 rows were rejected; the limit is 20"),
         ] {
             let error = Error::RejectLimit {
                 flow: "people".to_owned(),

@@ -230,8 +230,8 @@ mod tests {
         empty_part: "a." => "empty";
         empty_quotes: "\"\"" => "empty";
         three_parts: "a.b.c" => "at most a schema";
-        blank: "a b" => "` ` stands in a name";
-        semicolon: "a;drop" => "`;` stands in a name";
+        blank: "a b" => "` ` is in a name";
+        semicolon: "a;drop" => "`;` is in a name";
         open_quote: "\"a" => "not closed";
         text_after_quote: "\"a\"b" => "`b` stands";
         digit: "1a" => "starts with a digit";

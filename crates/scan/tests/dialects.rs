@@ -55,10 +55,10 @@ says! {
         "escape: 'x' has a meaning of its own after an escape; choose a byte that is not a letter, \
          a digit or a full stop";
     quoted_null, |d| d.nulls = vec!["\"\"".to_owned()],
-        "null: \"\\\"\\\"\" holds the quote, and markers are compared without quotes; write the \
+        "null: \"\\\"\\\"\" contains the quote, but markers are compared without quotes; write the \
          marker without quotes; with null_quoted = true, quoted fields are compared, too";
     null_with_delimiter, |d| d.nulls = vec!["a,b".to_owned()],
-        "null: \"a,b\" holds ',', which no field can; choose a marker without delimiters, line \
+        "null: \"a,b\" contains ',', which no field can contain; choose a marker without delimiters, line \
          ends and NUL bytes";
     small_records, |d| d.record_bytes_max = 1023,
         "record_bytes_max: 1023 is out of range; set it between 1024 (1 KiB) and 1073741824 \

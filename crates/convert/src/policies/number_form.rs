@@ -327,8 +327,8 @@ mod tests {
         comma_first: ',', None, Leading, "-,5" => Ok("-.5");
         comma_last: ',', None, Leading, "5," => Ok("5.");
         comma_alone: ',', None, Leading, "," => Err("no digit");
-        comma_twice: ',', None, Leading, "1,2,3" => Err("a comma stands in it");
-        point_is_refused: ',', None, Leading, "1.5" => Err("a point stands in it");
+        comma_twice: ',', None, Leading, "1,2,3" => Err("it contains a comma");
+        point_is_refused: ',', None, Leading, "1.5" => Err("it contains a point");
         groups: ',', Some('.'), Leading, "1.234.567,89" => Ok("1234567.89");
         groups_may_lack: ',', Some('.'), Leading, "1234567,89" => Ok("1234567.89");
         group_of_two: ',', Some('.'), Leading, "1.23.456" => Err("2 digits follow a \".\"");
@@ -338,7 +338,7 @@ mod tests {
         group_last: ',', Some('.'), Leading, "1." => Err("0 digits follow");
         group_lakh: '.', Some(','), Leading, "12,34,567" => Err("2 digits follow");
         group_of_zero: ',', Some('.'), Leading, "0.125" => Err("cannot begin with 0");
-        group_in_fraction: ',', Some('.'), Leading, "1,234.567" => Err("behind its decimal");
+        group_in_fraction: ',', Some('.'), Leading, "1,234.567" => Err("after its decimal");
         blank_groups: ',', Some(' '), Leading, " 1 234,5 " => Ok("1234.5");
         hard_blank_groups: ',', Some('\u{a0}'), Leading, "1\u{a0}234,5" => Ok("1234.5");
         blank_is_not_a_hard_blank: ',', Some('\u{a0}'), Leading, "1 234,5" => Err("a blank");

@@ -420,6 +420,6 @@ refused! {
     marker_trimmed_away: TEXT,
         |c| { c.policies.null = nulls(&["NA "]); c.policies.trim = Some(Trim::Both); } => "null", "trim";
     formats_ambiguous: ColumnType::Date,
-        |c| c.formats = vec!["%d/%m/%Y".to_owned(), "%m/%d/%Y".to_owned()] => "no row could tell";
+        |c| c.formats = vec!["%d/%m/%Y".to_owned(), "%m/%d/%Y".to_owned()] => "a row would have two meanings";
     pivot_without_format: ColumnType::Date, |c| c.policies.year_pivot = Some(1970) => "year_pivot";
 }

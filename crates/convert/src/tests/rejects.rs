@@ -62,7 +62,7 @@ rejects! {
     latin_1: csv(), OPAQUE, b"1,M\xfcnchen,c\n"
         => InvalidUtf8, None, None, "byte 4 of the record (0xfc)", "format.encoding";
     escaped_latin_1: Dialect::tsv(), OPAQUE, "1\tM\\xFCnchen\tc\n"
-        => InvalidUtf8, Some("name"), Some("M\\xFCnchen"), "escapes undone";
+        => InvalidUtf8, Some("name"), Some("M\\xFCnchen"), "escapes are decoded";
     nul_byte: csv(), OPAQUE, "1,a\0b,c\n"
         => NulByte, Some("name"), Some("a\0b"), "NUL byte";
     escaped_nul_byte: Dialect::tsv(), OPAQUE, "1\ta\\0b\tc\n"
@@ -84,7 +84,7 @@ rejects! {
     header_line: csv(), OPAQUE, "id,name,third\n"
         => Syntax, Some("id"), Some("id"), "header = true";
     null_word: csv(), OPAQUE, "NULL,a,c\n"
-        => Syntax, Some("id"), Some("NULL"), "marker of NULL";
+        => Syntax, Some("id"), Some("NULL"), "null marker";
     past_integer: csv(), OPAQUE, "2147483648,a,c\n"
         => OutOfRange, Some("id"), Some("2147483648"), "bigint";
     too_long: csv(), OPAQUE, "1,abcdefghijk,c\n"

@@ -524,7 +524,7 @@ mod tests {
         unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is no setting";
         unknown_setting_of_a_service: "postgresql:///?service=odd" => "the service `odd` in /etc";
         unknown_service: "postgresql:///?service=lake" => "`lake` is not in /etc/pg_service.conf";
-        a_standby: "postgresql://a/t?target_session_attrs=standby" => "takes no writes";
+        a_standby: "postgresql://a/t?target_session_attrs=standby" => "selects a read-only server";
         two_ports_for_three_hosts: "postgresql:///t?host=a,b,c&port=1,2" => "2 ports for 3";
         no_port: "postgresql:///t?host=a&port=x" => "`x` is no port";
         certificate_without_key: "postgresql://dw/t?sslcert=x" => "sslkey names no key for it";
@@ -532,10 +532,10 @@ mod tests {
         encrypted_key: "postgresql://dw/t?sslpassword=x" => "`sslpassword` is not supported: ";
         oauth: "postgresql://dw/t?oauth_issuer=x" => "does not log in by OAuth";
         revocation_without_a_check: "postgresql://dw/t?sslcrl=x" => "sslcrl has no effect where";
-        direct_and_weak: "postgresql://dw/t?sslnegotiation=direct" => "sslmode=require or more";
+        direct_and_weak: "postgresql://dw/t?sslnegotiation=direct" => "sslmode=require or higher";
         old_tls: "postgresql://dw/t?ssl_max_protocol_version=TLSv1.1" => "leave no version of TLS";
-        unknown_tls: "postgresql://dw/t?ssl_min_protocol_version=1.2" => "is none of TLSv1,";
-        compression: "postgresql://dw/t?sslcompression=1" => "gives secrets away";
+        unknown_tls: "postgresql://dw/t?ssl_min_protocol_version=1.2" => "is not one of TLSv1,";
+        compression: "postgresql://dw/t?sslcompression=1" => "reveals secrets";
         newer_protocol: "postgresql://dw/t?min_protocol_version=3.2" => "speaks version 3.0";
         unknown_protocol: "postgresql://dw/t?max_protocol_version=4" => "none of 3.0, 3.2, latest";
         gss_encryption: "postgresql://dw/t?gssencmode=require" => "does not encrypt by GSSAPI";

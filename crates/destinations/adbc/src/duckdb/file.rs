@@ -172,7 +172,7 @@ mod tests {
             "Invalid Input Error: The following options were not recognized: nosuch".to_owned(),
         ] {
             let error = cannot_open(Path::new("x.duckdb"), &said);
-            assert!(error.hint().expect("a hint").contains("as its settings"));
+            assert!(error.hint().expect("a hint").contains("as settings"));
         }
     }
 

@@ -40,8 +40,11 @@ fn changes_before_reading_are_found() {
     let ending = "; load files only after they are written completely, then run the same command \
                   again";
     let changes: [(Change, &str); 3] = [
-        (|file| append(file, "3|\n"), "(it had 6 bytes and has 9)"),
-        (|file| truncate(file, 3), "(it had 6 bytes and has 3)"),
+        (
+            |file| append(file, "3|\n"),
+            "(it had 6 bytes and now has 9)",
+        ),
+        (|file| truncate(file, 3), "(it had 6 bytes and now has 3)"),
         (
             |file| set_modified(file, 1_000_000_000),
             "(it was written again)",

@@ -335,7 +335,7 @@ refuses! {
     header_not_utf8, b"a,\xe9\n1,2\n",
         "FOLDER/file.csv:1 (byte 0): the header cannot be read: byte 0xe9 is not UTF-8, and no encoding is declared. The \
          text is likely windows-1252, in which this line reads `a,\u{e9}`; if that is right, declare it: encoding = \
-         \"windows-1252\" in the format (--format encoding=windows-1252). If it is not, declare the encoding that the \
+         \"windows-1252\" in the format (--format encoding=windows-1252). If not, declare the encoding that the \
          file was written in";
 }
 
