@@ -435,7 +435,7 @@ mod tests {
         };
         let text = reason("%H%M%S", "12345");
         assert!(text.contains("%H%M%S takes 6 digits in a row"), "{text}");
-        assert!(text.contains("has 5; likely a zero"), "{text}");
+        assert!(text.contains("has 5; likely a leading zero"), "{text}");
         let text = reason("%d%m%Y %H%M", "01022024 930");
         assert!(
             text.contains("%H%M takes 4 digits") && text.contains("has 3"),

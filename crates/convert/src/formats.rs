@@ -320,13 +320,13 @@ mod tests {
     }
 
     refused! {
-        no_directive: FormatUse::Date, "YYYY-MM-DD" => "no directive";
-        empty: FormatUse::Date, "" => "no directive";
+        no_directive: FormatUse::Date, "YYYY-MM-DD" => "no letter";
+        empty: FormatUse::Date, "" => "no letter";
         unknown_directive: FormatUse::Date, "%Y-%m-%E" => "strftime";
         ends_in_percent: FormatUse::Date, "%Y-%m-%" => "strftime";
         not_readable: FormatUse::Date, "%x" => "strftime";
-        no_day: FormatUse::Date, "%Y-%m" => "gives no date";
-        no_time: FormatUse::Time, "%M:%S" => "gives no time";
+        no_day: FormatUse::Date, "%Y-%m" => "has no date";
+        no_time: FormatUse::Time, "%M:%S" => "has no time";
         date_in_time: FormatUse::Time, "%d %H:%M" => "parts of a date";
         offset_in_date: FormatUse::Timestamp, "%Y-%m-%d %H:%M %z" => "timestamptz";
         no_offset: FormatUse::TimestampTz { has_zone: false }, "%Y-%m-%d %H:%M" => "zone";

@@ -233,7 +233,7 @@ mod tests {
         blank: "a b" => "` ` is in a name";
         semicolon: "a;drop" => "`;` is in a name";
         open_quote: "\"a" => "not closed";
-        text_after_quote: "\"a\"b" => "`b` stands";
+        text_after_quote: "\"a\"b" => "`b` is in";
         digit: "1a" => "starts with a digit";
         nul: "\"a\0b\"" => "control character";
         long: "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg" => "at most 63 bytes";

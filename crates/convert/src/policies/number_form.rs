@@ -347,7 +347,7 @@ mod tests {
         plus: ',', Some('.'), Leading, "+1.234" => Ok("+1234");
         minus: ',', Some('.'), Leading, "-1.234,5" => Ok("-1234.5");
         exponent: ',', None, Leading, "1,5e-3" => Ok("1.5e-3");
-        exponent_alone: ',', None, Leading, "1,5e" => Err("'e' stands in it");
+        exponent_alone: ',', None, Leading, "1,5e" => Err("it contains 'e'");
         brackets: '.', Some(','), Parentheses, "(1,234.00)" => Ok("-1234.00");
         brackets_and_blanks: '.', Some(','), Parentheses, "( 1 )" => Ok("-1");
         brackets_not_needed: '.', Some(','), Parentheses, "-1" => Ok("-1");

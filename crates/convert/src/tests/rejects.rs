@@ -42,13 +42,13 @@ const DATE: ColumnType = ColumnType::Date;
 
 rejects! {
     too_few_fields: csv(), OPAQUE, "1,a\n"
-        => FieldCount, None, None, "2 fields, 3 were expected", "line break";
+        => FieldCount, None, None, "2 fields, but 3 were expected", "line break";
     too_many_fields: csv(), OPAQUE, "1,a,b,c\n"
-        => FieldCount, None, None, "4 fields, 3 were expected", "not quoted with \"";
+        => FieldCount, None, None, "4 fields, but 3 were expected", "not quoted with \"";
     trailing_delimiter: csv(), OPAQUE, "1,a,b,\n"
         => FieldCount, None, None, "trailing_delimiter = true";
     another_delimiter: csv(), OPAQUE, "1;a;b\n"
-        => FieldCount, None, None, "1 field, 3 were expected", "delimiter = ';'";
+        => FieldCount, None, None, "1 field, but 3 were expected", "delimiter = ';'";
     no_trailing_delimiter: Dialect::tbl(), OPAQUE, "1|a|b\n"
         => TrailingDelimiterMissing, None, None, "trailing_delimiter = false";
     stray_quote: csv(), OPAQUE, "1,a\"b,c\n"

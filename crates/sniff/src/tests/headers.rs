@@ -40,7 +40,7 @@ headers! {
     dates_over_amounts: "a.csv", "Item,2024-01-01,2024-02-01\nSales,10,20\nCosts,5,6\nRent,7,8\n"
         => "item text, _2024_01_01 integer, _2024_02_01 integer", [];
     no_value_is_no_name: "a.csv", "1,NA\n2,3\n4,5\n6,7\n"
-        => "column_1 integer, column_2 text", ["`NA` stands in 1 row"];
+        => "column_1 integer, column_2 text", ["`NA` is in 1 row"];
     a_bad_value_is_no_name: "a.csv", "1,total\n2,3\n4,5\n6,7\n"
         => "column_1 integer, column_2 text", ["was taken as a row, although 1"];
     header_only: "a.csv", "id,name\n" => "id text, name text", ["only a header"];

@@ -106,11 +106,11 @@ types! {
     nulls: ["1", "", "3"] => "integer", [];
     late_nulls: ["1", "2", ""] => "integer", [];
     nothing: ["", "", ""] => "text", ["no value was seen"];
-    null_words: ["1", "NA", "3"] => "text", ["`NA` stands in 1 row", "all else is integer"];
+    null_words: ["1", "NA", "3"] => "text", ["`NA` is in 1 row", "all other values are integer"];
     null_words_only: ["NULL", "NULL", "NULL"] => "text", ["nothing but NULL was seen"];
-    hyphens: ["1.5", "-", "3.25"] => "text", ["all else is numeric(15,2)"];
+    hyphens: ["1.5", "-", "3.25"] => "text", ["all other values are numeric(15,2)"];
     null_words_in_text: ["Ann", "NULL", "None"] => "text", [];
-    not_a_number_first: ["n/a", "2024-01-31", "2024-02-01"] => "text", ["all else is date"];
+    not_a_number_first: ["n/a", "2024-01-31", "2024-02-01"] => "text", ["all other values are date"];
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn empty_texts_in_quotes_are_told() {
     assert_eq!(columns(&guess), "id integer, n text");
     assert_unsure(
         &guess,
-        &["an empty text stands in 1 row", "all else is integer"],
+        &["an empty text is in 1 row", "all other values are integer"],
     );
 }
 
@@ -131,7 +131,7 @@ fn what_was_seen_is_told() {
         column.seen,
         "1 NULL in 3 rows, the first in a.txt line 3; -7 to 5"
     );
-    assert_eq!(guess.extent(), "all of the file was looked at, 3 rows");
+    assert_eq!(guess.extent(), "all of the file was read, 3 rows");
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn what_is_no_file_is_refused() {
     symlink("gone", path.join("l")).expect("links can be made");
     assert_eq!(
         refused(path, &["l"]),
-        "FOLDER/l: no such file; it is a link to gone, which is not there"
+        "FOLDER/l: no such file; it is a link to gone, which does not exist"
     );
     assert_eq!(refused(path, &["l*"]), refused(path, &["l"]));
     assert!(refused(path, &[]).starts_with("no files are named"));
