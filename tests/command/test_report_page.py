@@ -333,7 +333,8 @@ def test_a_failure_says_how_to_fix_it(newest_database: Database, inrush: Inrush)
     assert page["error"] == " ".join(given["error"].split())
     assert page["todo"][0].lower() == f"{given['hint']}.".lower()
     assert page["todo"][-1] == (
-        "The targets are as they were. No unit was committed; the same command starts from the beginning."
+        "The targets are as they were. No unit was committed; "
+        "the same command starts from the beginning."
     )
 
 
@@ -394,11 +395,14 @@ def test_each_kind_of_report(inrush: Inrush, kind: str) -> None:
 
 
 STRAIGHT = (
-    "{} rows were written directly to their target (atomic = false) and stay there; the same command "
-    "loads the rest."
+    "{} rows were written directly to their target (atomic = false) and stay there; "
+    "the same command loads the rest."
 )
 EMBEDDED: dict[str, Any] = {"version": "18.4", "data_folder": None, "settings": []}
-BEGINS_ANEW = "The targets are as they were. No unit was committed; the same command starts from the beginning."
+BEGINS_ANEW = (
+    "The targets are as they were. No unit was committed; "
+    "the same command starts from the beginning."
+)
 
 
 @pytest.mark.parametrize("outcome", ["interrupted", "failed"])
