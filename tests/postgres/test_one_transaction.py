@@ -177,12 +177,12 @@ def test_a_second_signal_says_what_is_not_known(newest_database: Database, inrus
         finally:
             for backend in backends:
                 os.kill(backend, signal.SIGCONT)
-    assert "goes on" not in stopped.said
+    assert "resumes" not in stopped.said
     pauses.wait_until(database, pauses.sessions_of_inrush(database))
     assert loaded(database) == []
     name = stopped.run_folders()[-1].name
     status = inrush("status", "--to", database.url).expect(CLEAN, name, "keeps the finished units")
-    assert "goes on" not in status.said
+    assert "resumes" not in status.said
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows
 
