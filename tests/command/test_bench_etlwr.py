@@ -224,7 +224,7 @@ def test_an_interrupted_generate_goes_on(inrush: Inrush, which: signal.Signals) 
         assert running.process.stdout is not None
         assert json.loads(running.process.stdout.readline())["event"] == "file"
         running.send(which)
-        running.wait().expect(INTERRUPTED, "stopped as asked", "the same command goes on")
+        running.wait().expect(INTERRUPTED, "stopped as asked", "the same command resumes")
     there = {file: file.stat().st_mtime_ns for file in folder.glob("lineitem.tbl.*")}
     assert 0 < len(there) < 400
     assert not list(folder.glob("*.unfinished"))
@@ -268,14 +268,14 @@ def test_two_scales_do_not_mix(inrush: Inrush, newest_database: Database, made: 
     both = ("--data", "other")
     run(inrush, newest_database.url, *both).expect(USAGE, "scale 0.002", "scale 0.001")
     inrush.write("foreign/part.tbl.1", "1|x|\n")
-    inrush(*other, "foreign").expect(USAGE, "part.tbl.1", "of which scale")
+    inrush(*other, "foreign").expect(USAGE, "part.tbl.1", "declares the scale")
     run(inrush, newest_database.url, data="foreign").expect(USAGE, "etlwr.json")
 
 
 def test_too_little_room_is_refused_with_the_figures(inrush: Inrush) -> None:
     huge = ("--scale", "100000", "--parts", "56")
     refused = inrush("bench", "etlwr", "generate", *huge, "--to", "data").expect(
-        FAILED, "not enough room", "for the files", "free", "--no-disk-check"
+        FAILED, "not enough space", "for the files", "free", "--no-disk-check"
     )
     assert re.search(r"1\d\d\.\d TB for the files", refused.errors), refused.errors
     done = inrush("bench", "etlwr", *huge, "--data", "data").expect(
@@ -325,7 +325,7 @@ def test_every_table_holds_what_the_generator_made(
         == sum(file.stat().st_size for file in (inrush.folder / "data").glob("*.tbl*"))
     )
     # The tables are there: what the command would drop is not its own.
-    run(inrush, database.url, *words).expect(USAGE, "region", "makes its tables itself")
+    run(inrush, database.url, *words).expect(USAGE, "region", "creates its tables itself")
     assert_holds(database, whole, (*KEYS, *SMALL))
 
 
@@ -457,7 +457,7 @@ def test_a_stopped_load_goes_on_and_is_no_measurement(
     data = ("bench", "etlwr", "run", "--data", "data", "--to", newest_database.url, *words)
     died = inrush(*data, environment={"INRUSH_FAULT": "before_switch_commit"})
     assert died.status == -signal.SIGKILL, died.said
-    outcome = inrush(*data).expect(CLEAN, "no figure is made of it")
+    outcome = inrush(*data).expect(CLEAN, "is not measured")
     assert_holds(newest_database, whole, tuple(KEYS))
     found = results(outcome)
     assert [(one["resumed"], one["rates"]) for one in found["runs"]] == [(True, None)]
@@ -500,7 +500,7 @@ def test_files_that_are_not_dbgens_are_found_out(
 def test_a_damaged_file_is_to_be_made_anew(
     newest_database: Database, inrush: Inrush, whole: Path, made: Path
 ) -> None:
-    """No rejects are accepted here: the hint is a command that mends it."""
+    """No rejects are accepted here: the hint is a command that fixes it."""
     path = copied(inrush, made, "supplier") / "supplier.tbl.2"
     lines = path.read_text().splitlines(keepends=True)
     fields = lines[3].split("|")
@@ -508,12 +508,15 @@ def test_a_damaged_file_is_to_be_made_anew(
     path.write_text("".join([*lines[:3], "|".join(fields), *lines[4:]]))
     words = ("--tables", "supplier", "--keep")
     refused = run(inrush, newest_database.url, *words).expect(
-        REJECT_LIMIT, "supplier.tbl.2", "s_acctbal", f"remove {path} and make it anew: inrush bench"
+        REJECT_LIMIT,
+        "supplier.tbl.2",
+        "s_acctbal",
+        f"remove {path} and generate it again: inrush bench",
     )
     assert "--max-rejects" not in refused.said
     # Whoever reads the report later is told the same.
     assert f"hint: {refused.report['hint']}\n" in refused.errors
-    (_, command) = refused.errors.split("make it anew: inrush ")
+    (_, command) = refused.errors.split("generate it again: inrush ")
     path.unlink()
     inrush(*shlex.split(command.splitlines()[0])).expect(CLEAN, "1 file")
     assert path.read_bytes() == (made / path.name).read_bytes()
@@ -590,10 +593,10 @@ def test_what_cannot_be_measured_is_told_before_files_are_made(
     nowhere = ("--to", "postgresql://nobody@/x?host=/nowhere")
     inrush(*words, *nowhere).expect(FAILED, "/nowhere")
     newest_database.execute("CREATE TABLE supplier ()")
-    inrush(*words, *there).expect(USAGE, "supplier", "makes its tables itself")
+    inrush(*words, *there).expect(USAGE, "supplier", "creates its tables itself")
     inrush(
         *words, "--to", "${env:BENCH_URL}", environment={"BENCH_URL": newest_database.url}
-    ).expect(USAGE, "makes its tables itself")
+    ).expect(USAGE, "creates its tables itself")
     assert not (inrush.folder / "data").exists()
 
 
@@ -622,7 +625,7 @@ def test_what_the_load_would_be_refused_for_is_told_before_files_are_made(
     inrush.write("other.toml", "another")
     whole(*there, "--save-package", "other.toml").expect(USAGE, "--save-package: other.toml")
     whole(*there, "--save-package", "nowhere/p.toml").expect(FAILED, "cannot write nowhere/p.toml")
-    whole(*there, "--part", "2", tables="nation").expect(USAGE, "are no files")
+    whole(*there, "--part", "2", tables="nation").expect(USAGE, "have no files")
     assert not (inrush.folder / "data").exists()
     # The package that would be saved is the one that is there.
     for _ in range(2):

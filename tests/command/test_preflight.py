@@ -161,10 +161,10 @@ def test_missing_privileges_are_told(newest_database: Database, inrush: Inrush) 
     before = catalog(database)
     report = found(inrush("preflight", path, "--json").expect(PREFLIGHT_FAILED))
     told = "\n".join(of_weight(report, "stops"))
-    for part in (role, "CREATE on database", "membership in", "may not be read by this role"):
+    for part in (role, "CREATE on database", "membership in", "cannot be read by this role"):
         assert part in told
     # A temporary table is all that it may make, and is measured with.
-    assert any("temporary tables only" in what for what in of_weight(report, "tells"))
+    assert any("only temporary tables" in what for what in of_weight(report, "tells"))
     assert [step["step"] for step in report["steps"]] == STEPS + AT_THE_SERVER
     assert catalog(database) == before
 
@@ -179,7 +179,7 @@ def test_a_role_that_may_make_nothing_is_measured_without_the_server(
     path = write(inrush, database.server.url(database.name, role))
     report = found(inrush("preflight", path, "--json").expect(PREFLIGHT_FAILED))
     notes = {step["step"]: step.get("note") for step in report["steps"]}
-    assert notes["destination"] == "the role may make no table, not even a temporary one"
+    assert notes["destination"] == "the role may not create tables, not even temporary ones"
     assert report["prediction"] is None
 
 
@@ -538,7 +538,7 @@ def test_a_driver_s_destination_is_not_measured(inrush: Inrush) -> None:
     path = inrush.write("p.toml", package(connection, flow("t", rows, **settings)))
     report = found(inrush("preflight", path, "--json").expect(CLEAN))
     steps = {step["step"]: step for step in report["steps"]}
-    assert "a driver goes to a place" in steps["destination"]["note"]
+    assert "the database behind a driver" in steps["destination"]["note"]
     assert steps["convert"]["one_bytes_s"] > 0
     assert report["prediction"] is None
 

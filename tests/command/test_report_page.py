@@ -182,7 +182,7 @@ def assert_draws(charts: dict[str, Any], measured: dict[str, Any], given: dict[s
 
 
 def assert_judges(page: dict[str, Any], verdict: dict[str, Any]) -> None:
-    # What the line says of the mend stands below it.
+    # What the line says of the fix stands below it.
     line = (
         verdict["line"].split(verdict["advice"]["change"])[0]
         if verdict.get("advice")
@@ -314,7 +314,7 @@ def test_a_run_that_failed(newest_database: Database, inrush: Inrush) -> None:
     assert page["error"] == " ".join(given["error"].split())
     # What a package can do; `inrush run` has no --max-rejects.
     assert page["todo"][0] == (
-        "Mend the file and run the same command again, or accept more in the package: "
+        "Fix the file and run the same command again, or accept more in the package: "
         "rejects = { rows_max = 100 }."
     )
     assert f"hint: {given['hint']}\n" in outcome.errors
@@ -322,7 +322,7 @@ def test_a_run_that_failed(newest_database: Database, inrush: Inrush) -> None:
     assert page["todo"][2].startswith("The targets are as they were.")
 
 
-def test_a_failure_says_how_to_mend_it(newest_database: Database, inrush: Inrush) -> None:
+def test_a_failure_says_how_to_fix_it(newest_database: Database, inrush: Inrush) -> None:
     write_files(inrush, 1, 10)
     text = package(newest_database.url, flow("loaded", "rows.tbl.*", columns=COLUMNS))
     path = inrush.write("package.toml", text)
@@ -333,7 +333,8 @@ def test_a_failure_says_how_to_mend_it(newest_database: Database, inrush: Inrush
     assert page["error"] == " ".join(given["error"].split())
     assert page["todo"][0].lower() == f"{given['hint']}.".lower()
     assert page["todo"][-1] == (
-        "The targets are as they were. No unit was committed; the same command begins anew."
+        "The targets are as they were. No unit was committed; "
+        "the same command starts from the beginning."
     )
 
 
@@ -394,11 +395,14 @@ def test_each_kind_of_report(inrush: Inrush, kind: str) -> None:
 
 
 STRAIGHT = (
-    "{} rows went straight into their target (atomic = false) and stay there; the same command "
-    "loads the rest."
+    "{} rows were written directly to their target (atomic = false) and stay there; "
+    "the same command loads the rest."
 )
 EMBEDDED: dict[str, Any] = {"version": "18.4", "data_folder": None, "settings": []}
-BEGINS_ANEW = "The targets are as they were. No unit was committed; the same command begins anew."
+BEGINS_ANEW = (
+    "The targets are as they were. No unit was committed; "
+    "the same command starts from the beginning."
+)
 
 
 @pytest.mark.parametrize("outcome", ["interrupted", "failed"])
@@ -419,7 +423,7 @@ def test_rows_that_went_straight_into_their_target(inrush: Inrush, outcome: str)
     said = " ".join(page["todo"])
     assert "as they were" not in said
     assert "No unit" not in said
-    assert "begins anew" not in said
+    assert "from the beginning" not in said
 
 
 def test_rows_of_which_some_were_staged(inrush: Inrush) -> None:
@@ -438,7 +442,7 @@ def test_rows_of_which_some_were_staged(inrush: Inrush) -> None:
     assert page["todo"] == [
         STRAIGHT.format(rows(straight)),
         f"Kept: {len(finished)} of {len(staged)} units, {rows(finished)} rows in staging tables. "
-        "The same command goes on from there; what came through a pipe has to be sent once more.",
+        "The same command resumes from there; data from a pipe has to be sent again.",
     ]
 
 
@@ -458,7 +462,7 @@ def test_a_stopped_run_that_committed_nothing(inrush: Inrush) -> None:
     page = look(made(inrush, "parts", given), "screen")["page"]
     assert page["todo"] == [
         "The targets are as they were. Kept: parts of 1 unit, 7 rows in staging tables. The same "
-        "command goes on from there; what came through a pipe has to be sent once more."
+        "command resumes from there; data from a pipe has to be sent again."
     ]
 
 
@@ -468,7 +472,7 @@ def test_what_an_embedded_server_had_is_gone_with_it(inrush: Inrush) -> None:
     page = look(made(inrush, "gone", given), "screen")["page"]
     assert page["h1"].endswith("; nothing was switched in")
     (todo,) = page["todo"]
-    assert todo.startswith("The embedded server and its data went with the command; ")
+    assert todo.startswith("The embedded server and its data are gone; ")
 
 
 def test_a_run_that_found_all_loaded(inrush: Inrush) -> None:
@@ -562,10 +566,10 @@ def test_a_page_does_not_take_the_place_of_its_report(inrush: Inrush) -> None:
     link = inrush.folder / "link.json"
     link.symlink_to(path)
     for target in ("runs/one/report.json", "runs/../runs/one/report.json", path, link):
-        inrush("report", "one", "-o", target).expect(USAGE, "over the report", "hint: ")
+        inrush("report", "one", "-o", target).expect(USAGE, "its own report", "hint: ")
     # A report by this name would be its own page.
     named = inrush.write("report.html", whole)
-    inrush("report", named).expect(USAGE, "over the report", "--output")
+    inrush("report", named).expect(USAGE, "its own report", "--output")
     assert [path.read_text(), named.read_text()] == [whole, whole]
     inrush("report", named, "-o", "page.html").expect(CLEAN)
 

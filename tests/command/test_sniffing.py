@@ -130,7 +130,7 @@ def test_a_tsv_whose_first_row_is_the_names_has_a_header(
     newest_database.execute("CREATE TABLE t (id text, note text)")
     to = ("--to", newest_database.url, "--table", "t", "--mode", "append")
     named = inrush.write("named.tsv", "Note\tID\nx\t1\n")
-    inrush("load", named, *to).expect(CLEAN, "was taken for the header")
+    inrush("load", named, *to).expect(CLEAN, "was taken as the header")
     nearly = inrush.write("nearly.tsv", "id\tnoet\n2\ty\n")
     inrush("load", nearly, *to).expect(USAGE, "looks like a header", "tsv,no_header")
     assert newest_database.rows("SELECT id, note FROM t") == [("1", "x")]
@@ -191,9 +191,9 @@ def test_a_header_with_names_of_the_server(newest_database: Database, inrush: In
 
 
 UNCLEAR = [
-    ("amount", ["1.500", "12.750", "999.000"], "a dot stands before exactly three digits"),
+    ("amount", ["1.500", "12.750", "999.000"], "every dot is before exactly three digits"),
     ("code", ["12E45", "12345", "3E1"], "may be a code with an E in it"),
-    ("word", ["101", "INF", "102"], "NaN or an infinity stands among whole numbers"),
+    ("word", ["101", "INF", "102"], "NaN or an infinity is among whole numbers"),
     ("grouped", ["1 500", "2 750", "7"], "separators between their digits"),
 ]
 
@@ -230,7 +230,7 @@ def test_a_header_with_empty_names_at_its_end(newest_database: Database, inrush:
     text = "Minister,Date,Name,Purpose,,,,,\nAnn,Jan,Bob,Lunch,,,,,\nCy,Feb,Di,Tea,,,,,\n"
     file = inrush.write("meetings.csv", text)
     url = newest_database.url
-    said = "was taken for a header by its look alone"
+    said = "was taken as the header only by its look"
     inrush("load", file, "--to", url, "--table", "direct").expect(CLEAN, said, "2 loaded")
     inrush("init", file, "--to", url, "--table", "packed").expect(CLEAN, said)
     inrush("run", "packed.toml").expect(CLEAN, "2 loaded")

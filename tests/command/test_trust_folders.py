@@ -160,7 +160,7 @@ def test_records_that_others_may_write_are_worth_nothing(place: Place) -> None:
     records = place.state / "inrush/embedded"
     records.chmod(0o777)
     place("check", path).expect(
-        USAGE, str(records), "may be changed by others (mode 777)", "chmod go-w"
+        USAGE, str(records), "can be changed by others (mode 777)", "chmod go-w"
     )
 
 

@@ -1,4 +1,4 @@
-"""A publish that fails: nothing is seen of it; the cause mended, the same command works."""
+"""A publish that fails: nothing is seen of it; once the cause is fixed, the same command works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rejects: kept with place and reason up to the limit, mended and loaded; past it nothing is."""
+"""Rejects: kept with place and reason up to the limit, fixed and loaded; past it nothing is."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_past_the_limit_nothing_is_changed(
         outcome = inrush("run", package).expect(REJECT_LIMIT)
         assert (place.rows(TABLE, TYPES) or []) == (before or [])
         assert len(outcome.rejects()) >= len(BAD) - 1
-    # The file mended, the same command goes well.
+    # Once the file is fixed, the same command succeeds.
     lines = text_of_rows().splitlines(keepends=True)
     kept = [line for number, line in enumerate(lines, 1) if number not in BAD]
     inrush.write("rows.csv", "".join(kept))

@@ -174,7 +174,7 @@ def test_other_text_of_the_same_size_and_time_is_refused(
     inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
     rewritten(inrush.folder / "rows.tbl.0", "note 7|", "NOTE 7|")
     inrush("check", job.package).expect(FAILED, "rows.tbl.0 changed since")
-    inrush("run", job.package).expect(FAILED, "rows.tbl.0 changed since", "and other text")
+    inrush("run", job.package).expect(FAILED, "rows.tbl.0 changed since", "but its text changed")
     job.assert_nothing()
     report = inrush("run", job.package, "--again").expect(CLEAN).report
     assert sum(1 for unit in report["units"] if unit["kept"]) == PARTS - 1
@@ -236,7 +236,7 @@ def test_the_text_of_a_part_of_a_file(
     path.write_bytes(encode(text.replace(filler, filler[::-1])))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert name.endswith("gz") or path.stat().st_size == status.st_size
-    said = "changed since" if atomic else "not taken out again"
+    said = "changed since" if atomic else "are not removed"
     inrush("run", file).expect(FAILED, name, said)
     path.write_bytes(stored)
     inrush("run", file).expect(CLEAN)
@@ -274,7 +274,7 @@ def test_the_holder_of_the_lock_is_named(newest_database: Database, inrush: Inru
         holder.execute("SET application_name = 'inrush plan'")
         holder.execute(f"SELECT pg_advisory_lock(hashtextextended('inrush run {key}', 0))".encode())
         outcome = inrush("run", job.package)
-        outcome.expect(FAILED, "at work now", f"backend {process}", '"inrush plan"')
+        outcome.expect(FAILED, "in progress", f"backend {process}", '"inrush plan"')
         assert done not in outcome.said
 
 
@@ -378,8 +378,8 @@ def test_after_a_pipe_nothing_is_promised_that_a_pipe_cannot_do(
                 running.send(signal.SIGINT)
             outcome = running.wait(20)
         assert outcome.status in (INTERRUPTED, -signal.SIGINT), outcome.said
-        assert "what was read of a pipe is gone" in outcome.errors or signal_count == 2
-        assert "goes on from" not in outcome.errors
+        assert "the data read from a pipe is lost" in outcome.errors or signal_count == 2
+        assert "resumes from" not in outcome.errors
     assert newest_database.value("SELECT count(*) FROM people") == 0
 
 

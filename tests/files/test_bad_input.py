@@ -299,7 +299,7 @@ def test_a_header_without_the_column_is_told_with_its_file(
 
 @pytest.mark.parametrize(
     ("rows_max", "said"),
-    [(0, "a row was rejected, and none may be"), (1, "more than 1 row was rejected")],
+    [(0, "1 row was rejected; the limit is 0"), (1, "more than 1 row was rejected")],
 )
 def test_the_limit_is_told_without_a_count_of_chance(
     newest_database: Database, inrush: Inrush, rows_max: int, said: str

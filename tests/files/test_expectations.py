@@ -65,7 +65,7 @@ TRAILERS: dict[str, tuple[str, Value, str | None]] = {
         TRAILER | {"sum_fields": {"amount": 3}},
         "sum of `amount` = 8.21, and there are 8.2",
     ),
-    "cut off": ("", TRAILER, "its last record is another one"),
+    "cut off": ("", TRAILER, "its last record does not begin so"),
     "no number": ("TRL|many\n", TRAILER, "is no number"),
     "no such field": ("TRL\n", TRAILER, "is no number"),
 }
@@ -193,8 +193,8 @@ def test_control_files(newest_database: Database, inrush: Inrush, name: str) -> 
     [
         (None, "cannot be read"),
         ("", "it is empty"),
-        ("many\n", "no number of rows"),
-        ("\n1\n", "no number of rows"),
+        ("many\n", "not a number of rows"),
+        ("\n1\n", "not a number of rows"),
     ],
 )
 def test_a_control_file_is_read_before_anything_is_loaded(
@@ -243,7 +243,7 @@ def test_rejected_rows_are_rows_of_the_file(newest_database: Database, inrush: I
     [
         ({"sums": {"note": 1}}, "it has the type text"),
         ({"sums": {"absent": 1}}, "no such column"),
-        ({"rows": "many"}, "no number of rows"),
+        ({"rows": "many"}, "not a number of rows"),
     ],
 )
 def test_sums_are_of_columns_of_numbers(

@@ -180,7 +180,7 @@ def test_a_pipe_is_planned_without_a_size(newest_database: Database, inrush: Inr
     text = package(newest_database.url, written, streams=STREAMS)
     outcome = inrush("check", inrush.write("package.toml", text)).expect(CLEAN)
     assert "1 file, of unknown size" in outcome.output
-    assert "for the reader that feeds them" in outcome.output
+    assert "for the reader that feeds the streams" in outcome.output
     assert " 0 B" not in outcome.output
 
 
@@ -218,7 +218,7 @@ def test_each_member_of_an_archive_is_a_file(newest_database: Database, inrush: 
     inrush.write("feed.zip", whole[:start] + bytes(64) + whole[start + 64 :])
     outcome = inrush("run", path).expect(FAILED, "feed.zip/part.2.csv", "damaged")
     assert "loaded" not in str(state(newest_database)), outcome.said
-    # Mended, and killed after its first commit, it goes on where it stopped: members that were
+    # Fixed, and killed after its first commit, it resumes where it stopped: members that were
     # loaded before have the text that they had.
     inrush.write("feed.zip", whole)
     environment = {"INRUSH_FAULT": "after_unit_commit:1"}
@@ -376,7 +376,7 @@ def test_the_files_of_a_package_can_be_proven(inrush: Inrush) -> None:
     inrush(*words, "--flow", "record").expect(USAGE, "no flow", "lines, records, guessed")
     inrush(*words, "--format", "csv").expect(USAGE, "--format", "package")
     inrush("verify", "--split", "data/c.csv", "--flow", "x").expect(USAGE, "--flow", "package")
-    inrush("verify", "--split", "feed.toml", "data/c.csv").expect(USAGE, "one package alone")
+    inrush("verify", "--split", "feed.toml", "data/c.csv").expect(USAGE, "only one package")
 
 
 def test_no_standard_input_is_said(newest_database: Database, inrush: Inrush) -> None:

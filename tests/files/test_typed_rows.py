@@ -364,7 +364,7 @@ def test_what_does_not_go_together_is_refused(newest_database: Database, inrush:
         outcome = inrush("load", *files, *load)
         assert outcome.status in (FAILED, USAGE), outcome.said
         assert all(part in outcome.said for part in says), outcome.said
-        assert "flows of their own" in outcome.said
+        assert "separate flows" in outcome.said
     outcome = inrush("load", "a.parquet", *load, "--format", "csv,delimiter=;")
     assert outcome.status in (FAILED, USAGE), outcome.said
     assert "leave `format` away" in outcome.said
@@ -541,7 +541,7 @@ def test_settings_of_text_are_refused_for_what_is_none(
     text = package(newest_database.url, flow("t", "t.parquet"))
     text += f'columns = [{{ name = "v", {column} }}]\n'
     outcome = inrush("run", inrush.write("p.toml", text))
-    outcome.expect(USAGE, setting, "says how text is written", "leave")
+    outcome.expect(USAGE, setting, "is for text", "leave")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_where_no_host_will_do_each_is_named(
     words = ("load", "rows.csv", "--to", url, "--table", "people", *COLUMNS)
     inrush(*words).expect(FAILED, f"127.0.0.1:{nobody}", str(standby.port), "standby")
     inrush(*words[:3], url + "?target_session_attrs=standby", *words[4:]).expect(
-        USAGE, "takes no writes"
+        USAGE, "selects a read-only server"
     )
 
 

@@ -78,7 +78,7 @@ def test_a_blocked_switch_does_not_queue_up_the_target(
         assert running.process.poll() is None or running.wait().status == FAILED
         outcome = running.wait()
         holder.rollback()
-    outcome.expect(FAILED, "lock", "gave way each time")
+    outcome.expect(FAILED, "lock", "did not get it")
     inrush("run", path).expect(CLEAN)
     assert database.value("SELECT count(*) FROM loaded WHERE id >= 0") == 1_000
 

@@ -79,7 +79,9 @@ def test_rows_join_those_of_any_target(
     database.execute("INSERT INTO events VALUES (-1, 3, 'before')")
     write_package(inrush, database.url)
     check = inrush("check", "package.toml")
-    check.expect(CLEAN, "in the transaction that makes them", "one transaction by one stream")
+    check.expect(
+        CLEAN, "written directly to it, in one transaction", "by one stream in one transaction"
+    )
     report = run(inrush).expect(CLEAN).report
     assert loaded(database) == [(-1, 3, "before"), *rows]
     assert report["account"]["rows_loaded"] == len(rows)
@@ -169,18 +171,18 @@ def test_a_second_signal_says_what_is_not_known(newest_database: Database, inrus
             running.send(signal.SIGINT)
             running.resume()
             assert running.process.stderr is not None
-            assert "once more stops at once" in running.process.stderr.readline()
+            assert "a second signal stops at once" in running.process.stderr.readline()
             running.send(signal.SIGINT)
-            stopped = running.wait().expect(INTERRUPTED, "nothing of it is in the targets while")
+            stopped = running.wait().expect(INTERRUPTED, "none of its rows are in the targets")
         finally:
             for backend in backends:
                 os.kill(backend, signal.SIGCONT)
-    assert "goes on" not in stopped.said
+    assert "resumes" not in stopped.said
     pauses.wait_until(database, pauses.sessions_of_inrush(database))
     assert loaded(database) == []
     name = stopped.run_folders()[-1].name
-    status = inrush("status", "--to", database.url).expect(CLEAN, name, "keeps its finished units")
-    assert "goes on" not in status.said
+    status = inrush("status", "--to", database.url).expect(CLEAN, name, "keeps the finished units")
+    assert "resumes" not in status.said
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows
 
@@ -299,7 +301,7 @@ def test_a_circle_of_tables(newest_database: Database, inrush: Inrush) -> None:
     inrush.write("z_parent.tbl", "1|10|\n2|11|\n3|12|\n")
     run(inrush).expect(CLEAN)
     assert database.value("SELECT count(*) FROM z_parent JOIN a_child ON child = a_child.id") == 3
-    # One that nothing mends takes all of it back.
+    # An error that nothing fixes takes all of it back.
     inrush.write("z_parent.tbl", "4|99|\n")
     inrush.write("a_child.tbl", "13|4|\n")
     run(inrush).expect(REJECT_LIMIT, "z_parent.tbl:1", "99")
@@ -343,7 +345,7 @@ def test_a_published_target_statements_after_the_rows_and_undo(
     assert loaded(database) == rows
     assert database.rows("SELECT n FROM counted") == [(len(rows),)]
     (folder,) = (inrush.folder / "runs").iterdir()
-    inrush("undo", folder.name, "package.toml").expect(FAILED, "among those of")
+    inrush("undo", folder.name, "package.toml").expect(FAILED, "added its rows to those of")
     # A statement that fails takes the rows back, too.
     write_package(inrush, database.url, post_sql=[counting, "SELECT 1 / 0"])
     inrush("run", "package.toml", "--again").expect(FAILED, "division by zero", "post_sql")
@@ -425,7 +427,7 @@ def test_after_rows_that_are_in_a_target_split_by_split(
     died = run(inrush, "after_unit_commit")
     assert died.status == -signal.SIGKILL, died.said
     write_package(inrush, database.url)
-    run(inrush).expect(FAILED, "which was stopped", "not taken out again")
+    run(inrush).expect(FAILED, "the stopped run", "are not removed")
     inrush.write("package.toml", splits)
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows_of(0)
@@ -498,6 +500,6 @@ def test_a_row_that_is_found_at_the_end_of_all_flows(
     write_two(inrush, database.url, rejects={"rows_max": 5})
     inrush.write("z_parent.tbl", "1|10|\n2|11|\n3|12|\n")
     inrush.write("a_child.tbl", "10|1|\n11|2|\n12|99|\n")
-    run(inrush).expect(FAILED, "only once the rows of all flows were in", "99")
+    run(inrush).expect(FAILED, "only after the rows of all flows were loaded", "99")
     assert database.value("SELECT count(*) FROM a_child") == 0
     assert database.value("SELECT count(*) FROM z_parent") == 0

@@ -152,7 +152,7 @@ def test_a_partition_that_is_covered_in_part_is_refused(
     more: dict[str, Value] = {"bounds": [120, 200]} if bounds == "declared" else {}
     write_package(inrush, database, {"scope": "partitions"}, **more)
     before = tidy_state(database)
-    outcome = run(inrush).expect(FAILED, '"public"."sales_old_b"', "only a part", "bounds")
+    outcome = run(inrush).expect(FAILED, '"public"."sales_old_b"', "only in part", "bounds")
     assert "sales_old_c" not in outcome.said
     assert tidy_state(database) == before
     # The whole table can give way instead, and what is staged is used.
@@ -343,7 +343,7 @@ def test_undo_of_what_cannot_be_told_apart_is_refused(
     text = package(database.url, flow("plain", "rows.tbl.*", mode="append"), name="plain")
     inrush.write("package.toml", text)
     run(inrush).expect(CLEAN)
-    undo(inrush, newest_run(inrush)).expect(FAILED, "among those of", "plain")
+    undo(inrush, newest_run(inrush)).expect(FAILED, "added its rows to those of", "plain")
 
 
 def test_a_reader_holds_the_switch_up_and_is_not_disturbed(
@@ -399,7 +399,7 @@ def test_keys_of_a_text_with_a_collation(newest_database: Database, inrush: Inru
         columns=["id", "k"],
     )
     # It covers `low` only from A on.
-    run(inrush).expect(FAILED, '"public"."low"', "only a part")
+    run(inrush).expect(FAILED, '"public"."low"', "only in part")
     database.execute(
         "ALTER TABLE sales DETACH PARTITION low;"
         "ALTER TABLE sales ATTACH PARTITION low FOR VALUES FROM ('A') TO ('M')"

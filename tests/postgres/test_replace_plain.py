@@ -159,7 +159,7 @@ def test_what_a_swap_would_lose_is_named_and_rows_can_be_replaced(
     make_target(database)
     database.execute(statement)
     write_package(inrush, database)
-    run(inrush).expect(FAILED, "cannot be swapped", said, 'by = "rows"')
+    run(inrush).expect(FAILED, "cannot be replaced by a new table", said, 'by = "rows"')
     assert loaded(database)[-100:] == OLD
     write_package(inrush, database, replace={"by": "rows"})
     run(inrush).expect(CLEAN)

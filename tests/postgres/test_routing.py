@@ -451,13 +451,13 @@ REFUSALS: dict[str, tuple[str, dict[str, Value], str]] = {
         "CREATE TABLE loaded (id int, k int) PARTITION BY LIST (k); "
         "CREATE TABLE a PARTITION OF loaded DEFAULT",
         {"partition_by": "k", "bounds": [1, 2]},
-        "add partitions by range",
+        "adds partitions by range",
     ),
     "bounds that cut a partition": (
         "CREATE TABLE loaded (id int, k int not null) PARTITION BY RANGE (k); "
         "CREATE TABLE a PARTITION OF loaded FOR VALUES FROM (5) TO (15)",
         {"partition_by": "k", "bounds": [0, 10], "routing": True},
-        "takes only some of",
+        "only in part",
     ),
     "an unlogged partition": (
         "CREATE TABLE loaded (id int, k int) PARTITION BY LIST (k); "
@@ -474,10 +474,10 @@ REFUSALS: dict[str, tuple[str, dict[str, Value], str]] = {
     "no bounds": (
         "",
         {"partition_by": "k", "routing": True, "columns": ["id int", "k int"]},
-        "`bounds` do not say",
+        "`bounds` does not declare",
     ),
     "no key": (
-        "", {"routing": True, "columns": ["id int", "k int"]}, "nothing says how it is partitioned",
+        "", {"routing": True, "columns": ["id int", "k int"]}, "its partitions are not declared",
     ),
     "a width of another kind": (
         "",
@@ -515,7 +515,7 @@ def test_the_plan_tells_how_rows_are_routed(newest_database: Database, inrush: I
         "PARTITION BY RANGE (day)",
         "FOR VALUES WITH (modulus 3, remainder 2)",
         'INSERT INTO "public"."loaded"',
-        "writes each of them twice",
+        "writes each row twice",
     ):
         assert part in said, said
     settings: dict[str, Value] = {"partition_by": "day", "bounds": {"every": "1 month"}}

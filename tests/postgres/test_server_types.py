@@ -402,7 +402,9 @@ def test_types_that_the_server_may_change_are_told_and_can_be_refused(
     inrush("run", inrush.write("package.toml", text)).expect(USAGE, said)
     text = package(newest_database.url, flow("loaded", "rows.tsv", verify="rows"))
     path = inrush.write("package.toml", text)
-    checked = inrush("check", path).expect(CLEAN, said, "only the NULLs are verified")
+    checked = inrush("check", path).expect(
+        CLEAN, said, "only the NULLs of these columns are verified"
+    )
     assert "refuses such columns" in checked.said
     outcome = inrush("run", path).expect(CLEAN)
     assert any(said in note for note in outcome.report["notes"]), json.dumps(outcome.report)

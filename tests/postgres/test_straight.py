@@ -59,7 +59,7 @@ def test_rows_join_those_of_any_target(
     database.execute(f"CREATE TABLE events ({COLUMNS}) {partitioning}")
     database.execute("INSERT INTO events VALUES (-1, 3, 'before')")
     write_package(inrush, database.url)
-    inrush("check", "package.toml").expect(CLEAN, "straight into it", "takes rows as they come")
+    inrush("check", "package.toml").expect(CLEAN, "directly to it", "rows are written directly to")
     run(inrush).expect(CLEAN)
     assert loaded(database) == [(-1, 3, "before"), *rows]
     run(inrush).expect(CLEAN, "already loaded")
@@ -160,9 +160,9 @@ def test_a_file_that_changed_after_a_stop_is_refused(
     status, text = changed.stat(), changed.read_text()
     # Of the same length; and then with the time of before.
     changed.write_text(text.replace("note", "NOTE"))
-    run(inrush).expect(FAILED, changed.name, "not taken out again", "inrush cleanup --run")
+    run(inrush).expect(FAILED, changed.name, "are not removed", "inrush cleanup --run")
     os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
-    run(inrush).expect(FAILED, changed.name, "not taken out again", "inrush cleanup --run")
+    run(inrush).expect(FAILED, changed.name, "are not removed", "inrush cleanup --run")
     words = ("--to", database.url)
     inrush("status", *words).expect(CLEAN, "in the targets already")
     outcome = inrush("cleanup", *words).expect(CLEAN, "left alone")
@@ -235,7 +235,7 @@ def test_a_published_target_and_undo(newest_database: Database, inrush: Inrush) 
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows
     (folder,) = (inrush.folder / "runs").iterdir()
-    inrush("undo", folder.name, "package.toml").expect(FAILED, "among those of")
+    inrush("undo", folder.name, "package.toml").expect(FAILED, "added its rows to those of")
 
 
 def test_a_target_that_does_not_exist_is_refused(newest_database: Database, inrush: Inrush) -> None:
@@ -288,7 +288,9 @@ def test_a_target_that_is_renamed_between_two_splits(
             "SET lock_timeout = '10s'; ALTER TABLE events RENAME TO events_of_before;"
             f"CREATE TABLE events ({COLUMNS})"
         )
-        running.resume().wait().expect(FAILED, "has not that name any more", "cleanup --run")
+        running.resume().wait().expect(
+            FAILED, "this is not the table that this run wrote rows to", "cleanup --run"
+        )
     assert database.value("SELECT count(*) FROM events") == 0
     database.execute("DROP TABLE events; ALTER TABLE events_of_before RENAME TO events")
     run(inrush).expect(CLEAN)
@@ -304,5 +306,5 @@ def test_rows_that_somebody_took_out_after_a_stop_are_told_of(
     write_package(inrush, database.url)
     run(inrush, "after_unit_commit:2")
     database.execute("TRUNCATE events")
-    run(inrush).expect(CLEAN, "is empty, and run", "took them out")
+    run(inrush).expect(CLEAN, "is empty, but the stopped run", "deleted them")
     assert 0 < len(loaded(database)) < len(rows)

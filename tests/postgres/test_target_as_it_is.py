@@ -195,7 +195,7 @@ def test_indexes_are_dropped_and_built_again(database: Database, inrush: Inrush)
     path = load(database, inrush, columns=["k", "note"], indexes="rebuild")
     outcome = inrush("check", path).expect(CLEAN)
     assert 'DROP INDEX "public"."by ""note"""' in outcome.output
-    inrush("run", path).expect(CLEAN, "nobody can read the table meanwhile")
+    inrush("run", path).expect(CLEAN, "the table cannot be read meanwhile")
     assert database.rows(definitions) == before
     assert database.rows("SELECT * FROM loaded ORDER BY k") == [(1, "old"), (2, "a"), (3, "b")]
     after = dict(
@@ -212,7 +212,7 @@ def test_indexes_of_partitions_need_no_rebuild(newest_database: Database, inrush
     newest_database.execute("CREATE TABLE loaded (k int NOT NULL) PARTITION BY RANGE (k)")
     write_parts(inrush, "rows", [["1"]])
     inrush("run", load(newest_database, inrush, columns=["k"], indexes="rebuild")).expect(
-        FAILED, 'the flow says indexes = "rebuild"'
+        FAILED, 'the flow has indexes = "rebuild"'
     )
 
 

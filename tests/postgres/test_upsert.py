@@ -101,7 +101,7 @@ def test_a_key_without_an_index_and_odd_ones_are_refused(
     write_package(inrush, newest_database, key="id")
     run(inrush).expect(FAILED, "no unique index on the key", "CREATE UNIQUE INDEX")
     write_package(inrush, newest_database, key=["id", "stays"])
-    run(inrush).expect(USAGE, "`stays`", "not among those loaded")
+    run(inrush).expect(USAGE, "`stays`", "is not loaded")
     newest_database.execute("DROP TABLE stock")
     write_package(inrush, newest_database)
     run(inrush).expect(FAILED, "does not exist")

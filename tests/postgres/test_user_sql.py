@@ -65,10 +65,10 @@ def test_a_statement_that_fails_takes_all_back(
     make_target(database)
     more: dict[str, Value] = {setting: statements}
     write_package(inrush, database, **more)
-    run(inrush).expect(FAILED, setting, said, "all was taken back")
+    run(inrush).expect(FAILED, setting, said, "the switch was rolled back")
     assert database.rows("SELECT id FROM facts ORDER BY id") == [(7,), (8,)]
     assert database.rows("TABLE log") == []
-    # What is loaded is used once the statement is mended.
+    # What is loaded is used once the statement is fixed.
     write_package(inrush, database)
     run(inrush).expect(CLEAN)
     assert database.rows("SELECT id FROM facts ORDER BY id") == [(1,), (2,), (7,), (8,)]

@@ -87,7 +87,10 @@ def _judge(found: Judgement, chosen: Round, loaded: Loaded, case: Case) -> None:
 
 def is_allowed(refused: str, loaded: Loaded) -> bool:
     """Whether a load may be refused for this: its formats, or a setting that it names."""
-    of_formats = ("is one value by it and another by", "which it writes itself, does not fill")
+    of_formats = (
+        "is one value by this format and another by",
+        "which it writes itself, does not fill",
+    )
     if any(reason in refused for reason in of_formats):
         return True
     return any(setting.name.lower() in refused.lower() for setting in loaded.roles)

@@ -100,7 +100,7 @@ def test_the_reject_says_what_was_lost(newest_database: Database, inrush: Inrush
     )
     outcome = inrush("run", inrush.write("package.toml", text)).expect(LOADED_WITH_REJECTS)
     (reject,) = outcome.rejects()
-    for part in ('"%H%M%S"', "takes 6 digits in a row", "has 5", "zero in front was lost"):
+    for part in ('"%H%M%S"', "takes 6 digits in a row", "has 5", "leading zero was lost"):
         assert part in reject["reason"]
 
 

@@ -22,7 +22,7 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
             .any(|port| port.trim().parse::<u16>().is_err())
     {
         return Err(CommandError::Usage {
-            what: format!("PGPORT is `{text}`, which is no port"),
+            what: format!("PGPORT is `{text}`, which is not a port"),
             hint: "set it to a number of 1 to 65535, or unset it".to_owned(),
         });
     }
@@ -55,7 +55,7 @@ fn service_files(home: Option<&Path>) -> Result<Vec<ServiceFile>, CommandError> 
             let path = PathBuf::from(path);
             if !path.is_file() {
                 return Err(CommandError::Usage {
-                    what: format!("PGSERVICEFILE is {}, which is no file", path.display()),
+                    what: format!("PGSERVICEFILE is {}, which is not a file", path.display()),
                     hint: "set it to a service file, or unset it".to_owned(),
                 });
             }
@@ -94,7 +94,7 @@ pub fn refuse_password(argument: &str, url: &str) -> Result<(), CommandError> {
     }
     Err(CommandError::Usage {
         what: format!(
-            "{argument}: the URL has a password in it, and others can read the arguments of a \
+            "{argument}: the URL contains a password, and other users can read the arguments of a \
              command"
         ),
         hint: "leave it out, and put it into PGPASSWORD or ~/.pgpass; or write ${env:NAME} in \
@@ -109,7 +109,7 @@ pub fn refuse_secret(option: &str, value: &str) -> Result<(), CommandError> {
     if names_secret(option) && !is_named {
         return Err(CommandError::Usage {
             what: format!(
-                "--option {option}: others can read the arguments of a command, and this one is a secret"
+                "--option {option}: the value is a secret, and other users can read the arguments of a command"
             ),
             hint: format!("write '{option}=${{env:NAME}}', in single quotes, and set NAME"),
         });
@@ -126,7 +126,7 @@ fn password_file(home: Option<&Path>) -> Option<String> {
     match password_file_text(&path) {
         Ok(text) => text,
         Err(reason) => {
-            output::errors(&line(&format!("warning: {reason}, and is not used")));
+            output::errors(&line(&format!("warning: {reason}; it is not used")));
             None
         }
     }

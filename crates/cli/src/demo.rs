@@ -80,7 +80,7 @@ pub fn demo(
 fn hint_for(error: &inrush::Error, arguments: &DemoArguments) -> Option<String> {
     match error {
         inrush::Error::Interrupted if !arguments.keep => {
-            Some("run the demo again; with --keep its files and data stay".to_owned())
+            Some("run the demo again; --keep keeps its files and data".to_owned())
         }
         inrush::Error::Plan(PlanError::Target { .. }) => Some(format!(
             "the demo makes its eight tables itself: load into another database{}",
@@ -195,7 +195,7 @@ fn check_contents(
     let address = server.address(connection)?;
     check(&address, loaded, tables, threads)?;
     output::say(&format!(
-        "checked in {}: every row of {} in the database is one that was generated\n",
+        "checked in {}: every row of {} in the database equals a generated row\n",
         seconds(started.elapsed().as_secs_f64()),
         counted(tables.len() as u64, "table")
     ));

@@ -17,7 +17,7 @@ pub enum CommandError {
     Usage {
         /// What is wrong with them.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
     },
     /// The package cannot be used.
@@ -28,7 +28,7 @@ pub enum CommandError {
         error: inrush::Error,
         /// What else a person should know: what was kept, where the report is.
         notes: Vec<String>,
-        /// How to mend it, in place of what the error itself says.
+        /// How to fix it, in place of what the error itself says.
         hint: Option<String>,
     },
     /// There is no embedded server.
@@ -70,7 +70,7 @@ impl CommandError {
             CommandError::Engine { hint, error, .. } => hint.clone().or_else(|| error.hint()),
             CommandError::Stopped { hint } => Some(hint.clone()),
             CommandError::Workload(error) => error.hint(),
-            // A package's faults and the embedded server's errors end with their mend.
+            // A package's faults and the embedded server's errors end with their fix.
             _ => None,
         }
     }
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(error.exit_status(), ExitStatus::Verification);
         let told = error.to_string();
         let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines[0], "error: what was loaded is not what dbgen makes");
+        assert_eq!(lines[0], "error: the loaded rows differ from dbgen's rows");
         assert_eq!(lines[1], "  part: 1 rows of a");
         assert!(lines[2].ends_with("   b, of which dbgen makes 2"), "{told}");
         assert_eq!(lines[3], "results: x/summary.md");

@@ -94,7 +94,7 @@ pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> ExitStatus 
 /// Tells that the standard output is not whole, and returns the exit status: that of the work where there was some, whose
 /// status says what became of it; else a failure, because the output was all that was asked for.
 fn told_lost_output(status: ExitStatus, reason: &str, changes: bool) -> ExitStatus {
-    let text = format!("the standard output could not be written: {reason}");
+    let text = format!("cannot write to standard output: {reason}");
     if changes || status != ExitStatus::Clean {
         output::notes([text]);
         return status;

@@ -20,7 +20,8 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
     let format = match &arguments.format {
         Some(text) => parse_format(text).map_err(|what| CommandError::Usage {
             what: format!("--format: {what}"),
-            hint: "write a preset and what differs from it: csv,delimiter=;,no_header".to_owned(),
+            hint: "write a preset and the settings that differ from it: csv,delimiter=;,no_header"
+                .to_owned(),
         })?,
         None => Default::default(),
     };

@@ -25,8 +25,9 @@ pub fn refused(words: &[OsString]) -> CommandError {
         .collect();
     CommandError::Usage {
         what: odd.join("; "),
-        hint: "names of files are written into the ledger and into reports as text, so a file must have a name in UTF-8: \
-               rename it, give it a second name (ln OLD NEW), or send it to the standard input (inrush load - < FILE)"
+        hint: "the ledger and reports keep file names as text, so a file's name must be UTF-8: \
+               rename it, give it a second name (ln OLD NEW), or send it to standard input (inrush \
+               load - < FILE)"
             .to_owned(),
     }
 }

@@ -51,8 +51,8 @@ fn refuse_password_parameters(
             } else if password_takes(url, name) {
                 return Err(CommandError::Usage {
                     what: format!(
-                        "--set {name}: it is a part of a connection's password, and others can \
-                         read the arguments of a command"
+                        "--set {name}: the value is part of a connection's password, and other \
+                         users can read the arguments of a command"
                     ),
                     hint: format!(
                         "write ${{env:NAME}} in the URL in place of {{{name}}}, and set NAME; or \

@@ -152,7 +152,7 @@ impl Observer for Progress {
                 units_kept,
                 ..
             } => self.line(&format!(
-                "run {run} goes on: {} of it kept",
+                "resuming run {run}: {} kept",
                 counted(*units_kept as u64, "unit")
             )),
             Event::Progress { flow, rows, bytes } => {
@@ -160,8 +160,8 @@ impl Observer for Progress {
             }
             Event::UnitAborted { flow, bytes, .. } => Self::aborted(&mut state, flow, *bytes),
             Event::UnitRefused { flow, unit, reason } => self.line(&format!(
-                "refused: {flow}, unit {unit}: {reason}; it is loaded once more, so that only \
-                 rows at fault are rejected"
+                "refused: {flow}, unit {unit}: {reason}; the unit is loaded again, so that only \
+                 the bad rows are rejected"
             )),
             Event::Rejected {
                 place,

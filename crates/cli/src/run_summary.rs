@@ -1,4 +1,4 @@
-//! What a run prints at its end.
+//! The summary that a run prints at its end.
 
 use std::fmt::Write;
 use std::path::Path;

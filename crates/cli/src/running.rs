@@ -178,8 +178,8 @@ pub struct FailedRun {
 fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Option<String> {
     match error {
         inrush::Error::Interrupted if reached.is_temporary() => Some(
-            "the embedded server and its data are gone; with embedded:FOLDER they stay, and \
-             the same command goes on"
+            "the embedded server and its data are gone; embedded:FOLDER keeps them, and the same \
+             command resumes"
                 .to_owned(),
         ),
         error
@@ -189,8 +189,8 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
                 && may_go_on(error) =>
         {
             Some(
-                "what was read of a pipe is gone, and nothing is in the targets (staging = false): \
-                 send it once more from its beginning, to the same command"
+                "the data read from a pipe is lost, and nothing is in the targets (staging = \
+                 false): send all of it again, to the same command"
                     .to_owned(),
             )
         }
@@ -210,7 +210,7 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
         }
         inrush::Error::RejectLimit { limit, .. } if reached.package.origin.file().is_some() => {
             Some(format!(
-                "mend the file and run the same command again, or accept more in the package: \
+                "fix the file and run the same command again, or accept more in the package: \
                  rejects = {{ rows_max = {} }}",
                 (limit + 1).max(100)
             ))
@@ -279,8 +279,8 @@ fn straight(report: &RunReport) -> Option<String> {
     let targets = targets.filter(|table| flows.contains(table.flow.as_str()));
     (rows > 0).then(|| {
         format!(
-            "stays: {} went straight into {} (atomic = false); once what stopped it is mended, the same command loads the \
-             rest",
+            "stays: {} were written directly to {} (atomic = false); fix the cause, then the same \
+             command loads the rest",
             counted(rows, "row"),
             targets
                 .map(|table| readable(&table.target))

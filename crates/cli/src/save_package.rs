@@ -38,7 +38,7 @@ pub fn may_save(text: &str, path: &Path) -> Result<(), CommandError> {
 fn taken(path: &Path) -> CommandError {
     CommandError::Usage {
         what: format!(
-            "--save-package: {} is there and says something else",
+            "--save-package: {} exists with other content",
             path.display()
         ),
         hint: "choose another name, or remove it; `inrush run` runs it as it is".to_owned(),

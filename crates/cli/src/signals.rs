@@ -17,8 +17,8 @@ use crate::c_library::has_default_action;
 use crate::output;
 
 /// How to resume after a run that read a pipe and did not come to its end.
-pub const AFTER_A_PIPE: &str = "what was read of a pipe is gone, and its rows are not loaded: send it \
-     once more from its beginning, to the same command; files that were committed are kept";
+pub const AFTER_A_PIPE: &str = "the data read from a pipe is lost, and its rows are not loaded: \
+     send all of it again, to the same command; committed files are kept";
 
 /// What a signal is to stop.
 enum Work {
@@ -139,17 +139,17 @@ fn handle(signal: i32, had_default: bool) {
         }) => {
             match left {
                 Left::Units => output::errors(
-                    "stopped at once; the same command goes on from what was committed",
+                    "stopped at once; the same command resumes from the committed units",
                 ),
                 Left::UnitsButOfPipes => {
                     output::errors(&format!("stopped at once; {AFTER_A_PIPE}"));
                 }
                 Left::Files => output::errors(
-                    "stopped at once; the same command goes on with the files that are not whole",
+                    "stopped at once; the same command makes the files that are not complete",
                 ),
                 Left::OneTransaction => output::errors(
-                    "stopped at once; nothing of it is in the targets while `inrush status` lists \
-                     the run, else all of it",
+                    "stopped at once; if `inrush status` lists the run, none of its rows are in \
+                     the targets, otherwise all are",
                 ),
                 Left::Nothing(folder) => {
                     remove(folder.as_deref());
@@ -162,7 +162,7 @@ fn handle(signal: i32, had_default: bool) {
             stop, was_asked, ..
         }) => {
             *was_asked = true;
-            output::errors("stopping; once more stops at once");
+            output::errors("stopping; a second signal stops at once");
             stop.ask(StopReason::Interrupted);
         }
         Some(Work::Disposable { folder }) => {

@@ -35,8 +35,8 @@ pub(super) fn each_element(text: &str, element: &mut TakeElement<'_>) -> Result<
 
 fn fault(what: &str) -> ValueError {
     ValueError::syntax(format!(
-        "not an array; {what}. Write {{1,2,NULL}}, with \"...\" around elements that hold commas, braces, quotes, \
-         backslashes or blanks at their ends"
+        "not an array; {what}. Write {{1,2,NULL}}, with \"...\" around elements that contain \
+         commas, braces, quotes, backslashes or blanks at their ends"
     ))
 }
 
@@ -102,7 +102,9 @@ impl Reader<'_> {
                 return Err(fault("bounds are written [1:3]"));
             }
             if upper < lower || upper == i64::from(i32::MAX) {
-                return Err(fault("an upper bound is below its lower one, or too large"));
+                return Err(fault(
+                    "an upper bound is below its lower bound, or too large",
+                ));
             }
             bounds.push(Bounds {
                 lower,
@@ -147,7 +149,7 @@ impl Reader<'_> {
             match self.token()? {
                 Token::Open => {
                     if expects_comma {
-                        return Err(fault("a `{` stands where a comma is expected"));
+                        return Err(fault("there is a `{` instead of a comma"));
                     }
                     if counts.len() == DIMENSIONS_MAX {
                         return Err(too_deep());
@@ -187,7 +189,7 @@ impl Reader<'_> {
                 }
                 token => {
                     if expects_comma {
-                        return Err(fault("an element stands where a comma is expected"));
+                        return Err(fault("there is an element instead of a comma"));
                     }
                     is_depth_known = true;
                     if counts.len() != expected.len() {
@@ -244,7 +246,7 @@ impl Reader<'_> {
         self.at += 1;
         self.skip_blanks();
         if !matches!(self.peek(), Some(b',' | b'{' | b'}')) {
-            return Err(fault("text stands behind a closing quote"));
+            return Err(fault("text follows a closing quote"));
         }
         Ok(self.element(start, end, has_escapes))
     }
@@ -259,7 +261,7 @@ impl Reader<'_> {
                 b',' | b'{' | b'}' => break,
                 b'"' => {
                     return Err(fault(
-                        "a quote stands inside an element that does not begin with one",
+                        "a quote is inside an element that does not begin with a quote",
                     ));
                 }
                 b'\\' => {

@@ -39,8 +39,8 @@ impl Kernel for Boolean {
             Ok(false)
         } else if text.is_empty() {
             Err(ValueError::syntax(
-                "not a boolean; the field is empty: where that means NULL, set null = \"\" in \
-                 the format",
+                "not a boolean; the field is empty: if that means NULL, set null = \"\" in the \
+                 format",
             ))
         } else {
             Err(ValueError::syntax(

@@ -30,9 +30,9 @@ impl DeclaredBoolean {
             if list.is_empty() {
                 return Err(invalid(
                     setting,
-                    "it has no word; the declared words take the place of all others, so write at \
-                     least one"
-                        .to_owned(),
+                    "the list is empty; the declared words replace all others, so write at least \
+                     one"
+                    .to_owned(),
                 ));
             }
             for word in list {
@@ -41,7 +41,7 @@ impl DeclaredBoolean {
                     Some((_, other)) if *other != value => {
                         return Err(invalid(
                             setting,
-                            format!("{word:?} is a word for true and for false"),
+                            format!("{word:?} is a word for both true and false"),
                         ));
                     }
                     Some(_) => {}
@@ -89,7 +89,7 @@ impl Kernel for DeclaredBoolean {
             .map(|(_, value)| *value)
             .ok_or_else(|| {
                 ValueError::syntax(format!(
-                    "not one of the column's words: {}; mend the row, or add the word to \
+                    "not one of the column's words: {}; fix the row, or add the word to \
                      true_words or false_words",
                     self.shown
                 ))
@@ -134,7 +134,7 @@ mod tests {
             Err(error) => error.to_string(),
             Ok(_) => panic!("{yes:?} and {no:?} are refused"),
         };
-        assert!(reason(&["x"], &["X"]).contains("for true and for false"));
+        assert!(reason(&["x"], &["X"]).contains("for both true and false"));
         assert!(reason(&[], &["X"]).contains("true_words"));
         assert!(reason(&["X"], &[]).contains("false_words"));
     }

@@ -86,9 +86,9 @@ fn error(text: &[u8], record_start: usize, at: usize, index: usize, verb: &str) 
     ValueError::new(
         RejectCode::InvalidUtf8,
         format!(
-            "field {} {verb} inside the character {character:?}, which stands in bytes {} to {} of \
-             the record; positions count bytes of UTF-8 here: likely the file's count characters: \
-             set fixed_unit = \"characters\" in the format, else mend the positions",
+            "field {} {verb} inside the character {character:?}, which is in bytes {} to {} of the \
+             record; positions count bytes of UTF-8 here, and the file's positions likely count \
+             characters: set fixed_unit = \"characters\" in the format, or fix the positions",
             index + 1,
             begin - record_start + 1,
             begin - record_start + character.len_utf8(),

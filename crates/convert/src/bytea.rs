@@ -65,8 +65,8 @@ fn decode_hex(hex: &[u8], bytes: &mut Vec<u8>) -> Result<(), ValueError> {
                 if high_value > 15 || low_value > 15 {
                     let at = hex.len() - rest.len() + 3 + usize::from(high_value <= 15);
                     return Err(ValueError::syntax(format!(
-                        "character {at} of the value is not a hex digit, as all have to be after \
-                         \\x; likely the export cut the value"
+                        "character {at} of the value is not a hex digit, but only hex digits may \
+                         follow \\x; likely the export cut the value"
                     )));
                 }
                 bytes.push(high_value << 4 | low_value);

@@ -500,8 +500,8 @@ fn null_error(dialect: &Dialect) -> ValueError {
     ValueError::new(
         RejectCode::NullNotAllowed,
         format!(
-            "{marker} means NULL in this format, and the column allows none; mend the row, set \
-             another `null` in the format, or let the column be nullable"
+            "{marker} means NULL in this format, but the column is not nullable; fix the row, set \
+             another `null` in the format, or make the column nullable"
         ),
     )
 }

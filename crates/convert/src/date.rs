@@ -135,8 +135,8 @@ impl CivilDate {
     pub fn calendar_days(&self, era: Era) -> Result<i64, ValueError> {
         if self.year == 0 {
             return Err(ValueError::out_of_range(
-                "there is no year 0; the year before 1 is written 0001-01-01 BC, and where \
-                 0000-00-00 means no date, set `null` in the format to it",
+                "there is no year 0; the year before 1 is written 0001-01-01 BC; if 0000-00-00 \
+                 means no date, set `null` in the format to it",
             ));
         }
         let year = match era {
@@ -145,8 +145,8 @@ impl CivilDate {
         };
         if self.month == 0 || self.month > 12 {
             return Err(ValueError::out_of_range(format!(
-                "there is no month {}; where days stand before months, declare \
-                 format = \"%Y-%d-%m\" for the column",
+                "there is no month {}; if days are before months, declare format = \"%Y-%d-%m\" \
+                 for the column",
                 self.month
             )));
         }

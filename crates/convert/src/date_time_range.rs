@@ -28,8 +28,8 @@ pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
     }
     if microseconds > MICROSECONDS_MAX {
         return Err(ValueError::out_of_range(
-            "after the last timestamp (294276-12-31 23:59:59.999999); where it stands for no end, \
-             write infinity",
+            "after the last timestamp (294276-12-31 23:59:59.999999); if it means no end, write \
+             infinity",
         ));
     }
     // What is past the end of 64 bits goes on at their other end (`inrush_rows::timestamp`).
@@ -39,22 +39,22 @@ pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
 /// The error for a time of day in a column of dates.
 pub(super) fn time_lost() -> ValueError {
     ValueError::fraction_lost(
-        "the value has a time of day, and a date keeps none; let the column be timestamp, or \
-         write dates only",
+        "the value has a time of day, which a date does not keep; make the column timestamp, or \
+         write only dates",
     )
 }
 
 /// The error for a second with more digits than the column keeps.
 pub(super) fn fraction_lost(needed: usize, fraction_digits: u8) -> ValueError {
     let mend = if fraction_digits < 6 {
-        "round the value (`round` of the column does it for times and timestamps), or declare \
-         the column with more digits"
+        "round the value (for times and timestamps, `round` of the column does it), or declare the \
+         column with more digits"
     } else {
-        "no type keeps more: round the value (`round` of the column does it for times and \
-         timestamps)"
+        "no type keeps more digits: round the value (for times and timestamps, `round` of the \
+         column does it)"
     };
     ValueError::fraction_lost(format!(
-        "the second has {} after the point, and the column keeps {fraction_digits}; {mend}",
+        "the second has {} after the point, but the column keeps {fraction_digits}; {mend}",
         counted(needed as u64, "digit")
     ))
 }

@@ -90,8 +90,8 @@ impl Kernel for Decimal {
         let text = trim(field);
         if is_not_finite(text) {
             return Err(ValueError::out_of_range(
-                "NaN and infinities cannot be kept in a decimal here; mend the row, declare \
-                 nan = \"null\" where NaN means NULL, or let the column be double precision",
+                "a decimal here cannot hold NaN or infinities; fix the row, declare nan = \"null\" \
+                 if NaN means NULL, or make the column double precision",
             ));
         }
         let number = literal(text)?;
@@ -112,7 +112,7 @@ impl Kernel for Decimal {
         let integer_digits = significant as i64 + shift - scale;
         if integer_digits > self.integer_digits_max as i64 {
             return Err(ValueError::out_of_range(format!(
-                "{} before the point, and {} holds {}",
+                "{} before the point, but {} holds {}",
                 counted_do(integer_digits as u64, "digit", "stand"),
                 self.type_name(),
                 self.integer_digits_max
@@ -120,7 +120,7 @@ impl Kernel for Decimal {
         }
         if shift < 0 {
             return Err(ValueError::fraction_lost(format!(
-                "{} after the point, and {} keeps {}; declare `round` for the column, or a larger \
+                "{} after the point, but {} keeps {}; declare `round` for the column, or a larger \
                  scale",
                 counted_do((scale - shift) as u64, "digit", "stand"),
                 self.type_name(),

@@ -46,12 +46,12 @@ impl DecimalText {
         if !is_zero && integer_digits > integer_digits_max {
             return Err(ValueError::out_of_range(match self.limit {
                 Some((precision, scale)) => format!(
-                    "{} before the point, and numeric({precision},{scale}) holds \
+                    "{} before the point, but numeric({precision},{scale}) holds \
                      {integer_digits_max}",
                     counted_do(integer_digits as u64, "digit", "stand")
                 ),
                 None => format!(
-                    "{} before the point, and numeric holds {INTEGER_DIGITS_MAX}",
+                    "{} before the point, but numeric holds {INTEGER_DIGITS_MAX}",
                     counted_do(integer_digits as u64, "digit", "stand")
                 ),
             }));
@@ -64,12 +64,12 @@ impl DecimalText {
                     -scale
                 )),
                 Some((precision, scale)) => ValueError::fraction_lost(format!(
-                    "{} after the point, and numeric({precision},{scale}) keeps {scale}; declare \
+                    "{} after the point, but numeric({precision},{scale}) keeps {scale}; declare \
                      `round` for the column, or a larger scale",
                     counted_do(needed as u64, "digit", "stand")
                 )),
                 None => ValueError::out_of_range(format!(
-                    "{} after the point, and numeric holds {FRACTION_DIGITS_MAX}",
+                    "{} after the point, but numeric holds {FRACTION_DIGITS_MAX}",
                     counted_do(needed as u64, "digit", "stand")
                 )),
             });
@@ -91,8 +91,8 @@ impl TextCheck for DecimalText {
         ) {
             if let Some((precision, scale)) = self.limit {
                 return Err(ValueError::out_of_range(format!(
-                    "numeric({precision},{scale}) holds no infinities; mend the row, or let the \
-                     column be numeric"
+                    "numeric({precision},{scale}) holds no infinities; fix the row, or make the \
+                     column numeric"
                 )));
             }
             let is_negative = text.starts_with(b"-");

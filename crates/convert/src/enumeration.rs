@@ -49,9 +49,9 @@ impl Enumeration {
                 .join(", ")
         };
         let hint = if self.labels.iter().any(|label| label == field.trim()) {
-            "blanks stand around it: remove them".to_owned()
+            "it has blanks around it: remove them".to_owned()
         } else if field.is_empty() {
-            "the field is empty: where that means NULL, set null = \"\" in the format".to_owned()
+            "the field is empty: if that means NULL, set null = \"\" in the format".to_owned()
         } else if near.is_empty() {
             let more = if self.labels.len() > LABELS_NAMED_MAX {
                 ", ..."
@@ -59,10 +59,10 @@ impl Enumeration {
                 ""
             };
             let some = quoted(&mut self.labels.iter().map(String::as_str));
-            format!("they are {some}{more}; mend the row, or add the label to the type")
+            format!("they are {some}{more}; fix the row, or add the label to the type")
         } else {
             let names = quoted(&mut near.iter().map(|(_, label)| *label));
-            format!("near ones are {names}; mend the row, or add the label to the type")
+            format!("near ones are {names}; fix the row, or add the label to the type")
         };
         ValueError::new(
             RejectCode::UnknownLabel,
@@ -109,7 +109,7 @@ mod tests {
             ("New", "near ones are \"new\""),
             ("in_progress", "near ones are \"in progress\""),
             ("droped", "near ones are \"dropped\""),
-            (" done", "blanks stand around it"),
+            (" done", "it has blanks around it"),
             ("xyz", "they are \"new\", \"in progress\", \"done\", ..."),
         ] {
             let reason = reason(field).expect("an error");

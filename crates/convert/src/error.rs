@@ -1,4 +1,4 @@
-//! What can be wrong with a conversion: with its set-up, or with one value.
+//! Errors of a conversion: of its set-up, or of one value.
 
 use inrush_rows::reject::RejectCode;
 use thiserror::Error;
@@ -8,8 +8,8 @@ use thiserror::Error;
 pub enum ConvertError {
     /// A column takes a field that no record has.
     #[error(
-        "column {column:?} takes field {field_number}, but a record has {field_count}; \
-         let `columns` list the file's fields in their order"
+        "column {column:?} takes field {field_number}, but a record has {field_count}; list the \
+         file's fields in their order in `columns`"
     )]
     FieldMissing {
         /// The column.
@@ -26,7 +26,7 @@ pub enum ConvertError {
         column: String,
         /// The format.
         format: String,
-        /// What is wrong with it, and the mend.
+        /// What is wrong with it, and the fix.
         reason: String,
     },
     /// A format for a type that has none.
@@ -64,8 +64,8 @@ pub enum ConvertError {
     },
     /// A zone whose clocks are set forward and back, for times that have no date.
     #[error(
-        "column {column:?} has the zone {zone:?}, whose offset from UTC changes with the date, and its times have \
-         none; declare an offset such as \"+01:00\", or \"UTC\""
+        "column {column:?} has the zone {zone:?}, whose offset from UTC changes with the date, but \
+         a time has no date; declare an offset such as \"+01:00\", or \"UTC\""
     )]
     ZoneNotFixed {
         /// The column.
@@ -90,7 +90,7 @@ pub enum ConvertError {
         column: String,
         /// The policy's key.
         setting: &'static str,
-        /// What is wrong with it, and the mend.
+        /// What is wrong with it, and the fix.
         reason: String,
     },
     /// A default or a constant that the column cannot hold.
@@ -102,7 +102,7 @@ pub enum ConvertError {
         setting: &'static str,
         /// The text.
         text: String,
-        /// What is wrong with it, and the mend.
+        /// What is wrong with it, and the fix.
         reason: String,
     },
     /// A source of values whose type is not the column's.
@@ -131,7 +131,7 @@ pub enum ConvertError {
 pub struct ValueError {
     /// The stable name of the cause.
     pub code: RejectCode,
-    /// What is wrong, the likely cause and the mend.
+    /// What is wrong, the likely cause and the fix.
     pub reason: String,
 }
 

@@ -169,9 +169,9 @@ impl ExactFloat {
         ValueError::new(
             RejectCode::FormLost,
             format!(
-                "{name} cannot hold this number exactly: its nearest value is {nearest}. It keeps {} digits \
-                 of a number, and this is likely an identifier or an amount: make the column {wider}; \
-                 where the nearest value will do, set lossless = false for it",
+                "{name} cannot hold this number exactly: its nearest value is {nearest}. It keeps \
+                 {} digits of a number, and this is likely an identifier or an amount: make the \
+                 column {wider}; if the nearest value is good enough, set lossless = false for it",
                 self.digits_kept
             ),
         )

@@ -536,15 +536,15 @@ pub(super) fn zero_bytes(word: u64) -> u64 {
 pub(super) fn nul_error() -> ValueError {
     ValueError::new(
         RejectCode::NulByte,
-        "the field holds a NUL byte (0x00), which no text in a database can hold; likely a \
-         binary column or UTF-16 in the export: export it as hex or as UTF-8",
+        "the field contains a NUL byte (0x00), which a text in a database cannot contain; likely \
+         the export has a binary column or UTF-16: export it as hex or as UTF-8",
     )
 }
 
 pub(super) fn unescaped_utf8_error() -> ValueError {
     ValueError::new(
         RejectCode::InvalidUtf8,
-        "with its escapes undone the field is not valid UTF-8; likely bytes of another \
+        "after its escapes are decoded, the field is not valid UTF-8; likely bytes of another \
          encoding were written as escapes: export as UTF-8",
     )
 }

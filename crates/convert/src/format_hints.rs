@@ -1,5 +1,5 @@
-//! What to say of a text that is not a date, time or timestamp as ISO 8601 writes them: the
-//! format that would read it, where its shape tells.
+//! Hints for a text that is not an ISO 8601 date, time or timestamp: the format that would read it,
+//! if its shape shows one.
 
 use super::error::ValueError;
 use super::number::is_any_word;
@@ -35,8 +35,7 @@ pub(super) fn not_written_as(wanted: Wanted, text: &[u8]) -> ValueError {
     let expected = wanted.name();
     if text.is_empty() {
         return ValueError::syntax(format!(
-            "not {expected}; the field is empty: where that means NULL, set null = \"\" in the \
-             format"
+            "not {expected}; the field is empty: if that means NULL, set null = \"\" in the format"
         ));
     }
     if is_any_word(
@@ -44,7 +43,7 @@ pub(super) fn not_written_as(wanted: Wanted, text: &[u8]) -> ValueError {
         &["now", "today", "tomorrow", "yesterday", "epoch", "allballs"],
     ) {
         return ValueError::syntax(format!(
-            "not {expected}; words that stand for a time are not taken: write it in digits"
+            "not {expected}; words for a time are not read: write it in digits"
         ));
     }
     let hint = match wanted {
@@ -54,8 +53,8 @@ pub(super) fn not_written_as(wanted: Wanted, text: &[u8]) -> ValueError {
     match hint {
         Some(hint) => ValueError::syntax(format!("not {expected}; {hint}")),
         None => ValueError::syntax(format!(
-            "not {expected}; where the file writes them in another way, declare it: \
-             format = {:?} for example. Else likely the columns are not in the file's order",
+            "not {expected}; if the file has another form, declare it, for example format = {:?}. \
+             Otherwise, likely the columns are not in the file's order",
             wanted.example()
         )),
     }
@@ -70,8 +69,8 @@ fn suggest_time_alone(text: &[u8]) -> Option<String> {
     }
     if matches!(text.len(), 3 | 5) && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(
-            "likely a zero in front was lost, as spreadsheets and integer columns lose it: export \
-             four digits and declare format = \"%H%M\", or six and \"%H%M%S\""
+            "likely a leading zero was lost, as in spreadsheets and integer columns: export four \
+             digits and declare format = \"%H%M\", or six and \"%H%M%S\""
                 .to_owned(),
         );
     }
@@ -97,16 +96,16 @@ fn suggest_digits(text: &str) -> Option<String> {
         )),
         (14, "") => Some("declare format = \"%Y%m%d%H%M%S\" for the column".to_owned()),
         (7, "") => Some(
-            "likely a zero was lost, as spreadsheets and integer columns lose it: a date in digits \
-             has eight (20240102)"
+            "likely a leading zero was lost, as in spreadsheets and integer columns: a date in \
+             digits has eight (20240102)"
                 .to_owned(),
         ),
         (10, "") => Some(
-            "likely seconds since 1970: let the column be timestamptz with format = \"%s\""
+            "likely seconds since 1970: make the column timestamptz with format = \"%s\""
                 .to_owned(),
         ),
         (13, "") => Some(
-            "likely milliseconds since 1970: let the export write seconds (format = \"%s\") or \
+            "likely milliseconds since 1970: make the export write seconds (format = \"%s\") or \
              timestamps"
                 .to_owned(),
         ),
@@ -180,8 +179,8 @@ fn suggest(text: &[u8]) -> Option<String> {
         (true, _) => format!("declare {} for the column", declare(["%d", "%m", year])),
         (false, true) => format!("declare {} for the column", declare(["%m", "%d", year])),
         (false, false) => format!(
-            "day and month cannot be told apart: declare {} where the day stands first, or {} \
-             where the month does",
+            "day and month cannot be told apart: declare {} if the day is first, or {} if the \
+             month is first",
             declare(["%d", "%m", year]),
             declare(["%m", "%d", year])
         ),
@@ -271,7 +270,7 @@ mod tests {
         assert!(suggested("12:00 PM").contains("\"%I:%M %p\""));
         assert!(suggested("1200").contains("\"%H%M\""));
         assert!(suggested("120000").contains("\"%H%M%S\""));
-        assert!(suggested("12345").contains("zero in front was lost"));
+        assert!(suggested("12345").contains("leading zero was lost"));
         assert_eq!(suggested("noon"), "");
     }
 

@@ -160,9 +160,9 @@ fn refuse_ambiguous(
                 column: column.name.clone(),
                 format: first.text.clone(),
                 reason: format!(
-                    "{text:?} is one value by it and another by {:?}, which the column declares \
-                     too, and no row could tell which is meant; declare only the one that the \
-                     file is written in",
+                    "{text:?} is one value by this format and another by {:?}, which the column \
+                     declares, too, so a row would have two meanings; declare only the format of \
+                     the file",
                     second.text
                 ),
             });

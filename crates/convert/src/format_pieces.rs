@@ -99,8 +99,8 @@ impl Pieces {
             };
             if !is_same && found.is_none() {
                 found = Some(ValueError::syntax(format!(
-                    "contradicts itself: {} of the column's format {:?} is {:?} here, and by the other \
-                     parts it is {:?}; fix the row",
+                    "contradicts itself: {} of the column's format {:?} is {:?} here, but {:?} by \
+                     the other parts; fix the row",
                     piece.text,
                     self.format,
                     taken.trim(),
@@ -238,10 +238,10 @@ impl Pieces {
         let start = text.iter().position(u8::is_ascii_digit).unwrap_or_default();
         let has = digits(&text[start..], text.len());
         ValueError::syntax(format!(
-            "does not fill the column's format {:?}: {names} takes {needed} digits in a row, since \
-             nothing else tells where each number ends, and the value has {has}; likely a zero in front \
-             was lost, as spreadsheets and integer columns lose it. Write the zeros (1:02:03 is 010203), \
-             or export with something between the numbers and declare that",
+            "does not fill the column's format {:?}: {names} takes {needed} digits in a row, \
+             because no separator ends each number, but the value has {has}; likely a leading zero \
+             was lost, as in spreadsheets and integer columns. Write the zeros (1:02:03 is \
+             010203), or export with a separator between the numbers, and declare it",
             self.format
         ))
     }
@@ -249,8 +249,8 @@ impl Pieces {
     #[cold]
     fn year_short(&self) -> ValueError {
         ValueError::syntax(format!(
-            "the year has fewer than the four digits of the column's format {:?}; where years are \
-             written with two, declare %y and year_pivot",
+            "the year has fewer than the four digits of the column's format {:?}; if years have \
+             two digits, declare %y and year_pivot",
             self.format
         ))
     }
@@ -435,7 +435,7 @@ mod tests {
         };
         let text = reason("%H%M%S", "12345");
         assert!(text.contains("%H%M%S takes 6 digits in a row"), "{text}");
-        assert!(text.contains("has 5; likely a zero"), "{text}");
+        assert!(text.contains("has 5; likely a leading zero"), "{text}");
         let text = reason("%d%m%Y %H%M", "01022024 930");
         assert!(
             text.contains("%H%M takes 4 digits") && text.contains("has 3"),

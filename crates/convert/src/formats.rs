@@ -194,7 +194,7 @@ fn has_short_year(letters: &[u8]) -> bool {
 fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result<Pieces, String> {
     let letters = directives(format);
     if letters.is_empty() {
-        return Err("it has no directive such as %Y; a date is %Y-%m-%d".to_owned());
+        return Err("it has no letter such as %Y; the format of a date is %Y-%m-%d".to_owned());
     }
     // A value that the format itself wrote must be readable with it.
     let sample = jiff::civil::date(2024, 7, 15)
@@ -222,23 +222,22 @@ fn check_letters(
     let has = |letter: u8| letters.contains(&letter);
     if has(b'Q') {
         return Err(
-            "names of zones in values (%Q) are not read; write offsets (%z), or declare \
-                    `zone`"
+            "zone names in values (%Q) are not read; write offsets (%z), or declare `zone`"
                 .to_owned(),
         );
     }
     if has(b'C') || has(b'g') {
         return Err(
-            "a century (%C) or a week's year of two digits (%g) is not read; write the \
-                    year as %Y, %y or %G"
+            "a century (%C) or a two-digit week year (%g) is not read; write the year as %Y, %y or \
+                    %G"
                 .to_owned(),
         );
     }
     match year_pivot {
         None if has_short_year(letters) => {
             return Err(
-                "two digits of a year (%y) do not say its century; declare the first year that \
-                 the file can hold: year_pivot = 1970 stands for 1970 to 2069"
+                "a two-digit year (%y) has no century; declare the first year that the file can \
+                 hold: year_pivot = 1970 stands for 1970 to 2069"
                     .to_owned(),
             );
         }
@@ -252,8 +251,8 @@ fn check_letters(
     let (has_half, has_twelve) = (has(b'p') || has(b'P'), has(b'I') || has(b'l'));
     if has_half != has_twelve {
         return Err(
-            "a clock of twelve hours needs both the hour (%I) and its half of the day \
-                    (%p); one of 24 hours is %H"
+            "a 12-hour clock needs both the hour (%I) and the half of the day (%p); a 24-hour \
+                    clock is %H"
                 .to_owned(),
         );
     }
@@ -262,7 +261,7 @@ fn check_letters(
     }
     if has(b's') && !matches!(format_use, FormatUse::TimestampTz { .. }) {
         return Err(
-            "seconds since 1970 (%s) are a point in time: let the column be timestamptz".to_owned(),
+            "seconds since 1970 (%s) are a point in time: make the column timestamptz".to_owned(),
         );
     }
     Ok(())
@@ -282,16 +281,18 @@ fn check_parts(
     match format_use {
         FormatUse::Time => {
             if !has_hour || parts.to_time().is_err() {
-                return Err("it gives no time of day; one is %H:%M:%S".to_owned());
+                return Err("it has no time of day, such as %H:%M:%S".to_owned());
             }
             let of_dates = b"YymdeBbhDFjCGgVUWuwAa";
             if letters.iter().any(|letter| of_dates.contains(letter)) {
-                return Err("it has parts of a date, and the column keeps a time only".to_owned());
+                return Err("it has parts of a date, but the column keeps only a time".to_owned());
             }
         }
         FormatUse::Date | FormatUse::Timestamp | FormatUse::TimestampTz { .. } => {
             if !has_date && !has(b's') {
-                return Err("it gives no date; one needs year, month and day (%Y-%m-%d)".to_owned());
+                return Err(
+                    "it has no date; a date needs year, month and day (%Y-%m-%d)".to_owned(),
+                );
             }
             if parts.to_time().is_err() {
                 return Err("its time of day lacks the hour or the minute".to_owned());
@@ -301,15 +302,14 @@ fn check_parts(
     let is_zoned = matches!(format_use, FormatUse::TimestampTz { .. });
     if format_use == (FormatUse::TimestampTz { has_zone: false }) && !has_offset && !has(b's') {
         return Err(
-            "its values have no offset from UTC (%z), and no zone is declared; declare \
-             zone = \"UTC\" or the one that the file was written in"
+            "its values have no offset from UTC (%z), and no zone is declared; declare zone = \
+             \"UTC\" or the zone that the file was written in"
                 .to_owned(),
         );
     }
     if has_offset && !is_zoned {
         return Err(
-            "it has an offset from UTC, which the column cannot keep; let the column be \
-             timestamptz"
+            "it has an offset from UTC, which the column cannot keep; make the column timestamptz"
                 .to_owned(),
         );
     }
@@ -342,13 +342,13 @@ mod tests {
     }
 
     refused! {
-        no_directive: FormatUse::Date, "YYYY-MM-DD" => "no directive";
-        empty: FormatUse::Date, "" => "no directive";
+        no_directive: FormatUse::Date, "YYYY-MM-DD" => "no letter";
+        empty: FormatUse::Date, "" => "no letter";
         unknown_directive: FormatUse::Date, "%Y-%m-%E" => "strftime";
         ends_in_percent: FormatUse::Date, "%Y-%m-%" => "strftime";
         not_readable: FormatUse::Date, "%x" => "strftime";
-        no_day: FormatUse::Date, "%Y-%m" => "gives no date";
-        no_time: FormatUse::Time, "%M:%S" => "gives no time";
+        no_day: FormatUse::Date, "%Y-%m" => "has no date";
+        no_time: FormatUse::Time, "%M:%S" => "has no time";
         date_in_time: FormatUse::Time, "%d %H:%M" => "parts of a date";
         offset_in_date: FormatUse::Timestamp, "%Y-%m-%d %H:%M %z" => "timestamptz";
         no_offset: FormatUse::TimestampTz { has_zone: false }, "%Y-%m-%d %H:%M" => "zone";

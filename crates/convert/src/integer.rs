@@ -87,14 +87,14 @@ fn not_an_integer(text: &[u8]) -> ValueError {
     match literal(text) {
         Ok(number) if text.iter().any(|byte| matches!(byte, b'e' | b'E')) => {
             ValueError::syntax(format!(
-                "a whole number cannot be written with an exponent; write its digits{}, or let \
-                 the column be numeric or float",
+                "a whole number cannot be written with an exponent; write its digits{}, or make \
+                 the column numeric or float",
                 if number.exponent < 0 { "" } else { " out" }
             ))
         }
         Ok(_) => ValueError::syntax(
-            "a whole number has no decimal point; write it without, declare `round` for the column, \
-             or let it be numeric",
+            "a whole number has no decimal point; remove it, declare `round` for the column, or \
+             make the column numeric",
         ),
         Err(_) => ValueError::syntax(not_a_number(text, "a whole number")),
     }

@@ -67,8 +67,8 @@ fn refuse_finer(fields: IntervalFields, value: IntervalValue) -> Result<(), Valu
         return Ok(());
     }
     Err(ValueError::fraction_lost(format!(
-        "interval {} keeps no {lost}, which PostgreSQL would set to zero; correct the value, or let the column be \
-         interval",
+        "interval {} keeps no {lost}, which PostgreSQL would set to zero; correct the value, or \
+         make the column interval",
         fields.words()
     )))
 }
@@ -99,8 +99,8 @@ impl Kernel for Interval {
         let value = interval_text::parse(text, self.fields)?.value()?;
         if self.has_infinity && value.is_infinite() {
             return Err(ValueError::out_of_range(
-                "past the ends of interval: from version 17 on, PostgreSQL keeps infinity as this \
-                 very interval; where that is meant, write infinity or -infinity",
+                "past the ends of interval: from version 17 on, PostgreSQL stores infinity as this \
+                 interval; if you mean infinity, write infinity or -infinity",
             ));
         }
         if let Some(fields) = self.fields {

@@ -82,8 +82,7 @@ const MONTHS_BESIDE_YEARS_MAX: i128 = 11;
 pub(super) fn parse(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, ValueError> {
     match text {
         [] => Err(ValueError::syntax(
-            "not an interval; the field is empty: where that means NULL, set null = \"\" in the \
-             format",
+            "not an interval; the field is empty: if that means NULL, set null = \"\" in the format",
         )),
         [b'P', rest @ ..] => parse_iso(rest),
         _ => parse_words(text, fields),
@@ -121,12 +120,12 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
             break;
         }
         if is_ago {
-            return Err(fault("`ago` stands at its end only"));
+            return Err(fault("`ago` is only allowed at the end"));
         }
         if cursor.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
             let word = cursor.take_while(|byte| byte.is_ascii_alphabetic());
             if !word.eq_ignore_ascii_case(b"ago") || !seen.any() {
-                return Err(fault("a unit stands without its number"));
+                return Err(fault("a unit has no number"));
             }
             is_ago = true;
             continue;
@@ -163,7 +162,7 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
         let amount = amount(&mut cursor, digits, is_negative)?;
         let ends_with_point = text[..text.len() - cursor.rest.len()].ends_with(b".");
         if ends_with_point && cursor.peek().is_some_and(|byte| !is_blank(byte)) {
-            return Err(fault("a point has no digit behind it"));
+            return Err(fault("a point has no digit after it"));
         }
         cursor.take_while(is_blank);
         let word = cursor.take_while(|byte| byte.is_ascii_alphabetic());
@@ -233,7 +232,7 @@ fn add_years_and_months(
     }
     if months > MONTHS_BESIDE_YEARS_MAX {
         return Err(ValueError::out_of_range(
-            "months behind years are 0 to 11 in an interval",
+            "months after years are 0 to 11 in an interval",
         ));
     }
     let total = years * 12 + months;

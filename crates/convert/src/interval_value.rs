@@ -120,6 +120,6 @@ impl Sum {
 /// The error for a fraction below a microsecond.
 pub(super) fn too_fine() -> ValueError {
     ValueError::fraction_lost(
-        "the value is not a whole number of microseconds, and no type keeps less: round it",
+        "the value is not a whole number of microseconds, and no type is finer: round it",
     )
 }

@@ -16,7 +16,7 @@ impl TextCheck for Json {
         match serde_json::from_str::<IgnoredAny>(field) {
             Ok(_) => Ok(Kept::Whole),
             Err(_) if field.trim_ascii().is_empty() => Err(ValueError::syntax(
-                "not JSON; the field is empty: where that means NULL, set null = \"\" in the format",
+                "not JSON; the field is empty: if that means NULL, set null = \"\" in the format",
             )),
             Err(error) => Err(ValueError::syntax(format!(
                 "not JSON; {error}; likely quotes were lost in the export, or a part of the \

@@ -139,8 +139,8 @@ fn check<T: KeyType>(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Faul
         ValueError::new(
             RejectCode::OutsidePartition,
             format!(
-                "the key {what} the partition that this file goes to ({}); likely the row belongs \
-                 to another file, or `bounds` are not the file's",
+                "the key {what} the partition of this file ({}); likely the row belongs to another \
+                 file, or `bounds` are not the file's",
                 bounds.describe
             ),
         )
@@ -183,7 +183,7 @@ pub fn convert_first(column: &Column, text: Option<&str>) -> Result<KeyValue, Va
     let null = || {
         ValueError::new(
             RejectCode::NullNotAllowed,
-            "a partition key is never NULL; mend the row, or declare a `default` with \
+            "a partition key is never NULL; fix the row, or declare a `default` with \
              default_for = \"null\" for the column",
         )
     };

@@ -116,8 +116,8 @@ fn fault(set: &KeySet, row: usize, what: &str) -> Fault {
         error: ValueError::new(
             RejectCode::OutsidePartition,
             format!(
-                "{what} in {}; mend the row, or add a partition that takes it: a default one takes \
-                 all that others do not",
+                "{what} in {}; fix the row, or add a partition for it: a default partition takes \
+                 all rows without another partition",
                 set.describe
             ),
         ),

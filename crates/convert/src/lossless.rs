@@ -71,8 +71,9 @@ impl Lossless {
         }
         if self.is_whole && (exponent.is_some() || mantissa.contains(&b'.')) {
             return Some(lost(
-                "it has a point or an exponent, and the column holds whole numbers; likely the point stands \
-                 between thousands: declare group_separator = \".\", or it is a code: make the column text",
+                "it has a point or an exponent, but the column holds whole numbers; likely the \
+                 point separates thousands: declare group_separator = \".\", or it is a code: make \
+                 the column text",
             ));
         }
         // Programs that print exponents may print every sign.
@@ -98,9 +99,7 @@ fn has_exponent(field: &[u8]) -> bool {
 fn lost(what: &str) -> ValueError {
     ValueError::new(
         RejectCode::FormLost,
-        format!(
-            "{what}, or set lossless = false for it, which takes the number and drops the rest"
-        ),
+        format!("{what}, or set lossless = false for it, to load the number without the rest"),
     )
 }
 

@@ -32,8 +32,8 @@ impl Money {
         let scale = self.number.scale;
         match error.code {
             RejectCode::FractionLost => ValueError::fraction_lost(format!(
-                "money keeps {scale} digits after the point here, and PostgreSQL would round the rest; round the value, \
-                 or let the column be numeric"
+                "money keeps {scale} digits after the point here, and PostgreSQL would round the \
+                 rest; round the value, or make the column numeric"
             )),
             RejectCode::OutOfRange => past_the_ends(),
             _ if text.is_empty() => error,
@@ -76,7 +76,7 @@ fn not_money() -> ValueError {
 
 fn past_the_ends() -> ValueError {
     ValueError::out_of_range(
-        "out of the range of money (64 bits); correct the value, or let the column be numeric",
+        "out of the range of money (64 bits); correct the value, or make the column numeric",
     )
 }
 

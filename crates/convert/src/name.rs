@@ -19,8 +19,8 @@ impl TextCheck for Name {
         Err(ValueError::new(
             RejectCode::TooLong,
             format!(
-                "{} bytes in UTF-8, and name holds {BYTES_MAX}: PostgreSQL would cut the rest off; shorten the value, \
-                 or let the column be text",
+                "{} bytes in UTF-8, but name holds {BYTES_MAX}: PostgreSQL would cut off the rest; \
+                 shorten the value, or make the column text",
                 field.len()
             ),
         ))

@@ -1,4 +1,4 @@
-//! Number literals as people and programs write them, and what to say of those that are none.
+//! Number literals as people and programs write them, and the messages for texts that are not numbers.
 
 use super::error::ValueError;
 
@@ -77,42 +77,42 @@ fn digits(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Why a text without surrounding blanks is not a number: what was expected, what was seen and
-/// what mends it.
+/// what fixes it.
 pub(super) fn not_a_number(text: &[u8], expected: &str) -> String {
     let cause = if text.is_empty() {
-        "the field is empty: where that means NULL, set null = \"\" in the format"
+        "the field is empty: if that means NULL, set null = \"\" in the format"
     } else if is_hexadecimal(text) {
         "it is hexadecimal: write decimal digits"
     } else if text.contains(&b'_') {
-        "underscores stand between its digits; where they separate groups of three declare \
+        "it has underscores between its digits; if they separate groups of three, declare \
          group_separator = \"_\" for the column"
     } else if text.starts_with(b"(") && text.ends_with(b")") {
         "round brackets are an accountant's minus: declare negative = \"parentheses\" for the \
          column, or write a minus sign before the digits"
     } else if text.len() > 1 && text.ends_with(b"-") {
-        "the minus sign stands behind the digits: declare negative = \"trailing\" for the column, \
-         or write it before them"
+        "the minus sign is after the digits: declare negative = \"trailing\" for the column, or \
+         write it before the digits"
     } else if text.ends_with(b"%") {
         "remove the percent sign"
     } else if text.contains(&b',') && is_made_of(text, b"0123456789+-.,") {
-        "a comma stands in it: declare decimal_separator = \",\" for the column, or \
-         group_separator = \",\" where it stands between groups of three digits"
+        "it contains a comma: declare decimal_separator = \",\" for the column, or group_separator \
+         = \",\" if the comma separates groups of three digits"
     } else if text.iter().filter(|byte| **byte == b'.').count() > 1
         && is_made_of(text, b"0123456789+-.")
     {
         "it has more than one point; likely separators of thousands (decimal_separator = \",\" and \
          group_separator = \".\" of the column), or a date in this column"
     } else if text.contains(&b' ') && is_made_of(text, b"0123456789+-. ") {
-        "a blank stands between its digits; where it separates groups of three declare \
+        "it has a blank between its digits; if it separates groups of three, declare \
          group_separator = \" \" for the column"
     } else if text.iter().any(u8::is_ascii_digit) {
-        "other characters stand beside its digits: likely a unit or a currency, or the columns \
-         are not in the file's order"
+        "it has other characters than digits: likely a unit or a currency, or the columns are not \
+         in the file's order"
     } else if is_any_word(
         text,
         &["null", "nil", "none", "n/a", "na", "\\n", "-", "?", "#n/a"],
     ) {
-        "it looks like a marker of NULL: set `null` in the format to it"
+        "it looks like a null marker: set `null` in the format to it"
     } else {
         "likely the columns are not in the file's order, or the first record is a header \
          (header = true)"

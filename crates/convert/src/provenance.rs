@@ -66,18 +66,18 @@ impl Provenance {
             ValueSource::File => (
                 Provenance::File,
                 is_text,
-                "the path of a file is a text: let the column be text",
+                "the path of a file is a text: make the column text",
             ),
             ValueSource::Line => (
                 Provenance::Line,
                 is_count,
-                "lines are counted: let the column be bigint, or integer for files below \
-                 2147483648 lines",
+                "a line is a number: make the column bigint, or integer for files below 2147483648 \
+                 lines",
             ),
             ValueSource::ByteOffset => (
                 Provenance::ByteOffset,
                 is_count,
-                "bytes are counted: let the column be bigint, or integer for files below 2 GiB",
+                "a byte offset is a number: make the column bigint, or integer for files below 2 GiB",
             ),
             ValueSource::LoadTime => (
                 Provenance::LoadTime {
@@ -87,12 +87,12 @@ impl Provenance {
                     },
                 },
                 matches!(column.column_type, ColumnType::TimestampTz { .. }),
-                "it is a point in time: let the column be timestamptz",
+                "it is a point in time: make the column timestamptz",
             ),
             ValueSource::Run => (
                 Provenance::Run,
                 column.column_type == ColumnType::Int64,
-                "a run is known by its number in the ledger: let the column be bigint",
+                "a run has a number in the ledger: make the column bigint",
             ),
         };
         if !is_right {
@@ -110,7 +110,7 @@ impl Provenance {
                 column: column.name.clone(),
                 setting: "source",
                 reason: format!(
-                    "{:?} is no field, so nothing can be said of how it is read; remove the other \
+                    "{:?} is not a field, so settings for reading have no effect; remove the other \
                      settings",
                     column.source.word()
                 ),
@@ -222,8 +222,8 @@ fn counts(
             faults.push(Fault {
                 row,
                 error: ValueError::out_of_range(format!(
-                    "the {what} of the row, {count}, is past the end of the column's type; let the \
-                     column be bigint"
+                    "the {what} of the row, {count}, is outside the range of the column's type; \
+                     make the column bigint"
                 )),
             });
             return 0;

@@ -235,9 +235,9 @@ fn utf8_error(raw: &[u8], encoding: Option<&str>, dialect: &Dialect) -> ValueErr
         return ValueError::new(
             RejectCode::InvalidUtf8,
             format!(
-                "character {character} of the record is nothing in {encoding} (each byte of it \
-                 stands as 0xff in the kept row); likely the file is in another encoding: \
-                 declare that as format.encoding"
+                "character {character} of the record is not a character of {encoding} (in the kept \
+                 row each byte of it is 0xff); likely the file has another encoding: declare it as \
+                 format.encoding"
             ),
         );
     }
@@ -273,10 +273,10 @@ fn cut_record_error(raw: &[u8], dialect: &Dialect) -> Option<ValueError> {
     Some(ValueError::new(
         RejectCode::InvalidUtf8,
         format!(
-            "the record {verb} inside a character (byte {}, 0x{:02x}); record_bytes = {bytes} counts \
-             bytes of UTF-8: likely the file's records have so many characters, or the file is in \
-             another encoding; such files are read where each record is a line: leave out \
-             record_bytes, and set fixed_unit = \"characters\" and `encoding`",
+            "the record {verb} inside a character (byte {}, 0x{:02x}); record_bytes = {bytes} \
+             counts bytes of UTF-8: likely the file's records have this many characters, or the \
+             file has another encoding; such files can be read only if each record is a line: \
+             leave out record_bytes, and set fixed_unit = \"characters\" and `encoding`",
             at + 1,
             raw[at],
         ),
@@ -290,17 +290,17 @@ fn fault_error(fault: &Fault, record: &Record, dialect: &Dialect) -> ValueError 
         FaultKind::StrayQuote => ValueError::new(
             RejectCode::StrayQuote,
             format!(
-                "a quote ({quote}) stands inside an unquoted field at byte {byte} of the record; \
-                 a field with quotes in it must itself be quoted, its quotes doubled or escaped. \
-                 Where quotes have no meaning in this file, set quote = \"\" in the format"
+                "a quote ({quote}) is inside an unquoted field at byte {byte} of the record; a \
+                 field that contains quotes must be quoted, with its quotes doubled or escaped. If \
+                 quotes have no meaning in this file, set quote = \"\" in the format"
             ),
         ),
         FaultKind::TextAfterQuote => ValueError::new(
             RejectCode::TextAfterQuote,
             format!(
                 "text follows a closing quote ({quote}) at byte {byte} of the record; likely a \
-                 quote inside the field was neither doubled nor escaped, or `escape` in the \
-                 format is not the file's"
+                 quote inside the field was neither doubled nor escaped, or the file has another \
+                 `escape` than the format"
             ),
         ),
         FaultKind::UnclosedQuote => ValueError::new(
@@ -317,8 +317,8 @@ fn fault_error(fault: &Fault, record: &Record, dialect: &Dialect) -> ValueError 
         FaultKind::TrailingDelimiterMissing => ValueError::new(
             RejectCode::TrailingDelimiterMissing,
             format!(
-                "the record does not end with {}, as the format's trailing_delimiter = true \
-                 says; likely the record was cut off. Where the file has no trailing delimiters, \
+                "the record does not end with {}, which the format's trailing_delimiter = true \
+                 demands; likely the record was cut off. If the file has no trailing delimiters, \
                  set trailing_delimiter = false",
                 dialect.delimiter
             ),
@@ -326,18 +326,18 @@ fn fault_error(fault: &Fault, record: &Record, dialect: &Dialect) -> ValueError 
         FaultKind::BareCarriageReturn => ValueError::new(
             RejectCode::BareCarriageReturn,
             format!(
-                "a carriage return without a line feed behind it stands at byte {byte} of the \
-                 record, outside quotes. Where lines end with it, as old Macs wrote them, set \
-                 terminator = \"cr\" in the format; where they end with \\r\\r\\n, since the file \
-                 was copied as text twice, set terminator = \"\\r\\r\\n\"; where it is data, set \
-                 terminator = \"lf\" or \"crlf\""
+                "a carriage return without a line feed after it is at byte {byte} of the record, \
+                 outside quotes. If lines end with it, as on old Macs, set terminator = \"cr\" in \
+                 the format; if they end with \\r\\r\\n, because the file was copied as text \
+                 twice, set terminator = \"\\r\\r\\n\"; if it is data, set terminator = \"lf\" or \
+                 \"crlf\""
             ),
         ),
         FaultKind::EndMarker => ValueError::new(
             RejectCode::EndMarker,
             "the record is \\., COPY's end-of-data marker, and text follows it; likely several \
-             exports were put together, or statements of a dump stand behind the data: take the \
-             line out where all of the file is data, else what follows it"
+             exports were joined, or statements of a dump follow the data: remove the line if the \
+             whole file is data, otherwise remove the text after it"
                 .to_owned(),
         ),
         FaultKind::RecordLength => record_length_error(record, fault.position, dialect),
@@ -355,15 +355,15 @@ fn record_length_error(record: &Record, position: u32, dialect: &Dialect) -> Val
     let reason = if position < record.end {
         format!(
             "the record is longer than {expected} {unit}, where its last field ends; likely the \
-             layout lacks a field, or positions count {}. Where the rest of the line has no \
-             meaning, set extra_fields = \"ignore\" in the format",
+             layout lacks a field, or positions count {}. If the rest of the line has no meaning, \
+             set extra_fields = \"ignore\" in the format",
             other_unit(unit)
         )
     } else {
         format!(
             "the record is shorter than {expected} {unit}; likely blanks at the end of the line \
-             were cut off, or positions count {}. Where fields may be missing, set \
-             missing_fields = \"null\" in the format",
+             were cut off, or positions count {}. If fields may be missing, set missing_fields = \
+             \"null\" in the format",
             other_unit(unit)
         )
     };
@@ -390,32 +390,32 @@ fn field_count_error(
     let delimiter = dialect.delimiter;
     let cause = if found == expected + 1 && records.field(index, found - 1).is_empty() {
         format!(
-            "it ends with {delimiter}: where every record does, set trailing_delimiter = true \
-             in the format"
+            "it ends with {delimiter}: if every record does, set trailing_delimiter = true in the \
+             format"
         )
     } else if found > expected {
         match dialect.quote {
             Some(quote) => format!(
-                "likely a {delimiter} stands inside a field that is not quoted with {}; \
-                 or `columns` lists too few",
+                "likely a {delimiter} is inside a field that is not quoted with {}; or `columns` \
+                 lists too few",
                 char::from(quote)
             ),
             None => format!(
-                "likely a {delimiter} stands inside a field, and the format has no quote; or \
-                 `columns` lists too few"
+                "likely a {delimiter} is inside a field, and the format has no quote; or `columns` \
+                 lists too few"
             ),
         }
     } else if let Some(other) = likely_delimiter(raw, dialect.delimiter, expected) {
         format!("likely the delimiter is {other:?}: set delimiter = {other:?} in the format")
     } else {
-        "likely a line break stands inside a field that is not quoted, the record was cut off, \
-         or `columns` lists too many"
+        "likely a line break is inside a field that is not quoted, the record was cut off, or \
+         `columns` lists too many"
             .to_owned()
     };
     let fields = if found == 1 { "field" } else { "fields" };
     ValueError::new(
         RejectCode::FieldCount,
-        format!("the record has {found} {fields}, {expected} were expected; {cause}"),
+        format!("the record has {found} {fields}, but {expected} were expected; {cause}"),
     )
 }
 

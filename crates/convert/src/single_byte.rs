@@ -30,8 +30,8 @@ impl TextCheck for SingleByte {
         if !self.has_octal {
             return Err(ValueError::new(
                 RejectCode::TooLong,
-                "before version 16, PostgreSQL does not read a byte in octal and would keep the backslash alone; \
-                 write the character itself",
+                "before version 16, PostgreSQL does not read a byte in octal and would keep only \
+                 the backslash; write the character itself",
             ));
         }
         let byte = digits
@@ -63,8 +63,8 @@ fn too_long(field: &str) -> ValueError {
     ValueError::new(
         RejectCode::TooLong,
         format!(
-            "{} bytes in UTF-8, and \"char\" holds one: PostgreSQL would keep the first byte alone; let the column be \
-             char(1) (without quotes) or text",
+            "{} bytes in UTF-8, but \"char\" holds one: PostgreSQL would keep only the first byte; \
+             make the column char(1) (without quotes) or text",
             field.len()
         ),
     )

@@ -45,15 +45,15 @@ impl Text {
         }
         let type_name = if self.blank_padded { "char" } else { "varchar" };
         let hint = if is_blank_past {
-            "; the characters past it are blanks: declare trim = \"end\" for the column, or let it be \
-             wider"
+            "; the characters past it are blanks: declare trim = \"end\" for the column, or make \
+             it wider"
         } else {
-            "; shorten the value, let the column be wider, or declare on_truncate = \"truncate\""
+            "; shorten the value, make the column wider, or declare on_truncate = \"truncate\""
         };
         Err(ValueError::new(
             RejectCode::TooLong,
             format!(
-                "{count} characters, and {type_name}({characters_max}) holds {characters_max}{hint}"
+                "{count} characters, but {type_name}({characters_max}) holds {characters_max}{hint}"
             ),
         ))
     }

@@ -1,4 +1,4 @@
-//! What the bytes of a batch's records hold, looked for once, so that the columns need not.
+//! Facts about the bytes of a batch's records (such as: all ASCII), found once for all columns.
 
 use std::ops::Range;
 

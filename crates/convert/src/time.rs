@@ -70,8 +70,8 @@ impl Kernel for Time {
         }
         if matches!(trim(cursor.rest).first(), Some(b'+' | b'-' | b'Z' | b'z')) {
             return Err(ValueError::syntax(
-                "the time has an offset from UTC, and the column keeps none; remove it from the \
-                 file, or let the column be timetz",
+                "the time has an offset from UTC, which the column does not keep; remove it from \
+                 the file, or make the column timetz",
             ));
         }
         Err(not_written_as(Wanted::Time, text))

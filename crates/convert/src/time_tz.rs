@@ -59,9 +59,9 @@ impl Kernel for TimeTz {
             ([], None) => {
                 return Err(ValueError::new(
                     RejectCode::ZoneMissing,
-                    "the time has no offset from UTC, and PostgreSQL would add the session's own; write it behind the \
-                     time, or declare for the column the one that the file was written in: zone = \"+01:00\" or \
-                     \"UTC\"",
+                    "the time has no offset from UTC, and PostgreSQL would add the session's \
+                     offset; write it after the time, or declare the offset that the file was \
+                     written in: zone = \"+01:00\" or \"UTC\"",
                 ));
             }
             (zone, _) => offset_seconds(zone, text)?,

@@ -83,9 +83,9 @@ impl Kernel for Timestamp {
             Parsed::Local {
                 offset: Some(_), ..
             } => Err(ValueError::syntax(
-                "the timestamp has an offset from UTC, and the column is one without time zone: \
-                 PostgreSQL would silently ignore it; let the column be timestamptz, or remove \
-                 the offsets from the file",
+                "the timestamp has an offset from UTC, but the column is without time zone: \
+                 PostgreSQL would silently ignore it; make the column timestamptz, or remove the \
+                 offsets from the file",
             )),
         }
     }
@@ -118,9 +118,9 @@ impl TimestampTz {
             (None, None) => {
                 return Err(ValueError::new(
                     RejectCode::ZoneMissing,
-                    "the timestamp has no offset from UTC, and no zone is declared for the \
-                     column; declare the one that the file was written in: zone = \
-                     \"Europe/Vienna\", or \"UTC\"",
+                    "the timestamp has no offset from UTC, and no zone is declared for the column; \
+                     declare the zone that the file was written in: zone = \"Europe/Vienna\", or \
+                     \"UTC\"",
                 ));
             }
         };
@@ -267,7 +267,7 @@ pub(super) fn offset_seconds(zone: &[u8], whole: &[u8]) -> Result<i32, ValueErro
     time_zone::offset_seconds(zone).map_err(|fault| match fault {
         OffsetFault::Syntax => ValueError::syntax(format!(
             "{:?} is not an offset from UTC; write Z, +HH:MM or -HH:MM: names and abbreviations of \
-             zones are not taken in values",
+             zones are not read in values",
             String::from_utf8_lossy(zone)
         )),
         OffsetFault::OutOfRange => ValueError::out_of_range(

@@ -46,7 +46,7 @@ impl Kernel for Uuid {
     fn exact(&self, field: &[u8]) -> Result<[u8; 16], ValueError> {
         parse(field).ok_or_else(|| {
             let cause = if field.is_empty() {
-                "the field is empty: where that means NULL, set null = \"\" in the format"
+                "the field is empty: if that means NULL, set null = \"\" in the format"
             } else {
                 "write 32 hex digits, as in 123e4567-e89b-12d3-a456-426614174000, without blanks"
             };

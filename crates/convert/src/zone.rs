@@ -66,8 +66,8 @@ impl Zone {
         ValueError::new(
             RejectCode::AmbiguousLocalTime,
             format!(
-                "{} {what}, where its clocks are set forward or back; write the offset from UTC \
-                 behind the time, or declare the zone that the file was written in",
+                "{} {what}, when its clocks are set forward or back; write the offset from UTC \
+                 after the time, or declare the zone that the file was written in",
                 self.name
             ),
         )

@@ -110,8 +110,8 @@ impl DestinationKind {
             DestinationKind::DuckDb(file) if file.to_string_lossy().starts_with(":memory:") => Some((
                 "a DuckDB database in memory is gone when the command ends, and its rows with it"
                     .to_owned(),
-                "write the name of a file, as in duckdb:sales.duckdb; a file that is called so is written \
-                 duckdb:./:memory:"
+                "write the name of a file, as in duckdb:sales.duckdb; a file with this name is \
+                 written duckdb:./:memory:"
                     .to_owned(),
             )),
             DestinationKind::DuckDb(file) => elsewhere("a file of DuckDB", file),

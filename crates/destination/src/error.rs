@@ -8,7 +8,7 @@ pub enum Error {
     Address {
         /// What is wrong, with the place.
         what: String,
-        /// How it is mended.
+        /// How to fix it.
         hint: String,
     },
     /// Another process holds it.
@@ -16,7 +16,7 @@ pub enum Error {
     Held {
         /// Who holds what.
         what: String,
-        /// How it is mended.
+        /// How to fix it.
         hint: String,
     },
     /// It cannot take what it was asked to take.
@@ -24,7 +24,7 @@ pub enum Error {
     Unsuitable {
         /// What is wrong, with the place.
         what: String,
-        /// How it is mended.
+        /// How to fix it.
         hint: String,
     },
     /// It refused a step.
@@ -34,7 +34,7 @@ pub enum Error {
         doing: String,
         /// What it said.
         message: String,
-        /// How it is mended, where that is known.
+        /// How to fix it, where that is known.
         hint: Option<String>,
     },
     /// A file or folder of it cannot be read or written.
@@ -52,11 +52,11 @@ pub enum Error {
     Ledger {
         /// What is wrong, with the place.
         what: String,
-        /// How it is mended.
+        /// How to fix it.
         hint: String,
     },
     /// It counts other rows than were written. Nothing of them is committed.
-    #[error("{what}: the destination counts {counted} rows, and {sent} were sent")]
+    #[error("{what}: the destination counts {counted} rows, but {sent} were sent")]
     Count {
         /// What was counted.
         what: String,
@@ -74,7 +74,7 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// How it is mended, where that is known and not in the text.
+    /// How to fix it, where that is known and not in the text.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Error::Address { hint, .. }

@@ -9,7 +9,7 @@ pub struct Misfit {
     pub row: usize,
     /// The column at fault, by its place.
     pub column: usize,
-    /// What is wrong, the likely cause and the mend: the end of a sentence that begins with the value.
+    /// What is wrong, the likely cause and the fix: the end of a sentence that begins with the value.
     pub reason: String,
 }
 

@@ -32,7 +32,7 @@ pub struct TargetFacts {
     pub has_rows: bool,
     /// The columns whose values are its partitions.
     pub partitioned_by: Vec<String>,
-    /// Why it cannot be loaded, where it cannot, and how that is mended.
+    /// Why it cannot be loaded, where it cannot, and how to fix that.
     pub obstacle: Option<(String, String)>,
     /// What a user should know before it is loaded.
     pub notes: Vec<String>,

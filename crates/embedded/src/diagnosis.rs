@@ -1,4 +1,4 @@
-//! Reads a log of PostgreSQL: its last lines, the likely cause of a failure, and the mend.
+//! Reads a log of PostgreSQL: its last lines, the likely cause of a failure, and the fix.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -20,7 +20,7 @@ const KNOWN: [(&str, &str); 16] = [
     ),
     (
         "could not map anonymous shared memory",
-        "there is too little memory for shared_buffers: set it lower, or free some memory",
+        "there is too little memory for shared_buffers: lower it, or free some memory",
     ),
     (
         "could not create shared memory segment",
@@ -46,11 +46,11 @@ const KNOWN: [(&str, &str); 16] = [
     ),
     (
         "invalid value for parameter",
-        "a setting has a value that PostgreSQL does not take: correct it",
+        "a setting has a value that PostgreSQL refuses: correct it",
     ),
     (
         "is outside the valid range for parameter",
-        "a setting has a value that PostgreSQL does not take: correct it",
+        "a setting has a value that PostgreSQL refuses: correct it",
     ),
     (
         "cannot be changed",
@@ -67,21 +67,20 @@ const KNOWN: [(&str, &str); 16] = [
     ),
     (
         "database \"postgres\" does not exist",
-        "the making of this data folder was cut off: remove the folder and start again",
+        "the creation of this data folder was interrupted: remove the folder and start again",
     ),
     (
         "could not look up effective user ID",
-        "PostgreSQL demands a user that has a name: add the user to /etc/passwd (in a container \
-         often the mend is to run as another one)",
+        "PostgreSQL needs a user that has a name: add the user to /etc/passwd (in a container, \
+         often the fix is to run as another user)",
     ),
     (
         "Permission denied",
-        "the user that the server runs as may not read or write one of its files: look at \
-         their owner and mode",
+        "the server's user may not read or write one of its files: check their owner and mode",
     ),
 ];
 
-/// The likely cause and its mend, where the text shows one.
+/// The likely cause and its fix, where the text shows one.
 pub(crate) fn likely_cause(text: &str) -> Option<&'static str> {
     KNOWN
         .iter()

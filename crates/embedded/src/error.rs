@@ -58,8 +58,8 @@ pub enum EmbeddedError {
 
     /// A folder in a place where everybody may write is not ours.
     #[error(
-        "{} exists, and its owner or mode is not what Inrush gives it ({problem})\n\
-         somebody else may have put it there: look at it, and remove it", folder.display()
+        "{} exists, but with another owner or mode than Inrush gives it ({problem})\nsomebody else \
+         may have created it: look at it, and remove it", folder.display()
     )]
     CopyNotOurs {
         /// The folder.
@@ -77,9 +77,9 @@ pub enum EmbeddedError {
 
     /// The server's user cannot get to a folder.
     #[error(
-        "user {account} cannot enter {}\n\
-         PostgreSQL refuses to run as root, so its server runs as that user; name a folder \
-         below one that everybody may enter (such as /var/tmp), or run as an ordinary user",
+        "user {account} cannot enter {}\nPostgreSQL refuses to run as root, so its server runs as \
+         that user; name a folder below a folder that everybody may enter (such as /var/tmp), or \
+         run as an ordinary user",
         folder.display()
     )]
     FolderUnreachable {
@@ -90,7 +90,7 @@ pub enum EmbeddedError {
     },
 
     /// The data folder is a file or something else.
-    #[error("{} is no folder: name a folder for the data, or one that does not exist yet", path.display())]
+    #[error("{} is not a folder: name a folder for the data, or a folder that does not exist yet", path.display())]
     NotAFolder {
         /// What was named.
         path: PathBuf,
@@ -98,8 +98,8 @@ pub enum EmbeddedError {
 
     /// The data folder holds other things.
     #[error(
-        "{} is not empty and is no data folder of PostgreSQL (it holds {found:?})\n\
-         name an empty folder, or one that does not exist yet", folder.display()
+        "{} is not empty and is not a data folder of PostgreSQL (it contains {found:?})\nname an \
+         empty folder, or a folder that does not exist yet", folder.display()
     )]
     FolderForeign {
         /// The folder.
@@ -147,9 +147,8 @@ pub enum EmbeddedError {
 
     /// The data folder belongs to another user.
     #[error(
-        "{} belongs to user {owner}, and the server would run as {account}\n\
-         PostgreSQL serves only the folders of its own user: run as {owner}, change the owner, \
-         or name another folder", folder.display()
+        "{} belongs to user {owner}, but the server would run as {account}\nPostgreSQL serves only \
+         the folders of its own user: run as {owner}, change the owner, or name another folder", folder.display()
     )]
     FolderOwner {
         /// The folder.
@@ -175,8 +174,8 @@ pub enum EmbeddedError {
 
     /// A setting that the embedded server keeps for itself, or that is none.
     #[error(
-        "the setting {name:?} cannot be set for the embedded server: either it is no name of a \
-         setting, or the privacy of the server rests on it"
+        "the setting {name:?} cannot be set for the embedded server: either it is not the name of \
+         a setting, or the privacy of the server depends on it"
     )]
     SettingRefused {
         /// Its name.
@@ -224,7 +223,7 @@ pub enum EmbeddedError {
         status: String,
         /// The data folder.
         folder: PathBuf,
-        /// The likely cause and the mend.
+        /// The likely cause and the fix.
         cause: Option<&'static str>,
         /// The last lines that it wrote.
         output: String,
@@ -235,7 +234,7 @@ pub enum EmbeddedError {
     Ended {
         /// How it ended.
         status: String,
-        /// The likely cause and the mend.
+        /// The likely cause and the fix.
         cause: Option<&'static str>,
         /// The last lines of its log.
         log: String,

@@ -51,7 +51,7 @@ impl ServerRecords {
         for owned in [&self.folder, &record] {
             require_ours(owned).map_err(|problem| {
                 format!(
-                    "Inrush has no record of this folder that it can rely on: {} {problem}",
+                    "Inrush has no reliable record of this folder: {} {problem}",
                     owned.display()
                 )
             })?;
@@ -112,7 +112,7 @@ fn require_ours(path: &Path) -> Result<(), String> {
     }
     if !found.is_symlink() && found.mode() & 0o022 != 0 {
         return Err(format!(
-            "may be changed by others (mode {:03o}); take that right from them: chmod go-w {}",
+            "can be changed by others (mode {:03o}); remove that right: chmod go-w {}",
             found.mode() & 0o777,
             path.display()
         ));
@@ -253,7 +253,7 @@ mod tests {
                 case.record()
             };
             fs::set_permissions(open, Permissions::from_mode(0o777)).unwrap();
-            assert!(case.reason().contains("may be changed by others"));
+            assert!(case.reason().contains("can be changed by others"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a child does between fork and exec.
+//! The steps of a child process between fork and exec.
 //!
 //! # Why it is sound
 //!

@@ -1,4 +1,4 @@
-//! What the caller wants of the server.
+//! Options of the embedded server.
 
 use std::path::PathBuf;
 

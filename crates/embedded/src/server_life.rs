@@ -294,7 +294,7 @@ impl ServerRun {
             process.signal(Signal::KILL);
             match process.wait(IMMEDIATE_STOP_WAIT) {
                 Some(_) => "it was killed, and recovers at its next start",
-                None => "even killing it did not end it: is its disk hanging?",
+                None => "even killing it did not end it: does its disk hang?",
             }
         };
         Err(EmbeddedError::Stop {

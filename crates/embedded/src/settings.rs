@@ -130,7 +130,7 @@ fn access(options: &Options, places: &ServerPaths<'_>) -> Vec<Setting> {
         Setting::new(
             "dynamic_shared_memory_type",
             "mmap",
-            "leaves nothing in /dev/shm when killed, and needs no room there",
+            "leaves nothing in /dev/shm when killed, and needs no space there",
         ),
     ]
 }
@@ -142,7 +142,7 @@ fn durability(options: &Options) -> Vec<Setting> {
             .map(|name| Setting::new(name, "on", why))
             .into()
     } else {
-        let why = "asked for: a crash of the machine may lose or break the data";
+        let why = "requested: a crash of the machine may lose or damage the data";
         ["fsync", "synchronous_commit", "full_page_writes"]
             .map(|name| Setting::new(name, "off", why))
             .into()
@@ -164,7 +164,7 @@ fn loading(options: &Options, disk_free_bytes: u64) -> Vec<Setting> {
         Setting::new(
             "max_wal_size",
             format!("{max_wal_size}MB"),
-            "few checkpoints while loading; an eighth of the free disk, 16 GB at most",
+            "few checkpoints while loading; an eighth of the free disk, at most 16 GB",
         ),
         Setting::new(
             "checkpoint_timeout",
@@ -184,7 +184,7 @@ fn loading(options: &Options, disk_free_bytes: u64) -> Vec<Setting> {
         Setting::new(
             "max_connections",
             u64::from(options.connections_max) + 10,
-            "what the run opens, and a few for people who look on",
+            "the connections of the run, and a few for observers",
         ),
         Setting::new(
             "max_locks_per_transaction",
@@ -194,7 +194,7 @@ fn loading(options: &Options, disk_free_bytes: u64) -> Vec<Setting> {
         Setting::new(
             "autovacuum",
             "off",
-            "frozen rows need no vacuum, and the load analyzes its tables itself",
+            "frozen rows need no vacuum, and the load analyzes its tables",
         ),
         Setting::new(
             "jit",

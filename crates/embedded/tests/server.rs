@@ -209,7 +209,7 @@ on_each_version! {
         let parent = open_folder();
         for (name, value, said, cause) in [
             ("no_such_setting", "1", "no_such_setting", "a setting is unknown"),
-            ("shared_buffers", "lots", "shared_buffers", "that PostgreSQL does not take"),
+            ("shared_buffers", "lots", "shared_buffers", "that PostgreSQL refuses"),
             ("shared_buffers", "4TB", "could not map anonymous shared memory", "too little memory"),
             ("wal_segment_size", "1", "wal_segment_size", "cannot be changed"),
         ] {

@@ -25,7 +25,7 @@ pub enum Error {
     #[error(transparent)]
     Source(SourceError),
     /// A file's header is not that of the others.
-    #[error("{file}: its header names {found}, and the load was planned with {expected}")]
+    #[error("{file}: the header has {found}, but the load was planned with {expected}")]
     Header {
         /// The file.
         file: String,
@@ -77,8 +77,8 @@ pub enum Error {
     },
     /// A larger share of the rows was rejected than is accepted.
     #[error(
-        "flow `{flow}`: {rejected} of {}{rows} rows were rejected, and {} % accepted at most; nothing \
-         was switched{}",
+        "flow `{flow}`: {rejected} of {}{rows} rows were rejected; the limit is {} %; nothing was \
+         switched{}",
         if *at_end { "" } else { "at most " }, share_max * 100.0,
         reject.as_ref().map_or(String::new(), |reject| format!("\n  {}", reject.summary()))
     )]
@@ -114,7 +114,7 @@ pub enum Error {
     },
     /// The server counts other rows than were sent.
     #[error(
-        "{what}: the server counts {}, and {sent} were sent; nothing was switched",
+        "{what}: the server counts {}, but {sent} were sent; nothing was switched",
         inrush_rows::plural::counted(*counted, "row")
     )]
     Verification {
@@ -127,7 +127,7 @@ pub enum Error {
     },
     /// The run whose rejects are to be loaded has switched nothing in.
     #[error(
-        "run {run} {}, so its rejects are not all that its targets lack",
+        "run {run} {}, so its rejects are not the only rows missing from its targets",
         match state {
             Some(LedgerRunState::Discarded) => "was given up",
             Some(LedgerRunState::Undone) => "was undone",
@@ -143,11 +143,11 @@ pub enum Error {
     },
     /// What the run whose rejects are to be loaded had brought in is not there any more.
     #[error(
-        "the rows of run {run} are not in {target} any more ({}): its rejects would come among those \
-         that took their place",
+        "the rows of run {run} are not in {target} any more ({}): its rejects would be mixed with \
+         the rows that replaced them",
         match by {
             Some(by) => format!("run {by} replaced them"),
-            None => "the table was dropped or made anew since".to_owned(),
+            None => "the table was dropped or created again since".to_owned(),
         }
     )]
     Replaced {
@@ -237,20 +237,20 @@ impl Error {
         }
     }
 
-    /// How to mend it, where that is known and not said in the text.
+    /// How to fix it, where that is known and not said in the text.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Package(_) => None,
             Error::Plan(error) => error.hint(),
             Error::Source(_) => None,
             Error::Header { .. } => {
-                Some("load files with different headers in flows of their own".to_owned())
+                Some("load files with different headers in separate flows".to_owned())
             }
             Error::Convert { .. } => None,
             Error::Driver(error) => error.hint(),
             Error::RefusedFromPipe { .. } => Some(
-                "let the flow accept rejects (`rejects`, --max-rejects), so that what comes through \
-                 the pipe is kept until the load is done, or load it from a file"
+                "let the flow accept rejects (`rejects`, --max-rejects), so that the pipe's data \
+                 is kept until the load is done; or load the data from a file"
                     .to_owned(),
             ),
             Error::RejectLimit { reject, .. } if reject.code == RejectCode::OutsidePartition => {
@@ -261,17 +261,18 @@ impl Error {
                 )
             }
             Error::RejectLimit { limit, .. } => Some(format!(
-                "mend the file and run the same command again, or accept more: --max-rejects {}",
+                "fix the file and run the same command again, or accept more: --max-rejects {}",
                 (limit + 1).max(100)
             )),
             Error::RejectShare { .. } => Some(
-                "`inrush rejects show` says why; mend the files and run the same command again, or \
+                "`inrush rejects show` shows why; fix the files and run the same command again, or \
                  accept more with a larger share_max"
                     .to_owned(),
             ),
             Error::RejectBytes { bytes_max, .. } => Some(format!(
-                "`inrush rejects show` says why they are rejected: fix the files or the flow's format and columns, or \
-                 accept larger files in the package: rejects = {{ ..., bytes_max = {} }}",
+                "`inrush rejects show` shows why they are rejected: fix the files or the flow's \
+                 format and columns, or accept larger files in the package: rejects = {{ ..., \
+                 bytes_max = {} }}",
                 bytes_max.saturating_mul(2)
             )),
             Error::Verification { .. } => Some(
@@ -280,18 +281,18 @@ impl Error {
                     .to_owned(),
             ),
             Error::NotSwitched { .. } => Some(
-                "mend the files themselves, and run the same command again; a run that went to \
-                 another database is found there with --connection NAME=URL"
+                "fix the files themselves, and run the same command again; for a run into another \
+                 database, name that with --connection NAME=URL"
                     .to_owned(),
             ),
             Error::Replaced { .. } => Some(
-                "replay the rejects of the run whose rows are there; or, if these rows belong there \
-                 all the same, load the mended file with `inrush load ... --mode append`"
+                "replay the rejects of the run whose rows are there; or, if these rows should be \
+                 added nevertheless, load the corrected file with `inrush load ... --mode append`"
                     .to_owned(),
             ),
             Error::Verify(error) => Some(error.hint()),
             Error::Interrupted => {
-                Some("the same command goes on from what was committed, if anything was".to_owned())
+                Some("the same command resumes from the committed units, if there are any".to_owned())
             }
             Error::Folder { .. } => Some("choose another folder with --runs-folder".to_owned()),
             Error::AddressSpace { .. } => {
@@ -310,9 +311,9 @@ impl Error {
 /// only what is true of them is told.
 fn past_limit(limit: u64) -> String {
     match limit {
-        0 => "a row was rejected, and none may be".to_owned(),
-        1 => "more than 1 row was rejected, which is the limit".to_owned(),
-        _ => format!("more than {limit} rows were rejected, which is the limit"),
+        0 => "1 row was rejected; the limit is 0".to_owned(),
+        1 => "more than 1 row was rejected; the limit is 1".to_owned(),
+        _ => format!("more than {limit} rows were rejected; the limit is {limit}"),
     }
 }
 
@@ -342,9 +343,9 @@ mod tests {
     #[test]
     fn the_reject_limit_is_told_without_a_count_that_depends_on_timing() {
         for (limit, expected) in [
-            (0, "a row was rejected, and none may be"),
-            (1, "more than 1 row was rejected, which is the limit"),
-            (20, "more than 20 rows were rejected, which is the limit"),
+            (0, "1 row was rejected; the limit is 0"),
+            (1, "more than 1 row was rejected; the limit is 1"),
+            (20, "more than 20 rows were rejected; the limit is 20"),
         ] {
             let error = Error::RejectLimit {
                 flow: "people".to_owned(),

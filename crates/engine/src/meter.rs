@@ -5,7 +5,7 @@ use std::time::Duration;
 use inrush_source::SourceMeter;
 use serde::{Deserialize, Serialize};
 
-/// Time and volume of one stream or of one unit. Added up once a batch, never once a row.
+/// The time and the volume of one stream or of one unit. Added up once per batch, never per row.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -18,23 +18,23 @@ pub struct Meter {
     pub scan_ns: u64,
     /// Turning fields into columns.
     pub convert_ns: u64,
-    /// Summing up what is verified.
+    /// Computing the sums for verification.
     pub verify_ns: u64,
     /// Turning columns into the destination's bytes.
     pub encode_ns: u64,
     /// Waiting for a range of a file that one thread reads for several streams.
     #[serde(default)]
     pub feed_wait_ns: u64,
-    /// Held back by a rate that was asked for, or by replicas.
+    /// Waiting because of a rate limit or of replicas that lag behind.
     #[serde(default)]
     pub pace_wait_ns: u64,
-    /// Waiting until the connection took a block, and for the answer to a COPY.
+    /// Waiting for the connection to take a block, and for the answer to a COPY.
     pub send_wait_ns: u64,
-    /// Waiting until the server had summed up what is verified.
+    /// Waiting for the server to compute the sums for verification.
     pub verify_wait_ns: u64,
-    /// Waiting for the server's other work: making tables, counting, indexes, COMMIT.
+    /// Waiting for other work of the server: creating tables, counting, indexes, COMMIT.
     pub server_wait_ns: u64,
-    /// From the first piece of work to the end of the last.
+    /// From the start of the first piece of work to the end of the last.
     pub busy_ns: u64,
     /// Bytes of the files as stored.
     pub stored_bytes: u64,

@@ -13,7 +13,7 @@ use inrush_rows::exit_status::ExitStatus;
 
 /// Nothing loads into the destination of this URL.
 #[derive(Debug, thiserror::Error)]
-#[error("the connection URL {url} cannot be used: no destination is meant by it: {URLS}")]
+#[error("the connection URL {url} cannot be used: it is not the URL of a destination: {URLS}")]
 struct UnknownDestination {
     /// The URL without its password.
     url: String,

@@ -37,7 +37,10 @@ impl BoundsEvery {
                 let mut words = text.split_whitespace();
                 let (Some(count), Some(unit), None) = (words.next(), words.next(), words.next())
                 else {
-                    return Err(refused(text, "it is not a number and a unit of time"));
+                    return Err(refused(
+                        text,
+                        "the value is not a number and a unit of time",
+                    ));
                 };
                 let count: u32 = count
                     .parse()

@@ -221,7 +221,7 @@ mod tests {
         for (text, expected) in [
             ("{data", "`{` without `}` in `{data`"),
             ("{dta}", "unknown parameter `{dta}` in `{dta}`"),
-            ("${env:X}", "`${env:X}` cannot stand in `table`"),
+            ("${env:X}", "`${env:X}` is not allowed in `table`"),
         ] {
             let kind = expand(text, TextKind::Other, &values(&parameters), "flow[0].table")
                 .expect_err(text);

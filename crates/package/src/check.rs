@@ -24,7 +24,7 @@ impl Package {
             faults.value(
                 "name",
                 &self.name,
-                "a run is found again by the name of its package",
+                "the ledger finds a run by the name of its package",
                 "write a name",
             );
         }
@@ -111,7 +111,7 @@ fn check_parameters(package: &Package, faults: &mut Faults<'_>) {
             faults.value(
                 &format!("parameters.{name}"),
                 name,
-                "it could not be told apart in a text",
+                "it would be ambiguous in a text",
                 "a parameter's name has letters, digits, _ and -",
             );
         }
@@ -150,7 +150,7 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
                 continue;
             }
             Some(scheme) if inrush_destination::address::scheme(url) == Some(scheme) => {
-                format!("there is no destination for `{scheme}`")
+                format!("Inrush has no destination for `{scheme}`")
             }
             Some(_) => "it is not a URL".to_owned(),
             None if url.is_empty() => "it is empty".to_owned(),
@@ -197,7 +197,7 @@ fn check_run(package: &Package, faults: &mut Faults<'_>) {
             faults.value(
                 path,
                 schema,
-                "names that start with pg_ are the server's own",
+                "names that start with pg_ are reserved by the server",
                 "take another name",
             );
         }

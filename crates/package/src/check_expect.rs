@@ -15,7 +15,7 @@ pub(super) fn check_expect(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mu
                 &at("trailer.starts_with"),
                 "",
                 "every record begins so",
-                "write what only the trailer begins with, such as \"TRL\"",
+                "write a text that only the trailer begins with, such as \"TRL\"",
             );
         }
         check_field(
@@ -40,7 +40,7 @@ pub(super) fn check_expect(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mu
         conflict(
             &at("expect"),
             "`expect` expects nothing",
-            "write how many rows there are: expect = { rows = 1000 }",
+            "write the number of rows: expect = { rows = 1000 }",
             faults,
         );
     }
@@ -51,7 +51,7 @@ pub(super) fn check_expect(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mu
     if names.iter().filter(|name| name.is_some()).count() != 1 {
         conflict(
             &at("control_file"),
-            "a control file is found in one way",
+            "a control file is named in one way",
             "write one of `suffix`, `extension` and `path`: control_file = { suffix = \".ctl\", \
              rows_field = 1 }",
             faults,
@@ -63,16 +63,16 @@ pub(super) fn check_expect(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mu
     if control.rows_field.is_none() && control.sum_fields.is_empty() {
         conflict(
             &at("control_file"),
-            "nothing is taken from the control file",
-            "say where it has the number of rows: rows_field = 2",
+            "the flow reads no number from the control file",
+            "name the field with the number of rows: rows_field = 2",
             faults,
         );
     }
     if control.file_field.is_some() && control.path.is_none() {
         conflict(
             &at("control_file.file_field"),
-            "only one file for all names the files that it tells of",
-            "take `file_field` out, or name that file: path = \"totals.ctl\"",
+            "only a control file for all files names the files",
+            "remove `file_field`, or name that control file: path = \"totals.ctl\"",
             faults,
         );
     }
@@ -112,7 +112,7 @@ fn check_field(path: &str, field: Option<&RecordField>, is_named: bool, faults: 
             faults.value(
                 path,
                 &format!("[{start}, {length}]"),
-                "positions are counted from 1, and nothing has no length",
+                "positions are counted from 1, and a length is at least 1",
                 "write [1, 10] for the first ten characters",
             );
         }
@@ -120,7 +120,7 @@ fn check_field(path: &str, field: Option<&RecordField>, is_named: bool, faults: 
             faults.value(
                 path,
                 name,
-                "a trailer has its fields by number or position; names are for control files",
+                "a field of a trailer has a number or a position; names are for control files",
                 "write the number of the field, or [start, length]",
             );
         }

@@ -41,7 +41,7 @@ fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>
         faults.value(
             &at("files"),
             files.first().map_or("[]", String::as_str),
-            "there is nothing to read",
+            "it names no file",
             "write a path or a glob, for example \"data/orders.*.tbl\"",
         );
         return;
@@ -73,8 +73,8 @@ fn check_rejects(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
         faults.value(
             &at("rejects.share_max"),
             &share.to_string(),
-            "it is a share of all rows, between 0 and 1",
-            "write 0.01 for one row of a hundred",
+            "the value must be a share of all rows, between 0 and 1",
+            "write 0.01 for one row in a hundred",
         );
     }
 }
@@ -110,7 +110,7 @@ fn check_columns(
                     what: "the column",
                     name: detail.name.clone(),
                     first_line: faults.line(&at(&format!("columns[{first}]"))),
-                    mend: "a column is filled by one field; take one of them out",
+                    mend: "a column is filled by one field; remove one of them",
                 };
                 faults.add(&path, kind);
             }
@@ -137,7 +137,7 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
             faults.value(
                 &path,
                 format,
-                "it has none of strftime's letters",
+                "it has no letter of strftime",
                 "write it like \"%d/%m/%Y\" or \"%Y%m%d %H:%M:%S\"",
             );
         }
@@ -145,8 +145,8 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
             faults.value(
                 &path,
                 format,
-                "two digits of a year (%y) do not say its century",
-                "add the first year that they can mean: year_pivot = 1970 stands for 1970 to 2069",
+                "a two-digit year (%y) has no century",
+                "add the first year that it can mean: with year_pivot = 1970, the years are 1970 to 2069",
             );
         }
     }
@@ -155,15 +155,14 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
             &format!("{path}.format"),
             "[]",
             "it lists no format",
-            "write at least one, or take it out for ISO 8601",
+            "write at least one format, or remove `format` for ISO 8601",
         );
     }
     if detail.year_pivot.is_some() && detail.format.is_none() {
         faults.add(
             &format!("{path}.year_pivot"),
             PackageFaultKind::Conflict {
-                conflict: "`year_pivot` is for years of two digits, and no `format` has them"
-                    .to_owned(),
+                conflict: "`year_pivot` is for two-digit years, and no `format` has one".to_owned(),
                 mend: "add a format with %y, such as \"%d.%m.%y\", or take `year_pivot` out"
                     .to_owned(),
             },
@@ -179,7 +178,7 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
         faults.value(
             &format!("{path}.zone"),
             zone,
-            "no zone of the IANA database has that name",
+            "the IANA database has no time zone of that name",
             &mend,
         );
     }
@@ -209,7 +208,7 @@ fn check_partitions(
             faults.add(
                 &at("bounds"),
                 PackageFaultKind::Conflict {
-                    conflict: "`bounds` without `partition_by` bound nothing".to_owned(),
+                    conflict: "`bounds` needs `partition_by`".to_owned(),
                     mend: "add `partition_by = \"COLUMN\"`, or take `bounds` out".to_owned(),
                 },
             );
@@ -234,7 +233,7 @@ fn check_partitions(
                 faults.value(
                     &at("bounds.parts"),
                     &parts.parts.to_string(),
-                    "it is no sensible number of partitions",
+                    "the number of partitions is out of range",
                     "write a number from 1 to 10000",
                 );
             }
@@ -248,12 +247,13 @@ fn check_routing(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
         faults.add(
             &at("routing"),
             PackageFaultKind::Conflict {
-                conflict: "`routing` is for rows in any order, and `bounds = { parts = N }` cuts \
-                           files that are in the order of their key"
-                    .to_owned(),
+                conflict:
+                    "`routing` is for rows in any order, but `bounds = { parts = N }` is for \
+                           files that are sorted by the key"
+                        .to_owned(),
                 mend:
-                    "take one of them out, or say the partitions: bounds = { every = \"1 month\" } \
-                       or a list of values"
+                    "remove one of them, or declare the partitions: bounds = { every = \"1 month\" \
+                       } or a list of values"
                         .to_owned(),
             },
         );
@@ -276,8 +276,8 @@ fn check_key(
                 return faults.value(
                     &at("partition_by"),
                     text,
-                    "its values are not in the files, and tell no file's partition",
-                    "take a column that a field or a constant fills",
+                    "its values are not in the files, so they do not show the partition of a file",
+                    "name a column that a field or a constant fills",
                 );
             }
         },
@@ -286,7 +286,7 @@ fn check_key(
             return faults.value(
                 &at("partition_by"),
                 text,
-                "the field is skipped, and the key of a row must be loaded",
+                "the field is skipped, but the partition key must be loaded",
                 "give the column a type instead of `skip`",
             );
         }
@@ -295,7 +295,7 @@ fn check_key(
     let names = loaded.map(|column| column.name.as_str());
     let mend = match suggestion(key, names) {
         Some(near) => format!("did you mean `{}`?", quoted_where_needed(&near)),
-        None => "take one of the flow's columns".to_owned(),
+        None => "name one of the flow's columns".to_owned(),
     };
     faults.value(
         &at("partition_by"),
@@ -315,8 +315,8 @@ fn check_bounds_list(values: &[BoundValue], at: &dyn Fn(&str) -> String, faults:
                     values.len(),
                     if values.len() == 1 { "" } else { "s" }
                 ),
-                mend: "N + 1 values in ascending order bound N partitions; the last value is \
-                       the first that is in no partition"
+                mend: "N + 1 values in ascending order bound N partitions; the last value is the \
+                       exclusive end of the last partition"
                     .to_owned(),
             },
         );
@@ -330,7 +330,7 @@ fn check_bounds_list(values: &[BoundValue], at: &dyn Fn(&str) -> String, faults:
             (BoundValue::Text(before), BoundValue::Text(value)) if before != value => continue,
             (BoundValue::Integer(_), BoundValue::Integer(_))
             | (BoundValue::Text(_), BoundValue::Text(_)) => {
-                format!("it is not above {before}, the value before it")
+                format!("it is not greater than {before}, the value before it")
             }
             _ => format!("the value before it, {before}, is of another type"),
         };
@@ -338,7 +338,7 @@ fn check_bounds_list(values: &[BoundValue], at: &dyn Fn(&str) -> String, faults:
             &path,
             &value,
             &cause,
-            "write the values of one type, in ascending order",
+            "write values of one type, in ascending order",
         );
     }
 }

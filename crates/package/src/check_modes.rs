@@ -14,8 +14,8 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
         faults.add(
             &at("replace"),
             PackageFaultKind::Conflict {
-                conflict: "`replace` says what is taken out of the target, and this flow's mode \
-                           takes nothing out"
+                conflict: "`replace` configures which rows are replaced, and this flow's mode \
+                           replaces none"
                     .to_owned(),
                 mend: "add `mode = \"replace\"`, or take `replace` out".to_owned(),
             },
@@ -28,8 +28,8 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
             &at("replace"),
             PackageFaultKind::Conflict {
                 conflict:
-                    "with `by = \"rows\"` the rows of a plain table are deleted: no table is \
-                           left to keep, and it has no partitions"
+                    "`by = \"rows\"` deletes the rows of a plain table, so there is no old table \
+                           to keep, and no partitions"
                         .to_owned(),
                 mend: "take `by` out, or `scope` and `keep`".to_owned(),
             },
@@ -42,8 +42,8 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
             &at("atomic"),
             PackageFaultKind::Conflict {
                 conflict:
-                    "`atomic = false` puts rows straight among those of the target, and this \
-                           flow's mode does not"
+                    "`atomic = false` appends rows directly to the target, and this flow has \
+                           another mode"
                         .to_owned(),
                 mend: "add `mode = \"append\"`, or take `atomic` out".to_owned(),
             },
@@ -53,7 +53,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
         faults.add(
             &at("partition_by"),
             PackageFaultKind::Conflict {
-                conflict: "with `atomic = false` the target itself finds the partition of each row"
+                conflict: "with `atomic = false` the server finds the partition of each row"
                     .to_owned(),
                 mend: "take `partition_by` and `bounds` out".to_owned(),
             },
@@ -71,7 +71,7 @@ fn check_key(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) 
     let conflict = match (flow.mode, columns.is_empty()) {
         (Mode::Upsert, true) => Some((
             "mode",
-            "`mode = \"upsert\"` does not say by which key rows of the target are found",
+            "`mode = \"upsert\"` needs a key to find the rows of the target",
             "add `key = \"COLUMN\"`, or a list of columns",
         )),
         (Mode::Upsert, false) => None,
@@ -100,9 +100,8 @@ fn check_key(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) 
         faults.add(
             &at("partition_by"),
             PackageFaultKind::Conflict {
-                conflict: "with `mode = \"upsert\"` the target itself finds the partition of each \
-                           row"
-                .to_owned(),
+                conflict: "with `mode = \"upsert\"` the server finds the partition of each row"
+                    .to_owned(),
                 mend: "take `partition_by` and `bounds` out".to_owned(),
             },
         );

@@ -14,9 +14,11 @@ pub(super) fn check_staging(package: &Package, faults: &mut Faults<'_>) {
         faults.add(
             "run.slot_bytes_max",
             PackageFaultKind::Conflict {
-                conflict: "a logical slot holds the WAL of a transaction back until it ends, and \
-                           with `staging = false` all of the load is one: it would wait for itself"
-                    .to_owned(),
+                conflict:
+                    "a logical slot retains the WAL of a transaction until it ends, and with \
+                           `staging = false` the whole load is one transaction: it would wait for \
+                           itself"
+                        .to_owned(),
                 mend: "take `slot_bytes_max` out, or `staging`".to_owned(),
             },
         );
@@ -40,8 +42,8 @@ fn conflicts(flow: &Flow) -> Vec<(&'static str, &'static str, &'static str)> {
         (
             flow.mode != Mode::Append,
             "mode",
-            "with `staging = false` in [run] the rows of all flows go straight among those of \
-             their targets, and this flow's mode does not",
+            "`staging = false` in [run] appends the rows of all flows directly to their targets, \
+             and this flow has another mode",
             "`mode = \"append\"`, or take `staging` out",
         ),
         (
@@ -54,27 +56,27 @@ fn conflicts(flow: &Flow) -> Vec<(&'static str, &'static str, &'static str)> {
         (
             flow.partition_by.is_some(),
             "partition_by",
-            "with `staging = false` in [run] the target itself finds the partition of each row",
+            "with `staging = false` in [run] the server finds the partition of each row",
             "take `partition_by` out, or `staging`",
         ),
         (
             flow.bounds != Bounds::default(),
             "bounds",
-            "with `staging = false` in [run] the target itself finds the partition of each row",
+            "with `staging = false` in [run] the server finds the partition of each row",
             "take `bounds` out, or `staging`",
         ),
         (
             flow.pre_sql.is_some() && flow.atomic,
             "pre_sql",
-            "`pre_sql` runs once all rows are staged, and with `staging = false` in [run] they are \
-             in the target by then",
+            "`pre_sql` runs after all rows are loaded, and with `staging = false` in [run] they \
+             are in the target by then",
             "run the statement by hand before the load, or take `staging` out",
         ),
         (
             flow.indexes == IndexPolicy::Rebuild,
             "indexes",
-            "the indexes are taken away before rows are copied from staging tables, and with \
-             `staging = false` in [run] there are none",
+            "the indexes are dropped before rows are copied from staging tables, and with `staging \
+             = false` in [run] there are no staging tables",
             "take `indexes` out, or `staging`",
         ),
     ];

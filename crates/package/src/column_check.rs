@@ -36,7 +36,7 @@ pub(super) fn check_column(
         conflict(
             faults,
             &at("default_for"),
-            "`default_for` says when a default stands, and there is no `default`",
+            "`default_for` needs a `default`",
             "add `default = \"...\"`, or take `default_for` out",
         );
     }
@@ -49,7 +49,7 @@ pub(super) fn check_column(
         conflict(
             faults,
             &at("trim_quoted"),
-            "`trim_quoted` says that quoted fields are trimmed too, and nothing is trimmed",
+            "`trim_quoted` needs `trim`, and nothing is trimmed",
             "add `trim = \"both\"` (or \"start\", \"end\") to the column or to the format",
         );
     }
@@ -124,11 +124,11 @@ fn check_skip(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut F
     for key in keys {
         let (what, mend) = match detail.name.as_str() {
             ALL_OTHERS => (
-                format!("`*` stands for all other fields, so `{key}` says nothing of them"),
+                format!("`*` stands for all other fields, so `{key}` has no effect"),
                 "write \"* skip\"",
             ),
             _ => (
-                format!("the field is skipped, so `{key}` says nothing of it"),
+                format!("the field is skipped, so `{key}` has no effect"),
                 "take it out, or take `skip` out",
             ),
         };
@@ -142,7 +142,7 @@ fn check_source(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut
         conflict(
             faults,
             &at("value"),
-            "`value` is what fills a column of source = \"constant\"",
+            "`value` is for a column with source = \"constant\"",
             "add `source = \"constant\"`; a value for fields that are missing is `default`",
         );
     }
@@ -186,7 +186,7 @@ fn check_null(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut F
             &at("null"),
             "[]",
             "it lists no text",
-            "write null = false where nothing stands for NULL",
+            "write null = false if no text stands for NULL",
         );
     }
     for marker in markers {
@@ -194,8 +194,8 @@ fn check_null(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut F
             faults.value(
                 &at("null"),
                 &marker.escape_debug().to_string(),
-                "no field can hold it",
-                "take a marker without line ends and NUL bytes",
+                "no field can contain it",
+                "choose a marker without line ends and NUL bytes",
             );
         }
     }
@@ -226,8 +226,8 @@ fn check_words(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut 
                 faults.value(
                     &at("false_words"),
                     both,
-                    "it is one of `true_words` too (words are taken in any case)",
-                    "let each word mean one thing",
+                    "it is one of `true_words`, too (upper and lower case are the same)",
+                    "give each word only one meaning",
                 );
             }
             return;
@@ -237,8 +237,7 @@ fn check_words(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut 
         faults,
         &at(present),
         &format!(
-            "`{present}` takes the place of all words that PostgreSQL knows, and there are no \
-             `{missing}`"
+            "`{present}` replaces all words that PostgreSQL knows, and there are no `{missing}`"
         ),
         &format!("add `{missing} = [...]`"),
     );
@@ -259,11 +258,11 @@ pub(super) fn check_separators(
         let cause = match (characters.next(), characters.next()) {
             (Some(only), None) if is_separator(only) => continue,
             (Some(_), None) => "a digit, a letter, a sign or a bracket cannot separate digits",
-            (None, _) => "there is nothing in it",
+            (None, _) => "it is empty",
             (Some(_), Some(_)) => "it is more than one character",
         };
-        let mend = "write one mark, such as \",\", \".\", \"'\", \"_\", a blank, or the hard blank \
-                    \"\\u00A0\"";
+        let mend = "write one character, such as \",\", \".\", \"'\", \"_\", a blank, or the \
+                    no-break space \"\\u00A0\"";
         faults.value(&at(key), separator, cause, mend);
     }
     let decimal = decimal.as_deref().unwrap_or(".");

@@ -97,7 +97,7 @@ fn short(text: &str) -> Result<ColumnDetail, NameFault> {
     };
     if !rest.is_empty() && !rest.starts_with(char::is_whitespace) {
         return Err(NameFault {
-            cause: format!("`{rest}` stands right after the name"),
+            cause: format!("`{rest}` follows the name directly"),
             mend: "write the name, a blank and the type; a name with other characters than \
                    letters, digits and _ in double quotes"
                 .to_owned(),
@@ -121,8 +121,7 @@ fn short(text: &str) -> Result<ColumnDetail, NameFault> {
     let (rest, nullable) = without_null(rest);
     if is_skip(rest) {
         return Err(NameFault {
-            cause: "a field that is skipped goes nowhere, so nothing else can be said of it"
-                .to_owned(),
+            cause: "a skipped field is not loaded, so it has no other settings".to_owned(),
             mend: format!("write \"{} skip\"", quoted_where_needed(&name)),
         });
     }

@@ -11,27 +11,27 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::url_passwords::{names_secret, note_secrets, redacted_url};
 use crate::secrets::{masked, note_secret};
 
-/// A database. What is shown or serialized of it has no password in it.
+/// A destination. Its printed and serialized forms contain no password.
 #[derive(Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
     /// `postgresql://user@host/database`, `embedded`, `embedded:DIR`, `FILE.duckdb`, `duckdb:FILE`,
     /// `parquet:DIR`, `adbc:DRIVER`, or `${env:NAME}`.
     pub url: String,
-    /// The URL as it is written, where a variable of the environment stands in it: that is what is shown, whatever the
-    /// variable holds.
+    /// The URL as it is written, if it contains an environment variable: this text is shown instead of the variable's
+    /// value.
     #[serde(skip)]
     pub url_written: Option<String>,
-    /// Options of the destination, such as a driver's or a codec; `postgresql://` has all of its in
-    /// the URL. Values may be `${env:NAME}`.
+    /// Options of the destination, such as a driver's options or a codec; `postgresql://` has all options in
+    /// the URL. A value may be `${env:NAME}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
-    /// Those that a variable of the environment stands in, as they are written: what is written again
-    /// has no secret in it.
+    /// The options that contain an environment variable, as they are written, so that a saved package
+    /// contains no secret.
     #[serde(skip)]
     pub options_written: BTreeMap<String, String>,
-    /// Where it is reached in this run, where that is elsewhere: the socket of an embedded
-    /// server. It is no part of what the package says.
+    /// The address in this run, if it differs from the URL: the socket of an embedded
+    /// server. It is not part of the package.
     #[serde(skip)]
     pub reached_at: Option<String>,
 }

@@ -131,7 +131,7 @@ pub enum PackageFaultKind {
         name: String,
     },
     /// `${env:NAME}` where it may not stand.
-    #[error("`${{env:{name}}}` cannot stand in `{setting}`")]
+    #[error("`${{env:{name}}}` is not allowed in `{setting}`")]
     EnvironmentMisplaced {
         /// The variable.
         name: String,
@@ -181,7 +181,7 @@ pub enum PackageFaultKind {
         second: String,
     },
     /// A name that may stand only once.
-    #[error("{what} `{name}` is there twice{}", first_line.map(|line| format!(", first in line {line}")).unwrap_or_default())]
+    #[error("{what} `{name}` is defined twice{}", first_line.map(|line| format!(", first in line {line}")).unwrap_or_default())]
     Duplicate {
         /// What has the name: `the column`.
         what: &'static str,
@@ -226,7 +226,7 @@ pub enum PackageFaultKind {
     Format {
         /// The setting.
         setting: &'static str,
-        /// What is wrong with it, and the mend.
+        /// What is wrong with it, and the fix.
         reason: String,
     },
     /// Settings that do not go together.
@@ -255,7 +255,7 @@ impl PackageFaultKind {
         }
     }
 
-    /// How it is mended.
+    /// How to fix it.
     pub fn mend(&self) -> Option<String> {
         let one_of = |what: &str, suggestion: &Option<String>, known: &[String]| match suggestion {
             Some(suggestion) => format!("did you mean `{suggestion}`?"),
@@ -305,7 +305,7 @@ impl PackageFaultKind {
                 format!("set it before the command: export {name}=...")
             }
             PackageFaultKind::EnvironmentMisplaced { .. } => {
-                "it can stand in `url` and in `files`; elsewhere use a parameter and --set"
+                "it is allowed in `url` and in `files`; elsewhere use a parameter and --set"
                     .to_owned()
             }
             PackageFaultKind::UnknownOverride {
@@ -320,8 +320,8 @@ impl PackageFaultKind {
                     .to_owned()
             }
             PackageFaultKind::UntrustedFolder { .. } => {
-                "if you trust whoever made the folder, add --trust (in Python: trust=True); if not, name a folder that \
-                 does not exist yet, and Inrush makes it"
+                "if you trust the user who made the folder, add --trust (in Python: trust=True); \
+                 if not, name a folder that does not exist yet, and Inrush creates it"
                     .to_owned()
             }
             PackageFaultKind::NoFlow => "add a [[flow]] with `files` and `table`".to_owned(),

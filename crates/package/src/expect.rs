@@ -1,4 +1,4 @@
-//! Promises of the files' authors: the number of rows, and the sums of columns.
+//! Expected numbers of rows and sums of columns: from the package, trailers and control files.
 
 use std::collections::BTreeMap;
 
@@ -7,77 +7,76 @@ use serde::{Deserialize, Serialize};
 
 use super::BoundValue;
 
-/// Totals that all files of a flow must have together; nothing is switched in where they differ.
+/// Expected totals over all files of a flow. If a total differs, nothing is switched in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {
-    /// How many rows, rejected ones counted too.
+    /// The number of rows, including rejected rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<BoundValue>,
-    /// What columns of numbers add up to, by their names.
+    /// The sums of number columns, by column name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sums: BTreeMap<String, BoundValue>,
 }
 
-/// The last record of each file, which is no row: it says how many there are.
+/// The trailer: the last record of each file, which is not a row but has the number of rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trailer {
-    /// What it begins with. A file without it is not whole, and refused.
+    /// The text that the trailer begins with. A file without a trailer is incomplete and is refused.
     pub starts_with: String,
-    /// Where it has the number of rows.
+    /// The place of the number of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_field: Option<RecordField>,
-    /// Records that this number counts besides the rows: the header, the trailer itself.
+    /// How many records that are not rows are included in this number, such as the header and the trailer itself.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub also_counts: u32,
-    /// Where it has what columns of numbers add up to, by their names.
+    /// The places of the sums of number columns, by column name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sum_fields: BTreeMap<String, RecordField>,
 }
 
-/// A file beside each file, or beside all of them, that says how many rows there are. It is read
-/// before anything is loaded.
+/// A control file for each file, or for all files, with the number of rows. It is read before anything
+/// is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ControlFile {
-    /// Stands behind the whole name of a file: `.ctl` for `orders.csv.ctl`.
+    /// A suffix for the name of the file: `.ctl` for `orders.csv.ctl`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suffix: Option<String>,
-    /// Stands in place of the last extension of a file: `ctl` for `orders.ctl`.
+    /// An extension that replaces the last extension of the file: `ctl` for `orders.ctl`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extension: Option<String>,
-    /// One file for all: a relative path starts at the package's folder.
+    /// The path of one control file for all files; a relative path is relative to the package's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Stands between its fields; one of `|`, `,`, `;` and tab, whichever it has, where it is not
-    /// set.
+    /// The delimiter between its fields. Default: the one of `|`, `,`, `;` and tab that occurs in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<String>,
-    /// In a file for all: the field of each line that names a file. Without it its first line
-    /// tells of all files together.
+    /// In a control file for all files: the field with the file's name; each line describes one file.
+    /// Without it, the first line describes all files together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_field: Option<u32>,
-    /// Where it has the number of rows.
+    /// The place of the number of rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_field: Option<RecordField>,
-    /// Records that this number counts besides the rows: the header, the trailer.
+    /// How many records that are not rows are included in this number, such as the header and the trailer.
     #[serde(skip_serializing_if = "is_zero")]
     pub also_counts: u32,
-    /// Where it has what columns of numbers add up to, by their names.
+    /// The places of the sums of number columns, by column name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sum_fields: BTreeMap<String, RecordField>,
 }
 
-/// Where a record has a number.
+/// The place of a number in a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum RecordField {
-    /// In this field, counted from 1.
+    /// The field with this number, counted from 1.
     Number(u32),
-    /// From this position, counted from 1, in so many characters.
+    /// The first position, counted from 1, and the length in characters.
     Position([u32; 2]),
-    /// In a line `NAME=number` or `NAME: number` of a control file.
+    /// The name in a line `NAME=number` or `NAME: number` of a control file.
     Name(String),
 }
 

@@ -175,8 +175,8 @@ impl Format {
                 return Err(refused(
                     "null",
                     "true",
-                    "it does not say which text stands for NULL",
-                    "write the text, or false where nothing stands for NULL",
+                    "it does not name the text that stands for NULL",
+                    "write the text, or false if no text stands for NULL",
                 ));
             }
             None => {}
@@ -195,7 +195,7 @@ impl Format {
             return Err(refused(
                 "encoding",
                 name,
-                "positions count the bytes of the text once it is UTF-8, not those of the file",
+                "positions count bytes of the text after it is translated to UTF-8, not bytes of the file",
                 "set fixed_unit = \"characters\" (and leave out record_bytes): in an encoding of \
                  one byte per character it is the same",
             ));
@@ -232,7 +232,7 @@ impl Format {
             return Err(unfit(
                 setting,
                 "it is for files with delimiters, and the format has `fixed`",
-                "take one of the two away",
+                "remove one of the two",
             ));
         }
         let position = |(index, field): (usize, &Vec<u32>)| match field.as_slice() {
@@ -244,7 +244,7 @@ impl Format {
                 "fixed",
                 &format!("{other:?}"),
                 &format!(
-                    "field {} is not a first position, counted from 1, and a length",
+                    "field {} is not a pair of a first position, counted from 1, and a length",
                     index + 1
                 ),
                 "write two numbers for each field, for example [11, 2]",
@@ -254,8 +254,8 @@ impl Format {
             (Some(_), Some(_)) => {
                 return Err(unfit(
                     "record_length",
-                    "record_bytes says it already, for records without line ends",
-                    "leave out record_bytes where each record is a line, else record_length",
+                    "record_bytes sets the length already, for records without line ends",
+                    "leave out record_bytes if each record is a line, or else record_length",
                 ));
             }
             (Some(bytes), None) => RecordEnd::Bytes(bytes),
@@ -283,7 +283,7 @@ fn short_text(setting: &'static str, text: &str) -> Result<ShortText, FormatFaul
             setting,
             &text.escape_default().to_string(),
             "it is the end of a line, or NUL",
-            "take a text that can stand inside a line",
+            "choose a text that can occur inside a line",
         ));
     }
     for (written, name, value) in [("\\t", "tab", "\\t"), ("\\n", "line feed", "\\n")] {
@@ -328,7 +328,7 @@ fn one_byte(setting: &'static str, text: &str) -> Result<Option<u8>, FormatFault
             setting,
             &text.escape_default().to_string(),
             "it is the end of a line, or NUL",
-            "take a character that can stand inside a line",
+            "choose a character that can occur inside a line",
         )),
         [byte] if byte.is_ascii() => Ok(Some(*byte)),
         _ if text == "\\t" => Err(refused(

@@ -13,10 +13,10 @@ pub fn not_local(path: &str) -> Option<(String, String)> {
         return None;
     }
     let cause = format!(
-        "`{scheme}:` is not a local path, and only files of this machine are read and written"
+        "`{scheme}:` is not a local path; Inrush reads and writes only files of this machine"
     );
     let mend = match scheme.eq_ignore_ascii_case("file") {
-        true => "write the path alone, as in /data/orders.csv".to_owned(),
+        true => "write only the path, as in /data/orders.csv".to_owned(),
         false => format!(
             "copy the files here, mount them, or pipe one in (its path is then -); a path of this machine that \
              begins with `{scheme}:` is written ./{scheme}:/..."

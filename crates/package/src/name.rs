@@ -135,7 +135,7 @@ pub(super) fn valid(name: &str) -> Result<(), NameFault> {
                 "a name has at most {NAME_BYTES_MAX} bytes, and this one has {}",
                 name.len()
             ),
-            mend: "take a shorter name; the server would cut it off".to_owned(),
+            mend: "choose a shorter name; the server would truncate it".to_owned(),
         });
     }
     Ok(())
@@ -164,7 +164,7 @@ fn empty() -> NameFault {
 fn odd_character(rest: &str) -> NameFault {
     let character = rest.chars().next().unwrap_or(' ');
     NameFault {
-        cause: format!("`{character}` stands in a name without double quotes"),
+        cause: format!("`{character}` is in a name without double quotes"),
         mend: "put a name with other characters than letters, digits and _ in double quotes"
             .to_owned(),
     }
@@ -212,10 +212,10 @@ mod tests {
         empty_part: "a." => "empty";
         empty_quotes: "\"\"" => "empty";
         three_parts: "a.b.c" => "at most a schema";
-        blank: "a b" => "` ` stands in a name";
-        semicolon: "a;drop" => "`;` stands in a name";
+        blank: "a b" => "` ` is in a name";
+        semicolon: "a;drop" => "`;` is in a name";
         open_quote: "\"a" => "not closed";
-        text_after_quote: "\"a\"b" => "`b` stands";
+        text_after_quote: "\"a\"b" => "`b` is in";
         digit: "1a" => "starts with a digit";
         nul: "\"a\0b\"" => "control character";
         long: "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg" => "at most 63 bytes";

@@ -79,11 +79,11 @@ impl Package {
 fn plain(message: &str) -> String {
     match message {
         "string values must be quoted, expected literal string" => {
-            "a value is missing, or a text stands without quotes"
+            "a value is missing, or a text has no quotes"
         }
         "invalid basic string, expected `\"`" => "a double quote is not closed in its line",
         "invalid literal string, expected `'`" => "a single quote is not closed in its line",
-        "duplicate key" => "the key is there twice",
+        "duplicate key" => "the key is defined twice",
         other => other,
     }
     .to_owned()

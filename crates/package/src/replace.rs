@@ -1,39 +1,39 @@
-//! The fate of the target's present rows when it is replaced.
+//! The settings `replace` of a flow: which rows of the target are replaced, and whether they are kept.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What `mode = "replace"` takes out of the target, and what becomes of it.
+/// The rows that `mode = "replace"` removes from the target, and whether they are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Replace {
-    /// How much of a partitioned target goes.
+    /// The part of a partitioned target that is replaced.
     #[serde(skip_serializing_if = "ReplaceScope::is_usual")]
     pub scope: ReplaceScope,
-    /// How the rows of a plain target go.
+    /// How the rows of a plain target are replaced.
     #[serde(skip_serializing_if = "ReplaceBy::is_usual")]
     pub by: ReplaceBy,
-    /// Keep what is taken out, so that `inrush undo` can put it back: `true`, or a name that it
-    /// is kept under in the staging schema.
+    /// Keep the removed tables, so that `inrush undo` can restore them: `true`, or a name for them in
+    /// the staging schema.
     #[serde(skip_serializing_if = "Keep::is_no")]
     pub keep: Keep,
 }
 
 impl Replace {
-    /// Whether it says nothing.
+    /// Whether all settings have their defaults.
     pub fn is_usual(&self) -> bool {
         *self == Replace::default()
     }
 }
 
-/// How much of a partitioned target is replaced.
+/// The part of a partitioned target that is replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplaceScope {
-    /// All of it: every partition goes.
+    /// The whole table: every partition is removed.
     #[default]
     Table,
-    /// The partitions whose ranges the new ones cover whole; the others stay.
+    /// The partitions whose ranges the new partitions cover completely; the others stay.
     Partitions,
 }
 
@@ -47,11 +47,11 @@ impl ReplaceScope {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplaceBy {
-    /// A new table takes the place of the old one, where nothing depends on that.
+    /// A new table takes the place of the old table. Refused if other objects depend on the old table.
     #[default]
     Swap,
-    /// Its rows are deleted and the new ones inserted: the table stays, with all that depends on
-    /// it, and readers are not held up.
+    /// The rows are deleted and the new rows inserted. The table stays, with all objects that depend on
+    /// it, and readers are not blocked.
     Rows,
 }
 
@@ -61,13 +61,13 @@ impl ReplaceBy {
     }
 }
 
-/// Whether what was replaced is kept.
+/// Whether the replaced tables are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Keep {
-    /// `true`: until the same package replaces the target again. `false`: it is dropped.
+    /// `true`: they are kept until the same package replaces the target again. `false`: they are dropped.
     Whether(bool),
-    /// Under this name in the staging schema, until somebody drops it.
+    /// They are kept under this name in the staging schema, until somebody drops them.
     Name(String),
 }
 

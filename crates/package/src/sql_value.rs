@@ -111,9 +111,7 @@ impl StatementText {
             place => name_of(place),
         };
         Err(PackageFaultKind::Conflict {
-            conflict: format!(
-                "`{{{parameter}:{form}}}` brings its own quotes, but it stands {place}"
-            ),
+            conflict: format!("`{{{parameter}:{form}}}` has its own quotes, but it is {place}"),
             mend: format!(
                 "write {{{parameter}:{form}}} alone, with blanks around it and without quotes; to make it part of a \
                  longer text, join them: 'before ' || {{{parameter}:literal}}"
@@ -128,9 +126,9 @@ impl StatementText {
             None => Ok(()),
             Some(parameter) => Err(PackageFaultKind::Conflict {
                 conflict: format!(
-                    "the value of `{parameter}` would become one word with what stands behind it in the statement"
+                    "the value of `{parameter}` would become one word with the text after it in the statement"
                 ),
-                mend: format!("write a blank, an operator or a comma behind `{{{parameter}...}}`"),
+                mend: format!("write a blank, an operator or a comma after `{{{parameter}...}}`"),
             }),
         }
     }
@@ -149,7 +147,7 @@ fn bare_kind(place: SqlPlace, value: &str, before: &str) -> Result<Option<ValueK
     match place {
         SqlPlace::Text if !value.contains(['\'', '\\', '\0']) => Ok(None),
         SqlPlace::Text => Err((
-            "it holds a quote or a backslash, which could end the text that it stands in",
+            "the value contains a quote or a backslash, which could end the text around it",
             |parameter| {
                 format!(
                     "write {{{parameter}:literal}} in place of '{{{parameter}}}', quotes and all ({{{parameter}:identifier}} \
@@ -162,31 +160,34 @@ fn bare_kind(place: SqlPlace, value: &str, before: &str) -> Result<Option<ValueK
         SqlPlace::Plain(Word::Number) if is_digits => Ok(Some(ValueKind::Number)),
         SqlPlace::Plain(Word::None) if is_number(value, before) => Ok(Some(ValueKind::Number)),
         SqlPlace::Plain(_) => Err((
-            "without quotes it could change the statement, and only a number may stand there",
+            "without quotes the value could change the statement; only a number is allowed there",
             |parameter| {
                 format!(
-                    "write {{{parameter}:literal}} in the statement for a text in quotes, or {{{parameter}:identifier}} for a \
-                     name; a number has digits, at most one point, and a minus sign only behind a blank, a comma, `(`, `=`, \
-                     `<` or `>`"
+                    "write {{{parameter}:literal}} in the statement for a text in quotes, or \
+                     {{{parameter}:identifier}} for a name; a number has digits, at most one \
+                     point, and a minus sign only after a blank, a comma, `(`, `=`, `<` or `>`"
                 )
             },
         )),
         SqlPlace::Name => Err((
-            "it stands in a name in double quotes, which it could end",
+            "the value is in a name in double quotes, which it could end",
             |parameter| {
                 format!(
                     "write {{{parameter}:identifier}} for the whole name, or {{{parameter}:literal}} for a text"
                 )
             },
         )),
-        SqlPlace::Comment => Err(("it stands in a comment, which it could end", |parameter| {
-            format!(
-                "leave {{{parameter}}} out of the comment; in the statement write {{{parameter}:literal}} for a text, \
+        SqlPlace::Comment => Err((
+            "the value is in a comment, which it could end",
+            |parameter| {
+                format!(
+                    "leave {{{parameter}}} out of the comment; in the statement write {{{parameter}:literal}} for a text, \
                      {{{parameter}:identifier}} for a name"
-            )
-        })),
+                )
+            },
+        )),
         SqlPlace::Escapes | SqlPlace::Dollar | SqlPlace::Unclear => Err((
-            "it stands in E'...' or $$...$$, or where servers differ in what they read",
+            "the value is in E'...' or $$...$$, or in a place that servers read differently",
             |parameter| {
                 format!(
                     "write {{{parameter}:literal}} outside of them, as in E'before\\n' || {{{parameter}:literal}}, or \
@@ -228,7 +229,7 @@ fn name_of(place: SqlPlace) -> &'static str {
         SqlPlace::Name => "in \"...\"",
         SqlPlace::Dollar => "in $$...$$",
         SqlPlace::Comment => "in a comment",
-        SqlPlace::Unclear => "where servers differ in what they read",
+        SqlPlace::Unclear => "in a place that servers read differently",
     }
 }
 
@@ -236,7 +237,7 @@ fn name_of(place: SqlPlace) -> &'static str {
 pub(super) fn misplaced(name: &str, parameter: &str, path: &str) -> PackageFaultKind {
     let setting = path.rsplit('.').next().unwrap_or(path);
     PackageFaultKind::Conflict {
-        conflict: format!("`{{{name}}}` stands in `{setting}`, which is no SQL"),
+        conflict: format!("`{{{name}}}` is in `{setting}`, which is not SQL"),
         mend: format!("write {{{parameter}}}: only pre_sql and post_sql need values in quotes"),
     }
 }

@@ -118,7 +118,7 @@ pub(super) fn type_text(text: &str) -> Result<String, NameFault> {
         words if is_known(words) => Ok(format!("{}{dimensions}", shown(words, &numbers))),
         words => Err(NameFault {
             cause: format!("`{}` is not a type", shown(words, &numbers)),
-            mend: "a column is its name, its type and perhaps `not null`".to_owned(),
+            mend: "a column has a name, a type and optionally `not null`".to_owned(),
         }),
     }
 }
@@ -169,7 +169,7 @@ fn shown(words: &[String], numbers: &str) -> String {
 /// `15, 2)` and what follows it.
 fn take_numbers(inside: &str) -> Result<(String, &str), NameFault> {
     let not_numbers = || NameFault {
-        cause: "only whole numbers can stand in the parentheses of a type".to_owned(),
+        cause: "only whole numbers are allowed in the parentheses of a type".to_owned(),
         mend: "write it like numeric(15,2) or varchar(40)".to_owned(),
     };
     let (inside, after) = inside.split_once(')').ok_or_else(|| NameFault {
@@ -223,7 +223,7 @@ fn take_qualified(first: String, after: &str) -> Result<(String, &str), NameFaul
 
 fn odd(rest: &str) -> NameFault {
     NameFault {
-        cause: format!("`{}` cannot stand in a type there", rest.trim()),
+        cause: format!("`{}` is not allowed in a type there", rest.trim()),
         mend: "a type is written like numeric(15,2), timestamp with time zone, \
                schema.\"Odd Type\" or integer[]"
             .to_owned(),
@@ -233,8 +233,8 @@ fn odd(rest: &str) -> NameFault {
 fn clause(word: &str) -> NameFault {
     NameFault {
         cause: format!("`{word}` is not part of a type"),
-        mend: "a column here is its name, its type and perhaps `not null`; \
-               for more make the table first, then load into it"
+        mend: "a column here has a name, a type and optionally `not null`; for more, create the \
+               table first, then load into it"
             .to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! The types of a package, as a user writes it. The JSON schema is generated from them, and
-//! the check for unknown keys is made with that schema, so that the three cannot differ.
+//! The types of a package, as a user writes it. The JSON schema is generated from these types, and
+//! the check for unknown keys uses that schema, so the three cannot differ.
 
 use std::collections::BTreeMap;
 
@@ -19,25 +19,25 @@ use super::replace::Replace;
 pub struct Package {
     /// Names the package in the ledger: the same name with the same tables resumes a stopped run.
     pub name: String,
-    /// Defaults of the parameters that `{name}` in strings stands for; `--set name=value`
-    /// replaces them.
+    /// The default values of parameters. `{name}` in a string stands for the parameter's value; `--set name=value`
+    /// replaces a default.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
-    /// Where data goes, by name; `--connection name=url` replaces a URL.
+    /// The destinations, by name; `--connection name=url` replaces a URL.
     pub connections: BTreeMap<String, Connection>,
     /// Settings of the whole run.
     #[serde(default)]
     pub run: RunSettings,
-    /// What is loaded: files, their columns and a table each. All of them are switched in together, in one transaction.
+    /// The flows: each loads files into one table. The rows of all flows are switched in together, in one transaction.
     #[serde(rename = "flow")]
     pub flows: Vec<Flow>,
-    /// Where the package came from; no part of what it says.
+    /// Where the package came from; not part of its content.
     #[serde(skip)]
     pub origin: PackageOrigin,
 }
 
 impl Package {
-    /// A package whose only connection, `target`, has this URL, with all else as it is where a package does not say it.
+    /// A package with one connection, `target`, that has this URL. All other settings have their defaults.
     pub fn new(name: &str, url: &str, flows: Vec<Flow>) -> Package {
         Package {
             name: name.to_owned(),
@@ -54,7 +54,7 @@ impl Package {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunSettings {
-    /// Streams, each with its own connection; the number of cores where it is not set.
+    /// The number of streams, each with its own connection. Default: the number of cores.
     #[schemars(range(min = 1, max = 1024))]
     pub streams: Option<u16>,
     /// Bytes of text that a stream reads at a time, 64 KiB to 16 MiB.
@@ -63,51 +63,51 @@ pub struct RunSettings {
     /// Rows of a batch, 64 to 65536.
     #[schemars(range(min = 64, max = 65_536))]
     pub batch_rows: u32,
-    /// COPY with FREEZE, so that no row has to be rewritten by a later vacuum. Rows are then
-    /// seen by older snapshots too, once they are switched in.
+    /// COPY with FREEZE, so that a later vacuum need not rewrite the rows. After the switch, transactions
+    /// with older snapshots see the rows, too.
     pub freeze: bool,
     /// ANALYZE each target after the switch.
     pub analyze: bool,
-    /// How long the switch waits for its locks before it gives way and tries again, in
-    /// milliseconds, 1 to a day.
+    /// How long the switch waits for its locks before it releases them and tries again, in
+    /// milliseconds, up to a day.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub lock_timeout_ms: u32,
-    /// Which units the streams take first.
+    /// The order in which the streams take load units.
     #[serde(skip_serializing_if = "LoadOrder::is_default")]
     pub order: LoadOrder,
-    /// `false`: rows wait in no staging tables, but go straight into their targets in one
-    /// transaction by one stream, so that each is written once; a stopped load begins anew.
+    /// `false`: one stream writes the rows directly to their targets, in one transaction, without staging
+    /// tables. Each row is written only once, but a stopped load starts again from the beginning.
     #[serde(skip_serializing_if = "is_true")]
     pub staging: bool,
-    /// How much of each unit is verified before its COMMIT; a flow may say something else.
+    /// How each load unit is verified before its COMMIT; a flow can override this.
     #[serde(skip_serializing_if = "is_count")]
     pub verify: Verify,
-    /// Bytes that all streams together send in a second, at most.
+    /// The most bytes that all streams together send per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_024, max = 1_000_000_000_000_i64))]
     pub rate_bytes_max: Option<u64>,
-    /// Bytes of WAL that a standby may be behind: while one is further behind, the streams pause.
+    /// The most bytes of WAL that a standby may lag behind. While a standby lags further, the streams pause.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_048_576, max = 1_000_000_000_000_000_i64))]
     pub replica_lag_bytes_max: Option<u64>,
-    /// Bytes of WAL that a replication slot may hold back: while one holds more, the streams pause.
+    /// The most bytes of WAL that a replication slot may retain. While a slot retains more, the streams pause.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_048_576, max = 1_000_000_000_000_000_i64))]
     pub slot_bytes_max: Option<u64>,
-    /// Refuse a load that cannot fit on the server's disk, where that disk can be seen.
+    /// Refuse a load that does not fit on the server's disk, if Inrush can read the disk's free space.
     #[serde(skip_serializing_if = "is_true")]
     pub disk_check: bool,
-    /// Warn about columns whose values the server may round, cut or rewrite silently, because only it reads their text
-    /// (ranges, composites, shapes of floats, text search, XML, types of extensions), or refuse them.
+    /// Warn about columns whose values the server may silently round, cut or rewrite, or refuse them. Only the server
+    /// reads the text of such columns: ranges, composites, geometric types, text search, XML, types of extensions.
     #[serde(skip_serializing_if = "UncheckedTypes::is_default")]
     pub unchecked_types: UncheckedTypes,
     /// The schema of the ledger's tables.
     pub ledger_schema: String,
-    /// The schema where staging tables stand until they are switched in.
+    /// The schema of the staging tables, until they are switched in.
     pub staging_schema: String,
 }
 
-/// The usual is left out, so that packages keep their digests.
+/// Default values are left out, so that packages keep their digests.
 fn is_true(value: &bool) -> bool {
     *value
 }
@@ -139,79 +139,78 @@ impl Default for RunSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Names the flow in plans and reports; the table's name where it is not set.
+    /// The name of the flow in plans and reports. Default: the name of the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Which connection; the only one where it is not set.
+    /// The name of a connection; required if the package has more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
-    /// A path or glob, or a list of them. Relative paths start at the package's folder.
+    /// A path or glob, or a list of them. Relative paths are relative to the package's folder.
     pub files: OneOrMany,
-    /// How the files are written.
+    /// The format of the files.
     #[serde(default)]
     pub format: Format,
-    /// The columns: `"name type"`, `"name type not null"` or a table. They are matched with the
-    /// names of a header, else with the fields in their order; every field is listed, those that
-    /// are not loaded as `"name skip"` or, all others, `"* skip"`. Not needed where the target
-    /// exists and has them all.
+    /// The columns: `"name type"`, `"name type not null"` or a table. If the files have a header, columns are
+    /// matched with its names; otherwise with the fields in their order. Every field must be listed: `"name skip"`
+    /// leaves a field out, `"* skip"` leaves out all fields that are not listed. Not needed if the target exists and
+    /// has all columns of the files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnSpec>,
-    /// The target, `table` or `schema.table`; parts with other characters in double quotes.
+    /// The target, `table` or `schema.table`; unusual names in double quotes.
     pub table: String,
-    /// The column whose ranges are the partitions, written as in SQL (odd names in double
-    /// quotes); a plain table where it is not set.
+    /// The column by whose ranges the target is partitioned, written as in SQL (unusual names in double
+    /// quotes). Default: the target is a plain table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_by: Option<String>,
-    /// Where the partitions begin and end.
+    /// The bounds of the partitions.
     #[serde(default)]
     pub bounds: Bounds,
-    /// Each row goes to its own partition, whichever file it stands in: `true` where files do not
-    /// line up with partitions, `false` where each file is to become one. Where it is not set,
-    /// rows are routed into targets whose partitions cannot be files: those by list, hash, several
-    /// columns or an expression, and those with partitions of partitions.
+    /// `true`: each row goes to the partition of its key, in whatever file the row is; for files that do not
+    /// line up with partitions. `false`: each file becomes one partition. Default: rows are routed if the target is
+    /// partitioned by list, hash, several columns or an expression, or has subpartitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routing: Option<bool>,
-    /// What becomes of the target.
+    /// How rows are added to the target.
     #[serde(default)]
     pub mode: Mode,
-    /// For `mode = "replace"`: what is taken out of the target, and what becomes of it.
+    /// For `mode = "replace"`: the rows that are replaced, and whether they are kept.
     #[serde(default, skip_serializing_if = "Replace::is_usual")]
     pub replace: Replace,
-    /// For `mode = "upsert"`: the column or columns that tell which row of the target a row
-    /// takes the place of. The target has a unique index on them.
+    /// For `mode = "upsert"`: the column or columns of the key. A row replaces the target's row with the same
+    /// key. The target must have a unique index on these columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<OneOrMany>,
-    /// A statement, or a list of them, that the switch runs in its transaction before it touches
+    /// A statement, or a list of them, that the switch runs in its transaction before it changes
     /// the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_sql: Option<OneOrMany>,
-    /// A statement, or a list of them, that the switch runs in its transaction when all rows of
-    /// the target are there.
+    /// A statement, or a list of them, that the switch runs in its transaction after all rows are
+    /// in the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post_sql: Option<OneOrMany>,
-    /// `false`: rows go straight into the target, which they need not wait for the switch in and
-    /// are seen in as they come; for roles that may only INSERT, and targets of any kind.
+    /// `false`: rows are written directly to the target and are visible as soon as their transaction commits.
+    /// For roles that may only INSERT, and for targets of any kind.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub atomic: bool,
-    /// Whether INSERT triggers of the target must fire.
+    /// Whether the INSERT triggers of the target must fire.
     #[serde(default, skip_serializing_if = "TriggerPolicy::is_default")]
     pub triggers: TriggerPolicy,
-    /// What becomes of the indexes of a plain target that has rows.
+    /// How the indexes of a plain target with rows are maintained.
     #[serde(default, skip_serializing_if = "IndexPolicy::is_default")]
     pub indexes: IndexPolicy,
-    /// How many rows may be rejected.
+    /// The limits of rejected rows.
     #[serde(default)]
     pub rejects: RejectLimit,
-    /// How much of each unit is verified before its COMMIT; as the run says where it is not set.
+    /// How each load unit is verified before its COMMIT. Default: the setting of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
-    /// The last record of each file, which is no row: it says how many there are.
+    /// The trailer: the last record of each file, which is not a row but has the number of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trailer: Option<Trailer>,
-    /// A file beside each file, or beside all of them, that says how many rows there are.
+    /// A control file for each file, or for all files, with the number of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_file: Option<ControlFile>,
-    /// Totals that all files of the flow must have together.
+    /// Expected totals over all files of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
 }
@@ -220,15 +219,15 @@ fn is_count(verify: &Verify) -> bool {
     *verify == Verify::Count
 }
 
-/// Which units the streams take first.
+/// The order in which the streams take load units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadOrder {
-    /// The largest ones of all flows, so that no stream is left with a long one at the end.
+    /// The largest units of all flows first, so that no stream has a long unit left at the end.
     #[default]
     LargestFirst,
-    /// Those of the first flow, then those of the second one, and so on: no stream waits until a
-    /// flow is done. Of one flow the largest are first.
+    /// The units of the first flow, then those of the second flow, and so on; within a flow, the largest first. A
+    /// stream takes a unit of the next flow without waiting for the end of a flow.
     Package,
 }
 
@@ -238,16 +237,16 @@ impl LoadOrder {
     }
 }
 
-/// How much of what the database holds is held against what was read, before it is switched in.
+/// What is compared between the database and the rows that were read, before they are switched in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
     /// The number of rows.
     #[default]
     Count,
-    /// For each column the number of values, and a sum of them.
+    /// For each column, the number of values and a sum over them.
     Sums,
-    /// Every value of every row, by a sum of hashes.
+    /// Every value of every row, by a sum of row hashes.
     Rows,
 }
 
@@ -255,10 +254,10 @@ pub enum Verify {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UncheckedTypes {
-    /// They are loaded; the plan and the report name them.
+    /// Load them, and name them in the plan and the report.
     #[default]
     Warn,
-    /// The load is refused before it begins.
+    /// Refuse the load before it begins.
     Refuse,
 }
 
@@ -272,9 +271,9 @@ impl UncheckedTypes {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany {
-    /// One.
+    /// One text.
     One(String),
-    /// Many.
+    /// A list of texts.
     Many(Vec<String>),
 }
 
@@ -282,101 +281,100 @@ pub enum OneOrMany {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ColumnSpec {
-    /// `"name type"` or `"name type not null"`; `"name"` alone where the target exists;
-    /// `"name skip"` for a field that is not loaded, `"* skip"` for all that are not listed.
+    /// `"name type"` or `"name type not null"`; `"name"` alone if the target exists;
+    /// `"name skip"` for a field that is not loaded, `"* skip"` for all fields that are not listed.
     Short(String),
-    /// With more said.
+    /// A table with more settings.
     Long(Box<ColumnDetail>),
 }
 
-/// A column of the file, or of the target, with more said.
+/// A column of the file, or of the target, with all its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnDetail {
-    /// Its name in the target; in the header too, where `field` says nothing else.
+    /// The column's name in the target, and in the header unless `field` is set.
     pub name: String,
-    /// Its type in the database's own words (`numeric(15,2)`); from the target where it exists.
+    /// The column's type, as the database writes it (`numeric(15,2)`). Default: the type in the target, if it exists.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
     /// Whether NULL is allowed in a new table.
     #[serde(default = "yes")]
     pub nullable: bool,
-    /// The field that fills it: its name in the header, or its number in the record, counted
-    /// from 1. Where it is not set: the field of the column's name or, without a header, the one
-    /// after the field of the column before.
+    /// The field that fills the column: its name in the header, or its number in the record, counted
+    /// from 1. Default: the field with the column's name or, without a header, the field after that of
+    /// the previous column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<FieldChoice>,
-    /// The field is passed over; the name `*` stands for all fields that no other column takes.
+    /// Do not load the field; the name `*` stands for all fields that no other column takes.
     #[serde(default, skip_serializing_if = "is_no")]
     pub skip: bool,
-    /// What fills the column instead of a field.
+    /// The source of the column's values, if it is not a field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceWord>,
-    /// The value of `source = "constant"`, written as the files would have it.
+    /// The value for `source = "constant"`, written as in the files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// How dates, times or timestamps are written, in strftime's letters (`%d/%m/%Y`), or a list
+    /// The format of dates, times or timestamps, in the letters of strftime (`%d/%m/%Y`), or a list
     /// of formats that are tried in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<OneOrMany>,
-    /// The IANA zone (`Europe/Vienna`) or the offset (`+01:00`) of timestamps that are written without an offset; of a
-    /// `timetz` only one whose offset never changes.
+    /// The IANA time zone (`Europe/Vienna`) or the offset (`+01:00`) of timestamps that are written without an offset.
+    /// For a `timetz`, the offset of the zone must never change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// The first year that two digits (`%y`) can mean: 1970 for the years 1970 to 2069.
+    /// The first year that a two-digit year (`%y`) can mean: with 1970, the years are 1970 to 2069.
     #[schemars(range(min = 1, max = 9_900))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub year_pivot: Option<u16>,
-    /// What stands for a field that the record lacks at its end, written as the files would
-    /// have it.
+    /// The value for a field that is missing at the end of its record, written as in the files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Whether the default stands for fields that are NULL too.
+    /// The fields that get the default: missing fields only, or NULL fields, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_for: Option<DefaultFor>,
-    /// Where blanks and tabs are cut off the field, before it is compared with the null markers.
+    /// The sides on which blanks and tabs are removed from the field, before it is compared with the null markers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<Trim>,
-    /// They are cut off inside of quotes too.
+    /// `trim` also removes blanks and tabs inside quotes.
     #[serde(default, skip_serializing_if = "is_no")]
     pub trim_quoted: bool,
-    /// The unquoted text, or texts, that stand for NULL in this column, in place of the format's;
-    /// `false` where nothing does.
+    /// The unquoted text, or texts, that stand for NULL in this column, instead of the format's;
+    /// `false` if no text does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub null: Option<ColumnNull>,
-    /// Stands between whole part and fraction of numbers, where that is no point.
+    /// The character between the whole part and the fraction of a number. Default: a point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decimal_separator: Option<String>,
-    /// Stands between groups of three digits.
+    /// The character between groups of three digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_separator: Option<String>,
-    /// How a minus may be written besides `-12`.
+    /// Another form of negative numbers, besides `-12`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negative: Option<NegativeForm>,
-    /// What becomes of `NaN` in a column of numbers.
+    /// How `NaN` is loaded into a column of numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nan: Option<NanPolicy>,
-    /// The words for true, in any case, in place of PostgreSQL's.
+    /// The words for true, in upper or lower case, instead of PostgreSQL's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub true_words: Option<Vec<String>>,
-    /// The words for false, in any case.
+    /// The words for false, in upper or lower case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub false_words: Option<Vec<String>>,
-    /// What becomes of a text that is longer than its type allows.
+    /// How a text that is longer than its type allows is loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_truncate: Option<OnTruncate>,
-    /// What becomes of digits after the point that the type does not keep.
+    /// How a number with more digits after the point than its type keeps is loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<Rounding>,
-    /// Whether a number with zeros or a plus before it (`007`, `+43`) is a reject, in place of the
-    /// format's. Numbers that a float would change are rejects unless this is `false`.
+    /// `true`: a number with leading zeros or a plus sign (`007`, `+43`) is a reject. Instead of the
+    /// format's setting. Numbers that a float would change are rejects unless this is `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lossless: Option<bool>,
 }
 
 impl ColumnDetail {
-    /// Whether its values are written as those of the files: they come from a field, or are
-    /// given in the package in a field's place.
+    /// Whether its values are written as in the files: they come from a field, or from the package's
+    /// `value`.
     pub fn reads_files(&self) -> bool {
         matches!(self.source, None | Some(SourceWord::Constant))
     }
@@ -412,35 +410,35 @@ impl ColumnDetail {
     }
 }
 
-/// Which field of a record.
+/// A field of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum FieldChoice {
-    /// The one at this place, counted from 1.
+    /// The field at this position, counted from 1.
     Number(#[schemars(range(min = 1))] u32),
-    /// The one of this name in the header.
+    /// The field with this name in the header.
     Name(String),
 }
 
-/// What fills a column instead of a field.
+/// The source of a column's values, if it is not a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceWord {
-    /// The path of the file, as the plan shows it; a text.
+    /// The path of the file, as the plan shows it; the type is text.
     File,
-    /// The line where the record begins, counted from 1; bigint or integer.
+    /// The line where the record begins, counted from 1; the type is bigint or integer.
     Line,
-    /// The bytes before the record in the uncompressed file; bigint or integer.
+    /// The byte offset of the record in the uncompressed file; the type is bigint or integer.
     ByteOffset,
-    /// When the run began, the same for all its rows; timestamptz.
+    /// The start of the run, the same for all its rows; the type is timestamptz.
     LoadTime,
-    /// The run's number in the ledger; bigint.
+    /// The run's number in the ledger; the type is bigint.
     Run,
-    /// What `value` says, for all rows.
+    /// The text of `value`, for all rows.
     Constant,
 }
 
-/// What stands for NULL in one column.
+/// The texts that stand for NULL in one column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ColumnNull {
@@ -448,7 +446,7 @@ pub enum ColumnNull {
     Text(String),
     /// Each of these texts.
     Texts(Vec<String>),
-    /// `false`: nothing stands for NULL.
+    /// `false`: no text stands for NULL.
     Never(#[schemars(extend("const" = false))] bool),
 }
 
@@ -464,14 +462,14 @@ fn yes() -> bool {
     true
 }
 
-/// Where partitions begin and end.
+/// The bounds of partitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Bounds {
     /// `"data"`: each file is one partition.
     Word(BoundsWord),
-    /// The ends of the partitions in order: N + 1 values bound N partitions. It stands before
-    /// `Every`, as serde would take a list of one value for that.
+    /// The bounds of the partitions in order: N + 1 values bound N partitions.
+    // This variant is before `Every`, because serde would read a list of one value as `Every`.
     List(Vec<BoundValue>),
     /// A partition for every step of this width: `{ every = "1 month" }`.
     Every(BoundsEvery),
@@ -486,7 +484,7 @@ impl Default for Bounds {
     }
 }
 
-/// Bounds that one word says.
+/// Bounds that are given by a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BoundsWord {
@@ -494,7 +492,7 @@ pub enum BoundsWord {
     Data,
 }
 
-/// Bounds at even steps.
+/// Bounds at equal steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoundsEvery {
@@ -507,8 +505,8 @@ pub struct BoundsEvery {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoundsParts {
-    /// How many partitions all files together become, 1 to 10000; at least one for each file.
-    /// Every file must be in the order of its key: rows that are not are rejects.
+    /// The number of partitions of all files together, 1 to 10000; each file becomes at least one.
+    /// Every file must be sorted by the partition key: rows out of order are rejects.
     #[schemars(range(min = 1, max = 10_000))]
     pub parts: u32,
 }
@@ -519,33 +517,33 @@ pub struct BoundsParts {
 pub enum BoundValue {
     /// A number.
     Integer(i64),
-    /// Anything else.
+    /// A text.
     Text(String),
 }
 
-/// What becomes of the target.
+/// How rows are added to the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// It is made, or it exists and is empty.
+    /// Create the target, or load it if it exists and is empty.
     #[default]
     Create,
-    /// Rows join those that it has.
+    /// Add the rows to the target's rows.
     Append,
-    /// Rows take the place of those that it has; it is made where it does not exist.
+    /// Replace the target's rows; create the target if it does not exist.
     Replace,
-    /// Rows take the place of those with the same key, or join the others.
+    /// Replace the target's rows that have the same key, and add the other rows.
     Upsert,
 }
 
-/// Whether INSERT triggers of the target must fire.
+/// Whether the INSERT triggers of the target must fire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TriggerPolicy {
-    /// They must: a partitioned target that has any is refused, since rows that are attached fire none.
+    /// Triggers must fire. A partitioned target with INSERT triggers is refused, because attaching a partition fires none.
     #[default]
     Fire,
-    /// The load may do without them.
+    /// Triggers need not fire.
     Skip,
 }
 
@@ -555,15 +553,15 @@ impl TriggerPolicy {
     }
 }
 
-/// What becomes of the indexes of a plain target that has rows, while more are copied into it.
+/// How the indexes of a plain target with rows are maintained while rows are copied into it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IndexPolicy {
-    /// Each row goes into them as it comes.
+    /// Each row is added to the indexes when it is copied.
     #[default]
     Keep,
-    /// Those that keep no row unique are dropped before and built again after, in the same transaction;
-    /// the table cannot be read meanwhile.
+    /// Indexes that are not unique are dropped before the copy and built again after it, in the same
+    /// transaction. The table cannot be read in the meantime.
     Rebuild,
 }
 
@@ -573,27 +571,28 @@ impl IndexPolicy {
     }
 }
 
-/// How many rows may be rejected before the flow stops.
+/// The limits of rejected rows; past a limit the flow stops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RejectLimit {
-    /// This many at most. Where neither this nor `share_max` is set, the first one stops the load.
+    /// The most rows that may be rejected. If neither this nor `share_max` is set, the first rejected row stops the
+    /// load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_max: Option<u64>,
-    /// At most this share of the flow's rows: 0.01 is one of a hundred.
+    /// The largest share of the flow's rows that may be rejected: 0.01 is one in a hundred.
     #[schemars(range(min = 0.0, max = 1.0))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_max: Option<f64>,
-    /// The files that the rows and their reasons are kept in take at most this many bytes; 4 GiB unless set.
+    /// The most bytes that the files of rejected rows and their reasons may take. Default: 4 GiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_max: Option<u64>,
 }
 
 impl RejectLimit {
-    /// What the files of a flow's rejects may take where its package does not say: some 15 million rows.
+    /// The default limit for the files of a flow's rejects, in bytes: about 15 million rows.
     pub const BYTES_MAX_DEFAULT: u64 = 4 << 30;
 
-    /// At most so many rows.
+    /// A limit of this many rows.
     pub fn rows(rows_max: u64) -> RejectLimit {
         RejectLimit {
             rows_max: Some(rows_max),
@@ -601,12 +600,12 @@ impl RejectLimit {
         }
     }
 
-    /// How many bytes the files of rejects may take.
+    /// The most bytes that the files of rejects may take.
     pub fn bytes_accepted(&self) -> u64 {
         self.bytes_max.unwrap_or(RejectLimit::BYTES_MAX_DEFAULT)
     }
 
-    /// How many rows are accepted, whatever their share is.
+    /// The most rows that may be rejected, without regard to their share.
     pub fn rows_accepted(&self) -> u64 {
         match (self.rows_max, self.share_max) {
             (Some(rows_max), _) => rows_max,

@@ -39,8 +39,8 @@ impl Package {
     /// As [`to_toml`](Package::to_toml), with these comments too.
     pub fn to_toml_with(&self, comments: &Comments) -> String {
         let mut out = String::from(
-            "# A package of Inrush. `inrush check FILE` prints what it would do, \
-             `inrush run FILE` does it.\n",
+            "# A package of Inrush. `inrush check FILE` prints its plan, `inrush run FILE` runs \
+             it.\n",
         );
         if !comments.beginning.is_empty() {
             out.push_str("#\n");
@@ -111,9 +111,8 @@ fn run(out: &mut String, run: &RunSettings) {
     out.push_str("\n[run]\n");
     match run.streams {
         Some(streams) => setting(out, "streams", &streams.to_string()),
-        None => {
-            out.push_str("# streams = 8  # each has its own connection; else one for each core\n")
-        }
+        None => out
+            .push_str("# streams = 8  # each has its own connection; default: one for each core\n"),
     }
     let mut number = |name: &str, value: u32, usual: u32| {
         if value != usual {
@@ -196,8 +195,8 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     line(
         out,
         &format!(
-            "mode = {}  # create: the table is made, or it is empty; append: rows are added; \
-             replace: they take the place of those that it has; upsert: of those of the same key",
+            "mode = {}  # create: a new or empty table; append: add rows; replace: replace the \
+             table's rows; upsert: replace rows with the same key",
             text(mode)
         ),
     );

@@ -127,7 +127,7 @@ impl DatabaseAddress {
             reason,
         };
         if !is_meant(url) {
-            return Err(fail(format!("no destination is meant by it: {URLS}")));
+            return Err(fail(format!("it is not the URL of a destination: {URLS}")));
         }
         let settings = UrlSettings::gather(url, defaults).map_err(fail)?;
         DatabaseAddress::of_settings(&settings, defaults).map_err(fail)
@@ -288,7 +288,7 @@ fn required_peer(
     };
     let name_of = defaults.user_name.ok_or_else(|| {
         format!(
-            "{} cannot be checked: the caller gave no names of users",
+            "{} cannot be checked: the caller gave no user names",
             settings.called("requirepeer")
         )
     })?;
@@ -351,7 +351,7 @@ fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
         Some("random") => found.rotate_left(std::process::id() as usize % count),
         Some(other) => {
             return Err(format!(
-                "load_balance_hosts `{other}` is none of disable, random"
+                "load_balance_hosts `{other}` is neither disable nor random"
             ));
         }
     }
@@ -375,7 +375,7 @@ fn check_session_wish(settings: &UrlSettings) -> Result<(), String> {
     match settings.get("target_session_attrs") {
         None | Some("any" | "read-write" | "primary") => Ok(()),
         Some(wish @ ("read-only" | "standby" | "prefer-standby")) => Err(format!(
-            "target_session_attrs={wish} asks for a server that takes no writes"
+            "target_session_attrs={wish} selects a read-only server"
         )),
         Some(other) => Err(format!("target_session_attrs `{other}` is not known")),
     }
@@ -521,7 +521,7 @@ mod tests {
         unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is no setting";
         unknown_setting_of_a_service: "postgresql:///?service=odd" => "the service `odd` in /etc";
         unknown_service: "postgresql:///?service=lake" => "`lake` is not in /etc/pg_service.conf";
-        a_standby: "postgresql://a/t?target_session_attrs=standby" => "takes no writes";
+        a_standby: "postgresql://a/t?target_session_attrs=standby" => "selects a read-only server";
         two_ports_for_three_hosts: "postgresql:///t?host=a,b,c&port=1,2" => "2 ports for 3";
         no_port: "postgresql:///t?host=a&port=x" => "`x` is no port";
         certificate_without_key: "postgresql://dw/t?sslcert=x" => "sslkey names no key for it";
@@ -529,10 +529,10 @@ mod tests {
         encrypted_key: "postgresql://dw/t?sslpassword=x" => "`sslpassword` is not supported: ";
         oauth: "postgresql://dw/t?oauth_issuer=x" => "does not log in by OAuth";
         revocation_without_a_check: "postgresql://dw/t?sslcrl=x" => "sslcrl has no effect where";
-        direct_and_weak: "postgresql://dw/t?sslnegotiation=direct" => "sslmode=require or more";
+        direct_and_weak: "postgresql://dw/t?sslnegotiation=direct" => "sslmode=require or higher";
         old_tls: "postgresql://dw/t?ssl_max_protocol_version=TLSv1.1" => "leave no version of TLS";
-        unknown_tls: "postgresql://dw/t?ssl_min_protocol_version=1.2" => "is none of TLSv1,";
-        compression: "postgresql://dw/t?sslcompression=1" => "gives secrets away";
+        unknown_tls: "postgresql://dw/t?ssl_min_protocol_version=1.2" => "is not one of TLSv1,";
+        compression: "postgresql://dw/t?sslcompression=1" => "reveals secrets";
         newer_protocol: "postgresql://dw/t?min_protocol_version=3.2" => "speaks version 3.0";
         unknown_protocol: "postgresql://dw/t?max_protocol_version=4" => "none of 3.0, 3.2, latest";
         gss_encryption: "postgresql://dw/t?gssencmode=require" => "does not encrypt by GSSAPI";

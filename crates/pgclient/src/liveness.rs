@@ -73,13 +73,14 @@ fn judge(looked: Look, unanswered: &mut u32) -> Option<&'static str> {
     *unanswered = match looked {
         Look::Gone => {
             return Some(
-                "its backend has ended, and what stands between here and the server did not tell",
+                "the backend has ended, but a device between here and the server did not report it",
             );
         }
         Look::Alive | Look::Refused => 0,
         Look::Unanswered => *unanswered + 1,
     };
-    (*unanswered >= UNANSWERED_MAX).then_some("it is silent, and the server cannot be reached")
+    (*unanswered >= UNANSWERED_MAX)
+        .then_some("the connection is silent, and the server cannot be reached")
 }
 
 async fn look(address: &DatabaseAddress, place: &ServerAddress, backend: Backend) -> Look {

@@ -85,8 +85,8 @@ pub fn check(byte: u8, length: u32, logged_in: bool) -> Result<(), String> {
     };
     if byte == b'v' {
         return Err(
-            "sent NegotiateProtocolVersion: it does not speak version 3.0 of the protocol, and nothing newer was \
-             asked of it"
+            "sent NegotiateProtocolVersion: it does not speak version 3.0 of the protocol, which \
+             was requested"
                 .to_owned(),
         );
     }
@@ -101,7 +101,7 @@ pub fn check(byte: u8, length: u32, logged_in: bool) -> Result<(), String> {
     };
     let name = kind.name;
     if most == 0 {
-        Err(format!("sent {name} {when}, where it has no place"))
+        Err(format!("sent {name} {when}, where it is not allowed"))
     } else if length < least(byte) {
         Err(format!(
             "sent {name} of {length} bytes {when}: it has at least {}",

@@ -10,7 +10,7 @@ pub fn text(path: &Path) -> Result<Option<String>, String> {
     };
     let shown = path.display();
     if !metadata.is_file() {
-        return Err(format!("{shown} is no ordinary file"));
+        return Err(format!("{shown} is not an ordinary file"));
     }
     if metadata.permissions().mode() & 0o077 != 0 {
         return Err(format!("{shown} can be read by others (fix it: chmod 600)"));

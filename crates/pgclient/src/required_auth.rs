@@ -64,7 +64,7 @@ impl AuthMethod {
             AuthMethod::Sspi => "asks for authentication by SSPI",
             AuthMethod::Scram => "asks for authentication by SASL (SCRAM-SHA-256)",
             AuthMethod::Oauth => "asks for a token of OAuth",
-            AuthMethod::Obsolete => "asks for a method of authentication that is out of use",
+            AuthMethod::Obsolete => "asks for an obsolete authentication method",
         }
     }
 }
@@ -93,12 +93,12 @@ impl RequiredAuth {
             let Some((_, method)) = known else {
                 let names: Vec<&str> = WORDS.iter().map(|(name, _)| *name).collect();
                 return Err(format!(
-                    "require_auth names `{name}`, which is none of {}",
+                    "require_auth has `{name}`, which is not one of {}",
                     names.join(", ")
                 ));
             };
             if named.contains(method) {
-                return Err(format!("require_auth names `{name}` twice"));
+                return Err(format!("require_auth has `{name}` twice"));
             }
             named.push(*method);
         }

@@ -65,8 +65,8 @@ const NO_SCRAM_KEYS: &str =
 const REFUSED: &[(&str, &str)] = &[
     (
         "sslpassword",
-        "Inrush does not read keys that are encrypted: `openssl pkey -in KEY -out PLAIN` writes one that is not, and chmod 600 \
-         keeps it from others",
+        "Inrush does not read encrypted keys: `openssl pkey -in KEY -out PLAIN` writes an \
+         unencrypted key, and chmod 600 protects it from other users",
     ),
     (
         "sslkeylogfile",
@@ -122,7 +122,7 @@ impl UrlSettings {
         let authority = base.split_once("://").map_or("", |(_, rest)| rest);
         if authority.matches('@').count() > 1 {
             return Err(
-                "it has more than one `@`: one in a user or a password is written %40".to_owned(),
+                "it has more than one `@`: an @ in a user or a password is written %40".to_owned(),
             );
         }
         let config = Config::from_str(base).map_err(|error| super::error::chain(&error))?;
@@ -224,14 +224,15 @@ impl UrlSettings {
         // krbsrvname, gsslib and gssdelegation say how to log in by GSSAPI. A server that asks for that is refused.
         if self.switch("sslcompression", false)? {
             return Err(format!(
-                "{} is on: compression under TLS gives secrets away, and is not supported",
+                "{} is on: compression under TLS reveals secrets, and is not supported",
                 self.called("sslcompression")
             ));
         }
         let encoding = self.get("client_encoding").unwrap_or("auto");
         if !["auto", "utf8", "utf-8", "unicode"].contains(&encoding.to_lowercase().as_str()) {
             return Err(format!(
-                "{} `{encoding}` is not supported: Inrush sends UTF-8, and `encoding` says what a file is written in",
+                "{} `{encoding}` is not supported: Inrush sends UTF-8; `encoding` in the format \
+                 declares the encoding of a file",
                 self.called("client_encoding")
             ));
         }
@@ -253,7 +254,7 @@ impl UrlSettings {
             .map(|text| {
                 text.trim()
                     .parse()
-                    .map_err(|_| format!("{name} is `{text}`, which is no number"))
+                    .map_err(|_| format!("{name} is `{text}`, which is not a number"))
             })
             .transpose()
     }
@@ -266,7 +267,7 @@ impl UrlSettings {
         let seconds: i64 = text
             .trim()
             .parse()
-            .map_err(|_| format!("{name} is `{text}`, which is no number"))?;
+            .map_err(|_| format!("{name} is `{text}`, which is not a number"))?;
         Ok((seconds > 0).then(|| Duration::from_secs(seconds.unsigned_abs())))
     }
 }
@@ -279,7 +280,7 @@ fn no_service(name: &str, defaults: &ConnectionDefaults) -> String {
         .collect();
     match files.is_empty() {
         true => format!(
-            "it names the service `{name}`, and there is no service file: neither PGSERVICEFILE \
+            "it names the service `{name}`, but there is no service file: neither PGSERVICEFILE \
              nor ~/.pg_service.conf"
         ),
         false => format!("the service `{name}` is not in {}", files.join(" or ")),
@@ -293,7 +294,7 @@ fn check_known(name: &str) -> Result<(), String> {
     if KNOWN.contains(&name) {
         return Ok(());
     }
-    Err(format!("`{name}` is no setting of a connection"))
+    Err(format!("`{name}` is not a setting of a connection"))
 }
 
 fn host_text(host: &Host) -> String {

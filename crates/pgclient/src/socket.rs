@@ -237,7 +237,9 @@ impl Headers {
     /// Looks at what has come; an error ends the connection.
     fn see(&mut self, mut bytes: &[u8], watch: &SocketWatch) -> io::Result<()> {
         if watch.violation.get().is_some() {
-            return Err(watch.violated("broke the protocol before, and is not read any more"));
+            return Err(
+                watch.violated("broke the protocol before, so nothing more is read from it")
+            );
         }
         if self.answer_expected && !bytes.is_empty() {
             self.answer_expected = false;
@@ -247,7 +249,7 @@ impl Headers {
                 // What comes with it is not shown: whoever is on the way could have written it.
                 b'E' => {
                     return Err(watch.violated(
-                        "answered the request for TLS with an error: it is overloaded, or no PostgreSQL server",
+                        "answered the request for TLS with an error: it is overloaded, or not a PostgreSQL server",
                     ));
                 }
                 other => {

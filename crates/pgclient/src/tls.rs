@@ -60,7 +60,7 @@ pub fn client_config(
         Some(own) => Some(own_key(own, &provider).map_err(|reason| {
             fail(
                 reason,
-                "check sslcert and sslkey, or say sslcertmode=disable",
+                "check sslcert and sslkey, or set sslcertmode=disable",
             )
         })?),
         None => None,
@@ -179,7 +179,7 @@ fn own_key(own: &OwnCertificate, provider: &CryptoProvider) -> Result<Arc<Certif
             .collect::<Result<_, _>>()
             .map_err(|error| format!("the certificate {file} is not PEM: {error}"))?;
     if certificates.is_empty() {
-        return Err(format!("{file} has no certificate in it"));
+        return Err(format!("{file} contains no certificate"));
     }
     let metadata = own
         .key
@@ -200,10 +200,10 @@ fn own_key(own: &OwnCertificate, provider: &CryptoProvider) -> Result<Arc<Certif
     let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
         match text.windows(9).any(|word| word == b"ENCRYPTED") {
             true => format!(
-                "the key {key_file} is encrypted, and Inrush reads only keys that are not: `openssl pkey -in \
-                 {key_file} -out PLAIN` writes one"
+                "the key {key_file} is encrypted, and Inrush reads only unencrypted keys: `openssl \
+                 pkey -in {key_file} -out PLAIN` writes one"
             ),
-            false => format!("the key {key_file} is no key in PEM: {error}"),
+            false => format!("the key {key_file} is not a PEM key: {error}"),
         }
     })?;
     let key = provider

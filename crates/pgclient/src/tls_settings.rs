@@ -82,7 +82,7 @@ impl TlsSettings {
             settings.word("sslnegotiation", "postgres", &["postgres", "direct"])? == "direct";
         if is_direct && matches!(mode, SslMode::Disable | SslMode::Prefer) {
             return Err(format!(
-                "{} `direct` begins with TLS, and sslmode may do without: say sslmode=require or more",
+                "{} `direct` begins with TLS, but sslmode does not require it: set sslmode=require or higher",
                 settings.called("sslnegotiation")
             ));
         }
@@ -174,7 +174,7 @@ fn revocation_lists(
         };
         if !checks_chain {
             return Err(format!(
-                "{} has no effect where the server's certificate is not checked: say sslmode=verify-full or verify-ca",
+                "{} has no effect if the server's certificate is not checked: set sslmode=verify-full or verify-ca",
                 settings.called(name)
             ));
         }
@@ -195,7 +195,7 @@ fn versions(settings: &UrlSettings) -> Result<Vec<&'static SupportedProtocolVers
             .position(|known| *known == word.to_lowercase())
             .ok_or_else(|| {
                 format!(
-                    "{} `{word}` is none of TLSv1, TLSv1.1, TLSv1.2, TLSv1.3",
+                    "{} `{word}` is not one of TLSv1, TLSv1.1, TLSv1.2, TLSv1.3",
                     settings.called(name)
                 )
             }),

@@ -1,4 +1,4 @@
-//! What can be wrong with a batch.
+//! Errors of encoding a batch.
 
 use arrow_schema::DataType;
 

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where the values of a column come from.
+/// The source of a column's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueSource {
     /// This field of a record, counted from 0.
@@ -51,26 +51,26 @@ impl ValueSource {
 /// How the fields of a column are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnPolicies {
-    /// Where blanks and tabs are cut off; as the format has it where it is not set.
+    /// The sides on which blanks and tabs are removed. Default: the format's setting.
     pub trim: Option<Trim>,
-    /// They are cut off inside of quotes too.
+    /// Blanks and tabs are removed inside quotes, too.
     pub trim_quoted: bool,
     /// The texts that stand for NULL, in place of the format's own; no text does where the list
     /// is empty.
     pub null: Option<Vec<String>>,
-    /// What stands for a field that is missing.
+    /// The default for a missing field.
     pub default: Option<FieldDefault>,
     /// How numbers are written.
     pub numbers: NumberForm,
-    /// What becomes of `NaN`.
+    /// How `NaN` is loaded.
     pub nan: NanPolicy,
     /// The words of a boolean, in place of PostgreSQL's.
     pub words: Option<BooleanWords>,
     /// The first year that two digits stand for.
     pub year_pivot: Option<u16>,
-    /// What becomes of a text that is too long.
+    /// How a text that is too long is loaded.
     pub on_truncate: OnTruncate,
-    /// What becomes of digits that the column does not keep.
+    /// How digits that the column does not keep are handled.
     pub round: Rounding,
     /// A number of which a part of what is written would be lost is a reject.
     pub lossless: bool,
@@ -81,12 +81,12 @@ pub struct ColumnPolicies {
     pub exact: bool,
 }
 
-/// What stands for a field that is missing.
+/// The default for a missing field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldDefault {
     /// Its text, written as in the file.
     pub text: String,
-    /// For which fields.
+    /// The fields that get it.
     pub applies_to: DefaultFor,
 }
 
@@ -110,18 +110,18 @@ pub struct BooleanWords {
     pub false_words: Vec<String>,
 }
 
-/// Where blanks and tabs are cut off a field.
+/// The sides on which blanks and tabs are removed from a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trim {
-    /// Nowhere.
+    /// On no side.
     #[default]
     None,
-    /// At the field's start.
+    /// At the start of the field.
     Start,
-    /// At the field's end.
+    /// At the end of the field.
     End,
-    /// At both.
+    /// At both ends.
     Both,
 }
 
@@ -137,22 +137,22 @@ impl Trim {
     }
 }
 
-/// For which fields a default stands.
+/// The fields that get the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DefaultFor {
-    /// Those that a record lacks at its end.
+    /// Fields that are missing at the end of a record.
     #[default]
     Missing,
-    /// Those, and those that are NULL.
+    /// Missing fields and NULL fields.
     Null,
 }
 
-/// How a minus may be written besides `-12`.
+/// Another form of negative numbers, besides `-12`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NegativeForm {
-    /// In no other way.
+    /// No other form.
     #[default]
     Leading,
     /// `(12)`, as accountants do.
@@ -161,40 +161,40 @@ pub enum NegativeForm {
     Trailing,
 }
 
-/// What becomes of `NaN` in a column of numbers.
+/// How `NaN` is loaded into a column of numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NanPolicy {
-    /// What the type says: floats and `numeric` without digits hold it, others reject it.
+    /// By the column's type: floats and `numeric` without a precision keep it, other types reject it.
     #[default]
     Keep,
     /// NULL.
     Null,
 }
 
-/// What becomes of a text that has more characters than the column holds.
+/// How a text with more characters than the column holds is loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTruncate {
-    /// Its row is a reject.
+    /// The row is rejected.
     #[default]
     Reject,
     /// The characters past the end are cut off.
     Truncate,
 }
 
-/// What becomes of digits after the point that the column does not keep.
+/// How digits after the point that the column does not keep are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rounding {
-    /// Their row is a reject, where they are not zeros.
+    /// The row is rejected, unless the digits are zeros.
     #[default]
     Reject,
-    /// To the nearest value; a half away from zero, as `round(numeric)` does in PostgreSQL.
+    /// Round to the nearest value, a half away from zero, like PostgreSQL's `round(numeric)`.
     HalfUp,
-    /// To the nearest value; a half to the even neighbour, as banks do.
+    /// Round to the nearest value, a half to the even neighbour, as banks do.
     HalfEven,
-    /// Toward zero: they are cut off.
+    /// Round toward zero: the digits are cut off.
     Down,
 }
 
@@ -212,14 +212,14 @@ impl Rounding {
     }
 }
 
-/// How many values of a column became others, as its policies allow.
+/// How many values of a column were changed, as its policies allow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ColumnChanges {
     /// Texts that were cut off at the column's length (`on_truncate`).
     pub truncated: u64,
     /// Numbers and times that lost digits other than zero (`round`).
     pub rounded: u64,
-    /// Fields that the default stands for (`default`).
+    /// Fields that got the default (`default`).
     pub defaulted: u64,
     /// `NaN` that became NULL (`nan`).
     pub nulled: u64,

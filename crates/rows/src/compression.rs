@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
     /// gzip, of one or more members.
     Gzip,
@@ -17,12 +17,12 @@ pub enum Compression {
     Bzip2,
     /// xz, of one or more streams.
     Xz,
-    /// A zip archive: each file in it is a source file of its own.
+    /// A zip archive: each file in it is a separate source file.
     Zip,
 }
 
 impl Compression {
-    /// The compression that a file's name tells, part numbers looked through.
+    /// The compression by the file's extension; part numbers after it are ignored.
     pub fn of_file(file_name: &str) -> Compression {
         let mut name = file_name;
         while let Some((before, extension)) = name.rsplit_once('.') {

@@ -127,10 +127,9 @@ impl TextEncoding {
             "utf-16le" | "utf16le" | "utf-16-le" => return Ok(TextEncoding::Table(UTF_16LE)),
             "ascii" | "us-ascii" => {
                 return Err(UnknownEncoding {
-                    cause: "ASCII is UTF-8 already, and bytes past it are in no encoding that \
-                            this name tells"
+                    cause: "ASCII is UTF-8 already, and this name does not define other bytes"
                         .to_owned(),
-                    mend: "leave the setting away, or write windows-1252 or iso-8859-1".to_owned(),
+                    mend: "leave the setting out, or write windows-1252 or iso-8859-1".to_owned(),
                 });
             }
             _ if wanted.starts_with("utf-32") || wanted.starts_with("utf32") => {
@@ -147,7 +146,7 @@ impl TextEncoding {
                 Ok(TextEncoding::Table(table))
             }
             _ => Err(UnknownEncoding {
-                cause: "it is no encoding that is known here".to_owned(),
+                cause: "Inrush does not know this encoding".to_owned(),
                 mend: match suggestion(name, NAMES) {
                     Some(near) => format!("write {near}"),
                     None => "write a name such as windows-1252, iso-8859-1, utf-16, shift_jis or \
@@ -308,7 +307,7 @@ mod tests {
             ),
             (
                 "ascii",
-                "leave the setting away, or write windows-1252 or iso-8859-1",
+                "leave the setting out, or write windows-1252 or iso-8859-1",
             ),
         ] {
             let mend = TextEncoding::parse(name).expect_err(name).mend;

@@ -47,9 +47,10 @@ impl NotUtf8 {
     pub fn explain(&self) -> String {
         let name = self.likely.name();
         format!(
-            "byte 0x{:02x} is not UTF-8, and no encoding is declared. The text is likely {name}, in which this line reads \
-             `{}`; if that is right, declare it: encoding = \"{name}\" in the format (--format encoding={name}). If it \
-             is not, declare the encoding that the file was written in",
+            "byte 0x{:02x} is not UTF-8, and no encoding is declared. The text is likely {name}, \
+             in which this line reads `{}`; if that is right, declare it: encoding = \"{name}\" in \
+             the format (--format encoding={name}). If not, declare the encoding that the file was \
+             written in",
             self.byte, self.line
         )
     }

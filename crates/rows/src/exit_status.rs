@@ -1,4 +1,4 @@
-//! How a command ended, as one number for the shell and for Python's `InrushError.exit_status`.
+//! The exit status of a command, for the shell and for Python's `InrushError.exit_status`.
 
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ impl TryFrom<u8> for ExitStatus {
         ExitStatus::ALL
             .into_iter()
             .find(|status| status.code() == code)
-            .ok_or_else(|| format!("{code} is no exit status of Inrush"))
+            .ok_or_else(|| format!("{code} is not an exit status of Inrush"))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::encoding::TextEncoding;
 use crate::location::Location;
 
-/// Why a row was rejected: stable names for programs; the reason is for people.
+/// The cause of a rejection, as a stable code for programs. The reject's `reason` is for people.
 #[derive(
     Clone,
     Copy,
@@ -35,9 +35,9 @@ pub enum RejectCode {
     DanglingEscape,
     /// The record does not end with the delimiter that its format declares.
     TrailingDelimiterMissing,
-    /// A carriage return outside quotes that ends no line.
+    /// A carriage return outside quotes that does not end a line.
     BareCarriageReturn,
-    /// COPY's end-of-data marker, and text behind it.
+    /// Text after COPY's end-of-data marker.
     EndMarker,
     /// A record of fixed-width fields that is shorter or longer than declared.
     RecordLength,
@@ -47,34 +47,34 @@ pub enum RejectCode {
     NulByte,
     /// NULL where the column allows none.
     NullNotAllowed,
-    /// Not written as a value of its type.
+    /// A text that is not a value of the column's type.
     Syntax,
-    /// A value past the ends of its type.
+    /// A value outside the range of its type.
     OutOfRange,
     /// More digits after the point (or of the second) than the column keeps.
     FractionLost,
-    /// A number written with what the column would not keep, where it is to lose nothing: zeros
-    /// or a plus before it, more digits than a float has.
+    /// A number with leading zeros, a plus sign, or more digits than a float has, which a `lossless`
+    /// column would not keep.
     FormLost,
     /// More characters than the column holds.
     TooLong,
     /// Not one of the enum's labels.
     UnknownLabel,
-    /// A local time that the declared zone skips or has twice.
+    /// A local time that does not exist, or exists twice, in the declared zone.
     AmbiguousLocalTime,
-    /// A timestamp without offset where no zone was declared.
+    /// A timestamp without an offset, although no zone was declared.
     ZoneMissing,
-    /// A key outside the bounds of the partition that its part goes to.
+    /// A key outside the bounds of the partition that its file is loaded into.
     OutsidePartition,
     /// A CHECK of the target, or of a domain, that the row breaks.
     CheckViolated,
-    /// A key that must be unique and stands in a row before it, or in the target, already.
+    /// A unique key that an earlier row, or a row of the target, has already.
     DuplicateKey,
-    /// An exclusion constraint that the row breaks together with one before it.
+    /// An exclusion constraint that the row and an earlier row break.
     ExclusionViolated,
-    /// A foreign key that refers to no row.
+    /// A foreign key that refers to a missing row.
     ForeignKeyMissing,
-    /// A value that the server does not take, such as JSON that is none.
+    /// A value that the server refuses, such as invalid JSON.
     ValueRefused,
     /// A trigger or a function of the target refuses the row.
     Raised,
@@ -85,19 +85,19 @@ pub enum RejectCode {
 /// A row that could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
-    /// Where the row begins.
+    /// The place where the row begins.
     pub location: Location,
-    /// The column at fault, where it is one.
+    /// The column with the error, if it is in one column.
     pub column: Option<Arc<str>>,
-    /// The field at fault as written, shortened to [`VALUE_BYTES_MAX`].
+    /// The text of the field with the error, shortened to [`VALUE_BYTES_MAX`].
     pub value: Option<String>,
-    /// Stable name of the cause.
+    /// The stable code of the cause.
     pub code: RejectCode,
-    /// What is wrong, the likely cause and the mend, for people.
+    /// What is wrong, the likely cause and the fix, for people.
     pub reason: String,
-    /// The record as it stands in the (uncompressed) file, without its terminator.
+    /// The record as in the (uncompressed) file, without its terminator.
     pub raw: Vec<u8>,
-    /// The encoding of that, where it is not UTF-8.
+    /// The encoding of `raw`; absent for UTF-8.
     pub encoding: Option<TextEncoding>,
 }
 
@@ -116,5 +116,5 @@ impl Reject {
     }
 }
 
-/// How much of a field a reject quotes; the whole row is kept in `raw`.
+/// The most bytes of a field that a reject quotes; the whole row is kept in `raw`.
 pub const VALUE_BYTES_MAX: usize = 200;

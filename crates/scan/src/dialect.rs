@@ -1,4 +1,4 @@
-//! How a flat file is written: its delimiter, quote, escape and the rest.
+//! The dialect of a flat file: its delimiter, quote, escape and other settings.
 
 use std::fmt;
 
@@ -105,7 +105,7 @@ pub struct Dialect {
 pub struct DialectError {
     /// The setting that is wrong.
     pub setting: &'static str,
-    /// What is wrong with it, and the mend.
+    /// What is wrong with it, and the fix.
     pub reason: String,
 }
 

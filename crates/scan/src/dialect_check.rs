@@ -1,4 +1,4 @@
-//! Whether a scanner can tell the parts of a file in a dialect apart.
+//! Checks that a dialect is unambiguous for a scanner.
 
 use crate::dialect::{
     Dialect, DialectError, DialectTrim, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST,
@@ -49,7 +49,7 @@ impl Dialect {
         if bytes.contains(&0) {
             return Err(refusal(
                 "terminator",
-                "a NUL byte cannot stand here".to_owned(),
+                "a NUL byte is not allowed here".to_owned(),
                 "take another text",
             ));
         }
@@ -57,15 +57,15 @@ impl Dialect {
             return Err(refusal(
                 "terminator",
                 format!("{text} is not UTF-8"),
-                "write it as the characters that it has in UTF-8",
+                "write it as characters in UTF-8",
             ));
         }
         for (what, special) in [("quote", self.quote), ("escape", self.escape_byte())] {
             if let Some(byte) = special.filter(|byte| bytes.contains(byte)) {
                 return Err(refusal(
                     "terminator",
-                    format!("{text} holds {}, which is the {what}", shown(byte)),
-                    "take another text, or another byte for the other",
+                    format!("{text} contains {}, which is the {what}", shown(byte)),
+                    "choose another text, or another byte for the other setting",
                 ));
             }
         }
@@ -76,7 +76,7 @@ impl Dialect {
             return Err(refusal(
                 "terminator",
                 format!("the delimiter {} holds it", self.delimiter),
-                "take another text for one of them",
+                "choose another text for one of them",
             ));
         }
         Ok(())
@@ -94,14 +94,14 @@ impl Dialect {
                 None => refusal(
                     "delimiter",
                     format!("{} holds {}, a line end", self.delimiter, shown(*byte)),
-                    "take a text without line ends",
+                    "choose a text without line ends",
                 ),
             });
         }
         if bytes.contains(&0) {
             return Err(refusal(
                 "delimiter",
-                "a NUL byte cannot stand here".to_owned(),
+                "a NUL byte is not allowed here".to_owned(),
                 "take another text",
             ));
         }
@@ -109,8 +109,8 @@ impl Dialect {
             return Err(refusal(
                 "delimiter",
                 format!("{} is not UTF-8", self.delimiter),
-                "write it as the characters that it has in UTF-8: files in other encodings are \
-                 translated before they are read",
+                "write it as characters in UTF-8: files in other encodings are translated before \
+                 they are read",
             ));
         }
         Ok(())
@@ -122,17 +122,17 @@ impl Dialect {
             if let Some(byte) = byte.filter(|byte| delimiter.contains(byte)) {
                 let relation = match delimiter.len() {
                     1 => "is the delimiter too",
-                    _ => "stands in the delimiter too",
+                    _ => "is in the delimiter, too",
                 };
                 return Err(refusal(
                     setting,
                     format!("{} {relation}", shown(byte)),
                     match setting {
                         "quote" => {
-                            "take another byte for one of them, or set the quote to \"\" for none"
+                            "choose another byte for one of them, or set the quote to \"\" for none"
                         }
                         _ => {
-                            "take another byte for one of them, or set the escape to \"\" for none"
+                            "choose another byte for one of them, or set the escape to \"\" for none"
                         }
                     },
                 ));
@@ -157,15 +157,15 @@ impl Dialect {
                         return Err(refusal(
                             setting,
                             format!("{} has a meaning of its own after an escape", shown(byte)),
-                            "take a byte that is neither a letter nor a digit nor a full stop",
+                            "choose a byte that is not a letter, a digit or a full stop",
                         ));
                     }
                 }
                 if self.trim != DialectTrim::None && matches!(byte, b' ' | b'\t') {
                     return Err(refusal(
                         "escape",
-                        format!("{} is a blank, which `trim` takes off", shown(byte)),
-                        "take another byte, or set trim = \"none\"",
+                        format!("{} is a blank, which `trim` removes", shown(byte)),
+                        "choose another byte, or set trim = \"none\"",
                     ));
                 }
                 Ok(())
@@ -189,7 +189,7 @@ impl Dialect {
             return Err(refusal(
                 "comment",
                 format!("{} is {what} too", shown(comment)),
-                "take another byte, or set it to \"\" for none",
+                "choose another byte, or set it to \"\" for none",
             ));
         }
         Ok(())
@@ -201,8 +201,8 @@ impl Dialect {
         if self.quote.is_some_and(|quote| bytes.contains(&quote)) {
             return Err(refusal(
                 "null",
-                format!("{null:?} holds the quote, and markers are compared without quotes"),
-                "write the marker without quotes; null_quoted = true makes quoted ones NULL too",
+                format!("{null:?} contains the quote, but markers are compared without quotes"),
+                "write the marker without quotes; with null_quoted = true, quoted fields are compared, too",
             ));
         }
         let delimiter = self.delimiter.as_bytes();
@@ -210,23 +210,31 @@ impl Dialect {
         if self.fixed.is_none() && windows.any(|window| window == delimiter) {
             return Err(refusal(
                 "null",
-                format!("{null:?} holds {}, which no field can", self.delimiter),
-                "take a marker without delimiters, line ends and NUL bytes",
+                format!(
+                    "{null:?} contains {}, which no field can contain",
+                    self.delimiter
+                ),
+                "choose a marker without delimiters, line ends and NUL bytes",
             ));
         }
         let cannot_stand = |byte: &&u8| matches!(byte, b'\n' | b'\r' | 0);
         if let Some(byte) = bytes.iter().find(cannot_stand) {
             return Err(refusal(
                 "null",
-                format!("{null:?} holds {}, which no field can", shown(*byte)),
-                "take a marker without delimiters, line ends and NUL bytes",
+                format!(
+                    "{null:?} contains {}, which no field can contain",
+                    shown(*byte)
+                ),
+                "choose a marker without delimiters, line ends and NUL bytes",
             ));
         }
         if self.trimmed(bytes).len() < bytes.len() {
             return Err(refusal(
                 "null",
-                format!("{null:?} has blanks that `trim` takes off before it is compared"),
-                "write the marker without them",
+                format!(
+                    "{null:?} has blanks, which `trim` removes from fields before they are compared"
+                ),
+                "write the marker without blanks",
             ));
         }
         Ok(())
@@ -236,16 +244,15 @@ impl Dialect {
         if self.skip_lines > 0 && matches!(fixed.record, RecordEnd::Bytes(_)) {
             return Err(refusal(
                 "skip_lines",
-                "records without line ends stand in no lines".to_owned(),
-                "cut the beginning off the file, or leave out record_bytes where each record is a \
-                 line",
+                "records without line ends have no lines to skip".to_owned(),
+                "cut the beginning off the file, or leave out record_bytes if each record is a line",
             ));
         }
         let fault = |what: String, mend: &str| Err(refusal("fixed", what, mend));
         if self.quote.is_some() || self.escape != Escape::None || self.trailing_delimiter {
             return fault(
                 "fields at fixed positions have no quotes, escapes and delimiters".to_owned(),
-                "take away `fixed`, or quote, escape and trailing_delimiter",
+                "remove `fixed`, or quote, escape and trailing_delimiter",
             );
         }
         if fixed.fields.is_empty() {
@@ -259,17 +266,17 @@ impl Dialect {
             if field.length == 0 {
                 return fault(
                     format!("field {} has the length 0", index + 1),
-                    "write how many positions it takes",
+                    "write the number of its positions",
                 );
             }
             if field.end() > length {
                 return fault(
                     format!(
-                        "field {} ends at position {}, and a record has {length}",
+                        "field {} ends at position {}, but a record has {length}",
                         index + 1,
                         field.end()
                     ),
-                    "mend the position, or the length of the record",
+                    "fix the position, or the length of the record",
                 );
             }
         }
@@ -279,23 +286,22 @@ impl Dialect {
                     "its records are longer than record_bytes_max ({})",
                     self.record_bytes_max
                 ),
-                "mend the positions, or raise record_bytes_max",
+                "fix the positions, or raise record_bytes_max",
             );
         }
         if let RecordEnd::Bytes(_) = fixed.record {
             if fixed.unit == PositionUnit::Characters {
                 return fault(
-                    "records without line ends are told apart by their bytes, and positions in \
-                     them count bytes too"
+                    "records without line ends are separated by their number of bytes, so \
+                     positions in them count bytes, too"
                         .to_owned(),
-                    "set fixed_unit = \"bytes\", or leave record_bytes out where each record is \
-                     a line",
+                    "set fixed_unit = \"bytes\", or leave out record_bytes if each record is a line",
                 );
             }
             if self.comment.is_some() {
                 return fault(
-                    "records without line ends leave no room for comments".to_owned(),
-                    "take away `comment`, or record_bytes where each record is a line",
+                    "a file without line ends cannot have comments".to_owned(),
+                    "remove `comment`, or remove record_bytes if each record is a line",
                 );
             }
         }
@@ -312,13 +318,13 @@ fn check_byte(setting: &'static str, byte: Option<u8>) -> Result<(), DialectErro
         )),
         Some(0) => Err(refusal(
             setting,
-            "a NUL byte cannot stand here".to_owned(),
+            "a NUL byte is not allowed here".to_owned(),
             "take another byte",
         )),
         Some(byte) if !byte.is_ascii() => Err(refusal(
             setting,
             format!("byte {byte:#04x} is not ASCII"),
-            "take one ASCII character: others are more than one byte in UTF-8",
+            "choose one ASCII character: other characters have more than one byte in UTF-8",
         )),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Why a scan stops.
+//! Errors that stop a scan.
 
 use std::fmt;
 
@@ -49,13 +49,12 @@ impl fmt::Display for ScanError {
             "a record is longer than record_bytes_max ({record_bytes_max} bytes); "
         )?;
         f.write_str(if *multiline {
-            "it goes over several lines, so a quote in it is likely not closed, or the file \
-             is written without quotes (quote = \"\"); if records are that long, raise \
-             record_bytes_max"
+            "it has several lines, so a quote in it is likely not closed, or the file has no \
+             quotes (quote = \"\"); if records are this long, raise record_bytes_max"
         } else {
-            "the file likely does not end its records as the format's `terminator` says (old \
-             Macs wrote lone carriage returns: terminator = \"cr\"), or is no text at all; if \
-             records are that long, raise record_bytes_max"
+            "likely the file's records have another terminator than the format (old Macs wrote \
+             lone carriage returns: terminator = \"cr\"), or the file is not text; if records are \
+             this long, raise record_bytes_max"
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What a scan finds: where records and their fields begin and end.
+//! The result of a scan: where records and their fields begin and end.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What ends a record.
+//! The terminator of a record.
 
 use crate::short_text::ShortText;
 

@@ -33,15 +33,15 @@ says! {
     carriage_return_as_quote, |d| d.quote = Some(b'\r'),
         r"quote: '\r' ends a record; take another byte";
     nul_as_escape, |d| d.escape = Escape::Byte(0),
-        "escape: a NUL byte cannot stand here; take another byte";
+        "escape: a NUL byte is not allowed here; take another byte";
     high_byte_as_delimiter, |d| d.delimiter = 0xa7.into(),
-        "delimiter: \"\\xa7\" is not UTF-8; write it as the characters that it has in UTF-8: files \
-         in other encodings are translated before they are read";
+        "delimiter: \"\\xa7\" is not UTF-8; write it as characters in UTF-8: files in other \
+         encodings are translated before they are read";
     quote_is_delimiter, |d| d.quote = Some(b','),
-        "quote: ',' is the delimiter too; take another byte for one of them, or set the quote to \
+        "quote: ',' is the delimiter too; choose another byte for one of them, or set the quote to \
          \"\" for none";
     escape_is_delimiter, |d| d.escape = Escape::Byte(b','),
-        "escape: ',' is the delimiter too; take another byte for one of them, or set the escape \
+        "escape: ',' is the delimiter too; choose another byte for one of them, or set the escape \
          to \"\" for none";
     escape_is_quote, |d| d.escape = Escape::Byte(b'"'),
         "escape: '\"' is the quote too; declare the escape as doubled quotes";
@@ -49,16 +49,16 @@ says! {
         "escape: doubled quotes need a quote, and there is none; set a quote, or set the escape \
          to \"\" for none";
     letter_as_delimiter, |d| (d.quote, d.escape, d.delimiter) = (None, Escape::Byte(b'\\'), b'n'.into()),
-        "delimiter: 'n' has a meaning of its own after an escape; take a byte that is neither a \
-         letter nor a digit nor a full stop";
+        "delimiter: 'n' has a meaning of its own after an escape; choose a byte that is not a \
+         letter, a digit or a full stop";
     letter_as_escape, |d| (d.quote, d.escape) = (None, Escape::Byte(b'x')),
-        "escape: 'x' has a meaning of its own after an escape; take a byte that is neither a \
-         letter nor a digit nor a full stop";
+        "escape: 'x' has a meaning of its own after an escape; choose a byte that is not a letter, \
+         a digit or a full stop";
     quoted_null, |d| d.nulls = vec!["\"\"".to_owned()],
-        "null: \"\\\"\\\"\" holds the quote, and markers are compared without quotes; write the \
-         marker without quotes; null_quoted = true makes quoted ones NULL too";
+        "null: \"\\\"\\\"\" contains the quote, but markers are compared without quotes; write the \
+         marker without quotes; with null_quoted = true, quoted fields are compared, too";
     null_with_delimiter, |d| d.nulls = vec!["a,b".to_owned()],
-        "null: \"a,b\" holds ',', which no field can; take a marker without delimiters, line \
+        "null: \"a,b\" contains ',', which no field can contain; choose a marker without delimiters, line \
          ends and NUL bytes";
     small_records, |d| d.record_bytes_max = 1023,
         "record_bytes_max: 1023 is out of range; set it between 1024 (1 KiB) and 1073741824 \

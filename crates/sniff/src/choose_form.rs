@@ -80,7 +80,7 @@ fn several_columns(entries: &[Entry], preset: Option<&Form>) -> FormChoice {
 
 fn cuts_seen(best: &Entry) -> String {
     format!(
-        "{} cuts {} of {} records that were looked at into {} fields",
+        "{} cuts {} of {} sampled records into {} fields",
         shown(&best.form.delimiter),
         best.tally.good,
         best.tally.records,
@@ -100,20 +100,20 @@ fn quotes_seen(best: &Entry) -> String {
             }
         ),
         (Some(quote), _) => format!(
-            "no field stands in quotes; one in {} that comes later is read as quoted",
+            "no field is quoted; a later field in {} is read as quoted",
             shown(&[quote])
         ),
         (None, FormEscape::Backslash | FormEscape::Other(_)) => {
-            "backslashes are escapes, as COPY and MySQL write them".to_owned()
+            "backslashes are escapes, as in COPY and MySQL".to_owned()
         }
         (None, FormEscape::None | FormEscape::DoubledQuote) if best.tally.stray_quotes > 0 => {
             format!(
-                "quotes stand inside of {} and around none: they are ordinary characters",
+                "quotes are inside {} but around none: they are ordinary characters",
                 counted(best.tally.stray_quotes, "field")
             )
         }
         (None, FormEscape::None | FormEscape::DoubledQuote) => {
-            "no field stands in quotes, and none is looked for".to_owned()
+            "no field is quoted, and quotes are ordinary characters".to_owned()
         }
     }
 }
@@ -136,8 +136,8 @@ fn rival_unsure(best: &Entry, others: &[Entry]) -> Option<String> {
     };
     let rival = others.iter().find(is_near).filter(|_| !best.is_said)?;
     Some(format!(
-        "{} was taken as the delimiter, and {} would cut the records into {} fields as \
-         evenly; delimiter = \"...\" in `format` says which",
+        "{} was taken as the delimiter, but {} would cut the records into {} fields as evenly; set \
+         delimiter = \"...\" in `format` to decide",
         shown(&best.form.delimiter),
         shown(&rival.form.delimiter),
         rival.tally.field_count
@@ -147,7 +147,7 @@ fn rival_unsure(best: &Entry, others: &[Entry]) -> Option<String> {
 fn too_few_records_unsure(best: &Entry) -> Option<String> {
     (best.tally.records < 3).then(|| {
         format!(
-            "there are too few records ({}) to tell the delimiter for certain",
+            "there are too few records ({}) to be certain of the delimiter",
             best.tally.records
         )
     })
@@ -160,8 +160,8 @@ fn escapes_unsure(best: &Entry) -> Option<String> {
         // Tabs and `\N` together are COPY's own text form.
         && (best.tally.null_marks == 0 || best.form.delimiter != b"\t");
     are_escapes.then(|| {
-        "backslashes are taken as escapes; where they are ordinary characters (paths of \
-         Windows), set escape = \"\" in `format`"
+        "backslashes are taken as escapes; if they are ordinary characters (Windows paths), set \
+         escape = \"\" in `format`"
             .to_owned()
     })
 }
@@ -200,7 +200,7 @@ impl Nulls {
             },
             Some(preset) if preset.nulls != best.form.nulls => Nulls {
                 unsure: Some(format!(
-                    "empty fields were taken for NULL, since {} was seen nowhere",
+                    "empty fields were taken as NULL, because {} did not occur",
                     shown(preset.nulls.first().map_or("", String::as_str).as_bytes())
                 )),
                 ..as_cut
@@ -243,7 +243,7 @@ fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> 
         && best.value > VALUE_TOLD_MIN
     {
         unsure.push(format!(
-            "the file was taken for one of a single column; {} would cut {} of {} records into {} \
+            "the file was taken as having one column; {} would cut {} of {} records into {} \
              fields: if it is the delimiter, set it in `format`",
             shown(&best.form.delimiter),
             best.tally.good,
@@ -253,7 +253,7 @@ fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> 
     }
     FormChoice {
         seen: vec![format!(
-            "one column: no delimiter cuts the records evenly; {} is one that was seen nowhere",
+            "one column: no delimiter cuts the records evenly; {} did not occur",
             shown(&[delimiter])
         )],
         form,
@@ -278,10 +278,7 @@ fn tell_contradiction(choice: &mut FormChoice, preset: &Form) {
     if form.quoting() != preset.quoting() {
         differences.push(match (form.quote, form.escape) {
             (Some(quote), FormEscape::Backslash) => {
-                format!(
-                    "fields stand in {} with backslashes inside",
-                    shown(&[quote])
-                )
+                format!("fields are in {} with backslashes inside", shown(&[quote]))
             }
             (Some(quote), _) => format!("fields stand in {}", shown(&[quote])),
             (None, FormEscape::Backslash) => "backslashes are escapes".to_owned(),
@@ -303,15 +300,15 @@ pub(super) fn declared(samples: &Samples, form: Form) -> FormChoice {
     let mut unsure = Vec::new();
     if tally.share() < SHARE_MIN {
         unsure.push(format!(
-            "with the declared format only {} of {} records have {} fields: likely it is written \
-             in another way; without --format it is guessed",
+            "with the declared format, only {} of {} records have {} fields: likely the file has \
+             another format; without --format it is guessed",
             tally.good, tally.records, tally.field_count
         ));
     }
     FormChoice {
         field_count: tally.field_count,
         seen: vec![format!(
-            "as declared; {} of {} records that were looked at have {} fields",
+            "as declared; {} of {} sampled records have {} fields",
             tally.good, tally.records, tally.field_count
         )],
         form: Form {

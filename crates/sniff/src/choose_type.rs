@@ -79,13 +79,13 @@ fn reasons(facts: &ColumnFacts, is_everything: bool) -> Decision {
                     word => format!("`{word}`"),
                 };
                 decision.why = format!(
-                    "Text since {shown} stands in {} (first: {place}); all else is {}.",
+                    "Text, because {shown} is in {} (first: {place}); all other values are {}.",
                     counted(count, "row"),
                     found.sql()
                 );
                 decision.unsure.push(format!(
-                    "text, since {shown} stands in {} (first: {place}) and all else is {}: where it \
-                     means NULL, say so with `null` in the format and change the type",
+                    "text, because {shown} is in {} (first: {place}) and all other values are {}: \
+                     if it means NULL, set `null` in the format and change the type",
                     counted(count, "row"),
                     found.sql()
                 ));
@@ -112,13 +112,13 @@ fn choose(
             // Leading zeros and plus signs would be lost: they belong to codes, not numbers.
             if let Some((value, place)) = &numbers.leading_zero {
                 decision.why = format!(
-                    "Text since `{value}` ({place}) begins with a zero, which a number would lose."
+                    "Text, because `{value}` ({place}) begins with a zero, which a number would lose."
                 );
                 return None;
             }
             if let Some((value, place)) = &numbers.plus {
                 decision.why = format!(
-                    "Text since `{value}` ({place}) begins with a plus, which a number would lose."
+                    "Text, because `{value}` ({place}) begins with a plus, which a number would lose."
                 );
                 return None;
             }
@@ -146,22 +146,22 @@ fn is_unclear(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     }
     if let Some((value, place)) = &numbers.exponent {
         decision.why = format!(
-            "Text since `{value}` ({place}) may be a code with an E in it, or a number with an exponent, and no value \
-             has a decimal point or an exponent with a sign."
+            "Text, because `{value}` ({place}) may be a code with an E in it, or a number with an \
+             exponent, and no value has a decimal point or an exponent with a sign."
         );
         decision.unsure.push(format!(
-            "text, since `{value}` ({place}) may be a code with an E in it, or a number with an exponent: where it is \
-             a number, change the type to double precision"
+            "text, because `{value}` ({place}) may be a code with an E in it, or a number with an \
+             exponent: if it is a number, change the type to double precision"
         ));
         return true;
     }
     if numbers.number_like < facts.values {
         decision.why =
-            "Text since NaN or an infinity stands among whole numbers, where it may be a word."
+            "Text, because NaN or an infinity is among whole numbers, where it may be a word."
                 .into();
         decision.unsure.push(
-            "text, since NaN or an infinity stands among whole numbers, where it may be a word: where it is a number, \
-             change the type to double precision"
+            "text, because NaN or an infinity is among whole numbers, where it may be a word: if \
+             it is a number, change the type to double precision"
                 .to_owned(),
         );
         return true;
@@ -169,13 +169,13 @@ fn is_unclear(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     if let Some((value, place)) = &numbers.unclear_dot {
         let precision = (numbers.integer_digits_max + 3 + PRECISION_SPARE).max(PRECISION_USUAL);
         decision.why = format!(
-            "Text since the dot of `{value}` ({place}) may be a decimal point or separate thousands, and no other \
-             value tells."
+            "Text, because the dot of `{value}` ({place}) may be a decimal point or separate \
+             thousands, and no other value decides it."
         );
         decision.unsure.push(format!(
-            "text, since a dot stands before exactly three digits wherever there is one (`{value}`, {place}): where it \
-             is a decimal point, change the type to numeric({precision},3); where it separates thousands, set \
-             group_separator = \".\" for the column and change the type to bigint"
+            "text, because every dot is before exactly three digits (`{value}`, {place}): if it is \
+             a decimal point, change the type to numeric({precision},3); if it separates \
+             thousands, set group_separator = \".\" for the column and change the type to bigint"
         ));
         return true;
     }
@@ -215,31 +215,31 @@ fn number(
     if let Some((value, place)) = &numbers.exponent {
         if digits > DOUBLE_DIGITS {
             decision.why = format!(
-                "Text since `{value}` ({place}) has an exponent, and others have up to {digits} \
+                "Text, because `{value}` ({place}) has an exponent, and others have up to {digits} \
                  digits, which double precision would not keep; numeric without limits would."
             );
             return None;
         }
-        decision.why = format!("Double precision since `{value}` ({place}) has an exponent.");
+        decision.why = format!("Double precision, because `{value}` ({place}) has an exponent.");
         return Some(TypeGuess::Double);
     }
     if numbers.number_like < facts.values && digits > DOUBLE_DIGITS {
         decision.why = format!(
-            "Text since NaN or an infinity stands among numbers of up to {digits} digits, which \
+            "Text, because NaN or an infinity is among numbers of up to {digits} digits, which \
              double precision would not keep; numeric without limits would."
         );
         return None;
     }
     if numbers.number_like < facts.values {
-        decision.why = "Double precision since NaN or an infinity stands among the numbers.".into();
+        decision.why = "Double precision, because NaN or an infinity is among the numbers.".into();
         return Some(TypeGuess::Double);
     }
     let scale = numbers.fraction_digits_max;
     let varies = numbers.fraction_digits_min != Some(scale);
     if scale > FRACTION_DIGITS_FLOAT && varies && digits <= FLOAT_PRINTED_DIGITS {
         decision.why = format!(
-            "Double precision since the numbers have up to {} after the point, as programs print \
-             floating point; numeric would keep them all.",
+            "Double precision, because the numbers have up to {} after the point, as programs \
+             print floating point; numeric would keep them all.",
             inrush_rows::plural::counted(scale as u64, "digit")
         );
         return Some(TypeGuess::Double);
@@ -247,27 +247,27 @@ fn number(
     let seen = numbers.integer_digits_max + scale;
     if seen > PRECISION_MAX {
         decision.why = format!(
-            "Text since the numbers have up to {seen} digits; numeric without limits would keep \
-             them too."
+            "Text, because the numbers have up to {seen} digits; numeric without limits would keep \
+             them, too."
         );
         return None;
     }
     let precision = (seen + PRECISION_SPARE).clamp(PRECISION_USUAL, PRECISION_MAX);
     decision.why = match scale {
         0 => format!(
-            "Numeric since numbers of {} digits are past bigint.",
+            "Numeric, because numbers of {} digits are outside the range of bigint.",
             numbers.integer_digits_max
         ),
         scale => format!(
-            "Numbers have up to {} before the point and {scale} after it; one with more after it \
-             is a reject.",
+            "Numbers have up to {} before the point and {scale} after it; a number with more after \
+             it is a reject.",
             inrush_rows::plural::counted(numbers.integer_digits_max as u64, "digit")
         ),
     };
     if varies && scale > 0 && !is_everything {
         decision.unsure.push(format!(
-            "numbers have {} to {} after the point in the sample; one with more would be rejected \
-             by numeric({precision},{scale})",
+            "numbers have {} to {} after the point in the sample; numeric({precision},{scale}) \
+             would reject a number with more",
             numbers.fraction_digits_min.unwrap_or(0),
             inrush_rows::plural::counted(scale as u64, "digit")
         ));
@@ -290,12 +290,12 @@ fn formatted(alive: &[&Candidate], decision: &mut Decision) -> Option<TypeGuess>
     if is_ambiguous {
         let other = other.unwrap_or_default();
         decision.why = format!(
-            "Text since the values read as dates both ways, {format} and {other}: no day past 12 \
-             was seen."
+            "Text, because the values read as dates both ways, {format} and {other}: no day past \
+             12 was seen."
         );
         decision.unsure.push(format!(
-            "dates whose order of day and month no value tells; it is text until you say which: \
-             format = \"{format}\" or \"{other}\" with the type {}",
+            "dates in which no value shows the order of day and month; the column is text until \
+             you declare the order: format = \"{format}\" or \"{other}\" with the type {}",
             first.guess.sql()
         ));
         return None;
@@ -341,12 +341,12 @@ fn nothing_seen(facts: &ColumnFacts, is_everything: bool, decision: &mut Decisio
         [] => "no value was seen".to_owned(),
         words => format!("nothing but {} was seen", words.join(", ")),
     };
-    decision.why = format!("Text since {what}.");
+    decision.why = format!("Text, because {what}.");
     let more = match is_everything {
         true => "; give it the type that it should have",
         false => "; `inrush init --all` looks at every row",
     };
-    decision.unsure.push(format!("text, since {what}{more}"));
+    decision.unsure.push(format!("text, because {what}{more}"));
 }
 
 fn explain_type(facts: &ColumnFacts, decision: &mut Decision) {
@@ -369,8 +369,8 @@ fn explain_type(facts: &ColumnFacts, decision: &mut Decision) {
         decision.why =
             "All of them read as dates (YYYYMMDD): `date` would take them as they are.".to_owned();
         decision.unsure.push(
-            "whole numbers of eight digits that all read as dates (YYYYMMDD); where they are \
-             dates, change the type to date"
+            "whole numbers of eight digits that all read as dates (YYYYMMDD); if they are dates, \
+             change the type to date"
                 .to_owned(),
         );
     }
@@ -379,14 +379,14 @@ fn explain_type(facts: &ColumnFacts, decision: &mut Decision) {
         && facts.distinct.len() == 2
         && facts.distinct.iter().all(is_zero_or_one)
     {
-        decision.why = "Only 0 and 1 were seen: `boolean` would take them too.".to_owned();
+        decision.why = "Only 0 and 1 were seen: `boolean` would also take them.".to_owned();
     }
     if matches!(decision.column_type, TypeGuess::Integer | TypeGuess::BigInt)
         && facts.quoted == facts.values
         && decision.why.is_empty()
     {
         decision.why =
-            "All of them stand in quotes: where they are codes and not numbers, let it be text."
+            "All of them are in quotes: if they are codes and not numbers, make the column text."
                 .to_owned();
     }
 }
@@ -414,19 +414,20 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
     {
         if are_commas_of_thousands(value) {
             decision.why =
-                format!("Text since commas separate the thousands of `{value}` ({place}).");
+                format!("Text, because commas separate the thousands of `{value}` ({place}).");
             decision.unsure.push(format!(
-                "text, since its numbers have commas (`{value}`, {place}), which separate thousands: to load numbers, set \
-                 group_separator = \",\" for the column and change the type to numeric"
+                "text, because its numbers have commas (`{value}`, {place}), which separate \
+                 thousands: to load numbers, set group_separator = \",\" for the column and change \
+                 the type to numeric"
             ));
             return;
         }
         decision.why = format!(
-            "Text since `{value}` ({place}) is a number with a comma, of decimals or of thousands."
+            "Text, because `{value}` ({place}) is a number with a comma, of decimals or of thousands."
         );
         decision.unsure.push(format!(
-            "text, since its numbers have commas (`{value}`, {place}): where the comma is the \
-             decimal separator, say so in the column's table and make it numeric"
+            "text, because its numbers have commas (`{value}`, {place}): if the comma is the \
+             decimal separator, declare it in the column's table and make the column numeric"
         ));
         return;
     }
@@ -435,11 +436,11 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
     }
     if let Some((day_first, month_first)) = mixed_orders(facts) {
         decision.why = format!(
-            "Text since `{}` ({}) has the day first and `{}` ({}) the month.",
+            "Text, because `{}` ({}) has the day first and `{}` ({}) the month.",
             month_first.value, month_first.place, day_first.value, day_first.place
         );
         decision.unsure.push(format!(
-            "text, since its dates are written in two orders: `{}` ({}) and `{}` ({})",
+            "text, because its dates are written in two orders: `{}` ({}) and `{}` ({})",
             month_first.value, month_first.place, day_first.value, day_first.place
         ));
         return;
@@ -456,13 +457,13 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
         .max_by_key(|(_, refused)| refused.nth);
     if let Some((candidate, refused)) = nearest {
         decision.why = format!(
-            "Text since `{}` ({}) is no {}, and what stands before it is.",
+            "Text, because `{}` ({}) is no {}, and what stands before it is.",
             refused.value,
             refused.place,
             candidate.guess.sql()
         );
         decision.unsure.push(format!(
-            "text, since `{}` ({}) is no {}, and {} before it {}",
+            "text, because `{}` ({}) is no {}, and {} before it {}",
             refused.value,
             refused.place,
             candidate.guess.sql(),
@@ -481,11 +482,12 @@ fn explain_groups(facts: &ColumnFacts, decision: &mut Decision) -> bool {
         _ => return false,
     };
     let (value, place) = seen;
-    decision.why =
-        format!("Text since `{value}` ({place}) is a number with separators between its digits.");
+    decision.why = format!(
+        "Text, because `{value}` ({place}) is a number with separators between its digits."
+    );
     decision.unsure.push(format!(
-        "text, since its numbers have separators between their digits (`{value}`, {place}): where they separate \
-         thousands, set group_separator for the column and make it numeric"
+        "text, because its numbers have separators between their digits (`{value}`, {place}): if \
+         they separate thousands, set group_separator for the column and make it numeric"
     ));
     true
 }

@@ -1,4 +1,4 @@
-//! Whether a field looks like one value, or like several with another delimiter between them.
+//! Tells whether a field looks like one value, or like several values with another delimiter between them.
 //! Only the choice of the delimiter asks this; types are tested with the load's converters.
 
 use super::form::Form;

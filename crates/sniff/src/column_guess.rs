@@ -1,4 +1,4 @@
-//! What the sniffer found of one column.
+//! The sniffer's guess for one column.
 
 use super::kinds::TypeGuess;
 

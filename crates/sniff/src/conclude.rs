@@ -27,8 +27,8 @@ impl Rows {
         let mut unsure = choice.unsure;
         if let Some(delimiter) = self.declared_separator {
             unsure.push(format!(
-                "the first line names the delimiter, {}: it is a row, or the header, unless the \
-                 declared format passes over it with skip_lines = 1",
+                "the first line declares the delimiter, {}: it is read as a row or the header, \
+                 unless the declared format has skip_lines = 1",
                 form::shown(&[delimiter])
             ));
         }

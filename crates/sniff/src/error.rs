@@ -1,4 +1,4 @@
-//! Why nothing could be guessed.
+//! Errors of guessing.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub enum SniffError {
     Package(#[from] PackageError),
     /// No file has a byte in it.
     #[error(
-        "{}: empty, so there is nothing to guess columns from; give them: --columns \"id bigint, ...\"",
+        "{}: empty, so its columns cannot be guessed; give them: --columns \"id bigint, ...\"",
         path.display()
     )]
     Empty {
@@ -47,8 +47,7 @@ pub enum SniffError {
     },
     /// The bytes are not those of text.
     #[error(
-        "{}: not text: {what}; name the files that hold delimited text, or let the export write \
-         text",
+        "{}: not text: {what}; name files with delimited text, or make the export write text",
         path.display()
     )]
     NotText {

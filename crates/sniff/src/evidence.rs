@@ -202,7 +202,7 @@ impl Evidence {
                 self.not_utf8 |= cut.translated_from.is_none();
                 Some(match cut.translated_from {
                     None => "bytes that are not UTF-8".to_owned(),
-                    Some(encoding) => format!("bytes that are nothing in {encoding}"),
+                    Some(encoding) => format!("bytes that are not characters of {encoding}"),
                 })
             } else if written.contains(&0) {
                 Some("a NUL byte".to_owned())

@@ -1,4 +1,4 @@
-//! What was seen of one column.
+//! Facts about one column, gathered from the samples.
 
 use std::collections::BTreeMap;
 

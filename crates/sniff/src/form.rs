@@ -1,5 +1,5 @@
-//! How a file seems to be written: the sniffer's own words for it. What they are in a package
-//! and for the scanner stands in `mapping`.
+//! The guessed form of a file, in the sniffer's own types. `mapping` translates them into the settings
+//! of a package and of the scanner.
 
 use inrush_scan::Dialect;
 

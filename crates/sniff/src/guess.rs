@@ -1,4 +1,4 @@
-//! What the sniffer found: how the files are written, their columns, and what is unsure.
+//! The sniffer's result: the form of the files, their columns, and unsure guesses.
 
 use std::path::PathBuf;
 
@@ -116,12 +116,9 @@ impl Guess {
                 if self.files.len() == 1 { "says" } else { "say" },
                 counted(self.rows, "row")
             ),
-            true => format!(
-                "all of {files} was looked at, {}",
-                counted(self.rows, "row")
-            ),
+            true => format!("all of {files} was read, {}", counted(self.rows, "row")),
             false => format!(
-                "{} at {} of {files} were looked at, {} of {} bytes",
+                "{} at {} of {files} were read, {} of {} bytes",
                 counted(self.rows, "row"),
                 counted(self.places, "place"),
                 self.bytes_read,
@@ -133,8 +130,8 @@ impl Guess {
     /// What a person who meets a reject should know of the types.
     pub fn reject_hint(&self) -> String {
         format!(
-            "the types were guessed from {}: --columns declares them; `inrush init --all FILES...` \
-             looks at all rows, and writes a package whose types can be changed",
+            "the types were guessed from {}: declare them with --columns; or `inrush init --all \
+             FILES...` looks at all rows and writes a package in which you can change the types",
             counted(self.rows, "row")
         )
     }

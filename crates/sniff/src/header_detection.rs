@@ -1,4 +1,4 @@
-//! Whether the first record names the fields.
+//! Tells whether the first record is a header.
 //!
 //! Columns that are no text decide where they can: names do not fit their types. Where all are text, the look decides:
 //! texts as names are, no two alike. Fields without a name are no obstacle where no row can have them empty: at the end
@@ -72,16 +72,16 @@ pub(super) fn guess(
             true,
             "the first record looks like names",
             Some(format!(
-                "all columns are text, so the first record ({shown}) was taken for a header by its \
-                 look alone; header = false if it is a row"
+                "all columns are text, so the first record ({shown}) was taken as the header only \
+                 by its look; set header = false if it is a row"
             )),
         ),
         false if look != HeaderLook::Row && usual != Some(false) => answer(
             false,
             "the first record looks like a row",
             Some(format!(
-                "all columns are text, and the first record ({shown}) was taken for a row; \
-                 header = true if it names the fields"
+                "all columns are text, and the first record ({shown}) was taken as a row; set \
+                 header = true if it is the header"
             )),
         ),
         false => answer(false, "the first record looks like a row", None),
@@ -154,8 +154,8 @@ fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
     if misfits > fits && (signs.named > 0 || is_odd_header) {
         let unsure = (fits > 0).then(|| {
             format!(
-                "the first record was taken for a header, since {misfits} of its fields do not fit \
-                 their columns, though {fits} would; header = false if it is a row"
+                "the first record was taken as the header, because {misfits} of its fields do not \
+                 fit their columns, although {fits} would; set header = false if it is a row"
             )
         });
         return Some(answer(
@@ -180,8 +180,8 @@ fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
         .is_some_and(|name| is_name(name) || name.is_empty());
     let unsure = if misfits > 0 {
         Some(format!(
-            "the first record was taken for a row, though {misfits} of its fields do not fit their \
-             columns; header = true if it names the fields"
+            "the first record was taken as a row, although {misfits} of its fields do not fit \
+             their columns; set header = true if it is the header"
         ))
     } else if signs.years > 0
         || signs.is_series && signs.fits > 1 && looks_like_names && are_distinct
@@ -191,8 +191,8 @@ fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
             false => "a number of it is a year, and those below it are not",
         };
         Some(format!(
-            "the first record was taken for a row, since it fits the types of the columns, though \
-             {numbers}; header = true if it names the fields"
+            "the first record was taken as a row, because it fits the types of the columns, \
+             although {numbers}; set header = true if it is the header"
         ))
     } else {
         None
@@ -200,7 +200,7 @@ fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
     Some(answer(
         false,
         match signs.fits {
-            0 => "the first record is taken for a row",
+            0 => "the first record is taken as a row",
             _ => "the first record is a row: it fits the types of the columns",
         },
         unsure,
@@ -235,8 +235,8 @@ fn alone(
         && are_alike
         && (usual == Some(true) || usual.is_none() && are_identifiers(&first.fields));
     let unsure = match has_header {
-        true => "there is nothing but a header, so all columns are text until rows tell more",
-        false => "there is a single record, and it was taken for a row",
+        true => "there is only a header, so all columns are text",
+        false => "there is only one record, and it was taken as a row",
     };
     answer(has_header, "there is one record", Some(unsure.to_owned()))
 }

@@ -30,9 +30,10 @@ impl Look {
             text::refuse(samples)?;
             return Err(SniffError::Records {
                 path: known.path.clone(),
-                what: "no record could be told in it: its lines are blank, or no two are alike"
-                    .to_owned(),
-                mend: "declare how it is written: --format, and --columns".to_owned(),
+                what:
+                    "no records were found in it: its lines are blank, or all have a different form"
+                        .to_owned(),
+                mend: "declare its format and columns: --format and --columns".to_owned(),
             });
         }
         let decisions = decide_all(&without_first, samples.is_everything);
@@ -111,9 +112,8 @@ impl Look {
         let is_sure = found.choice.form.header && found.choice.unsure.is_empty();
         (is_sure && typed > 0).then(|| {
             format!(
-                "all columns are text because of the first lines: below line {} {} would be of \
-                 another type; where that line names the fields, set skip_lines = {lines} in \
-                 `format`",
+                "all columns are text because of the first lines: below line {} {} would have \
+                 another type; if that line is the header, set skip_lines = {lines} in `format`",
                 lines + 1,
                 inrush_rows::plural::counted(typed, "column")
             )

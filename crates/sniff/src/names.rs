@@ -40,7 +40,7 @@ pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
                 let unique = unique(&name, &taken, &mut next_numbers);
                 let why = match is_system {
                     true => "is that of a column that PostgreSQL gives every table",
-                    false => "stands there more than once",
+                    false => "is there more than once",
                 };
                 changes.push(format!(
                     "the name `{}` {why}: field {} is called {unique}",
@@ -75,7 +75,7 @@ fn unnamed_told(numbers: &[usize]) -> Option<String> {
             "field {only} has no name: it is called column_{only}"
         )),
         _ => Some(format!(
-            "fields {}{more} have no name: they are called by their numbers, column_{} and so on",
+            "fields {}{more} have no name: they are named by their numbers, column_{} and so on",
             shown.join(", "),
             shown[0]
         )),

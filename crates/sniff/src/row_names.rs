@@ -252,8 +252,8 @@ impl RowNames {
     /// What was seen, in one sentence.
     pub fn seen(&self) -> String {
         format!(
-            "the header has {} and the rows have {}, as R's write.table writes them: the first field is the name of the \
-             row and becomes the column {NAME}, and the header's line is passed over",
+            "the header has {} and the rows have {}, as R's write.table writes them: the first \
+             field is the name of the row and becomes the column {NAME}, and the header is skipped",
             inrush_rows::plural::counted(self.names.len() as u64, "name"),
             inrush_rows::plural::counted(self.names.len() as u64 + 1, "field")
         )
@@ -270,9 +270,11 @@ pub fn header_lacks_a_name(names: usize) -> String {
 }
 
 /// What to do about it.
-pub const LACKS_A_NAME_HINT: &str = "write the file again with col.names = NA or row.names = FALSE; or pass over the header \
-    and give all columns, the row names first: --format csv,skip_lines=1,no_header --columns \"row_name text, ...\". Where the last name is missing, or an unquoted decimal comma cuts a number in two, \
-    fix the header, or write such numbers in quotes";
+pub const LACKS_A_NAME_HINT: &str = "write the file again with col.names = NA or row.names = \
+    FALSE; or skip the header and give all columns, the row names first: --format \
+    csv,skip_lines=1,no_header --columns \"row_name text, ...\". If the last name is missing, or \
+    an unquoted decimal comma cuts a number in two, fix the header, or write such numbers in \
+    quotes";
 
 /// Whether a column of this name may hold 1, 2, 3 and so on itself.
 fn numbers_rows(name: &str) -> bool {

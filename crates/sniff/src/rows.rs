@@ -1,4 +1,4 @@
-//! Where the rows begin: below a title, below names of all fields but the first, or at the first record.
+//! Finds the first row: below a title, below names of all fields but the first, or at the first record.
 
 use std::sync::Arc;
 

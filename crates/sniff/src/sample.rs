@@ -158,8 +158,8 @@ fn take_of(
     if matches!(file.origin, FileOrigin::Pipe(_)) {
         return Err(SniffError::Records {
             path: file.path.to_path_buf(),
-            what: "a pipe cannot be looked at before it is loaded".to_owned(),
-            mend: "declare how it is written and its columns: --format and --columns".to_owned(),
+            what: "a pipe cannot be sampled before it is loaded".to_owned(),
+            mend: "declare its format and columns: --format and --columns".to_owned(),
         });
     }
     let is_plain = is_plain(file)?;

@@ -33,7 +33,7 @@ pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess
     for (field, name) in table.fields.iter().zip(names) {
         let Some(column_type) = type_of(field) else {
             unsure.push(format!(
-                "column {} is left out: it holds {}, which no column can take",
+                "column {} is left out: it contains {}, which no column can hold",
                 field.name, field.data_type
             ));
             left_out.push(field.name.clone());
@@ -89,7 +89,7 @@ fn common<'a>(
         what,
         mend,
     };
-    const APART: &str = "load them in flows of their own";
+    const APART: &str = "load them in separate flows";
     let Some(table) = first.table() else {
         return match files.iter().find_map(|file| Some((file, file.table()?))) {
             None => Ok(None),
@@ -115,7 +115,7 @@ fn common<'a>(
         };
         if other.fields.len() != table.fields.len() {
             let what = format!(
-                "it has {} columns, and {} has {}",
+                "it has {} columns, but {} has {}",
                 other.fields.len(),
                 first.path.display(),
                 table.fields.len()
@@ -127,7 +127,7 @@ fn common<'a>(
                 != (&expected.name, &expected.data_type, expected.is_uuid)
             {
                 let what = format!(
-                    "it has the column `{}` ({}) where {} has `{}` ({})",
+                    "it has the column `{}` ({}), but {} has `{}` ({})",
                     own.name,
                     own.data_type,
                     first.path.display(),
@@ -145,7 +145,7 @@ fn common<'a>(
     };
     if *declared != allowed {
         let what = format!(
-            "the format says how text is written, and this is a {} file",
+            "the format is for text, but this is a {} file",
             table.kind.name()
         );
         return Err(refused(first, what, "leave `format` away"));

@@ -1,4 +1,4 @@
-//! What a form makes of the samples, counted.
+//! Counts the records and fields that a form finds in the samples.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Whether the samples are text that can be cut into records at all.
+//! Checks that the samples are text that can be cut into records.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub(super) fn check(
         if !terminator_is_declared && sample.starts_file && returns > 0 && !bytes.contains(&b'\n') {
             return Err(SniffError::Records {
                 path: path(),
-                what: "its records end with a carriage return alone, as on an old Macintosh"
+                what: "its records end with only a carriage return, as on an old Macintosh"
                     .to_owned(),
                 mend:
                     "declare it: terminator = \"cr\" in the format, or --format csv,terminator=cr"
@@ -120,12 +120,13 @@ pub(super) fn of_rows(samples: &Samples) -> String {
     let likely = encoding_guess::likely(&odd);
     match are_mixed {
         true => format!(
-            "rows that are not UTF-8 were not looked at; other rows are UTF-8 past ASCII, so the files mix encodings: the \
-             odd rows are likely {likely}, and must be written again as UTF-8"
+            "rows that are not UTF-8 were not sampled; other rows are UTF-8 with other characters \
+             than ASCII, so the files mix encodings: the rows that are not UTF-8 are likely \
+             {likely}, and must be written again as UTF-8"
         ),
         false => format!(
-            "rows that are not UTF-8 were not looked at; they are likely {likely}: if they are, declare it with encoding = \
-             \"{likely}\" in `format` (--format encoding={likely})"
+            "rows that are not UTF-8 were not sampled; they are likely {likely}: if so, declare it \
+             with encoding = \"{likely}\" in `format` (--format encoding={likely})"
         ),
     }
 }

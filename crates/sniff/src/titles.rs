@@ -120,7 +120,7 @@ impl Title {
     /// What was seen, in one sentence.
     pub fn seen(&self) -> String {
         format!(
-            "the header is in line {}: the lines before it are a title ({}) and are passed over",
+            "the header is in line {}: the lines before it are a title ({}) and are skipped",
             self.lines + 1,
             self.shown()
         )
@@ -129,8 +129,8 @@ impl Title {
     /// What to tell where it is not believed and its records are taken for rows.
     pub fn unsure(&self) -> String {
         format!(
-            "the first records ({}) were taken for rows; where they are a title, and line {} names \
-             the fields, set skip_lines = {} and header = true in `format`",
+            "the first records ({}) were taken as rows; if they are a title, and line {} is the \
+             header, set skip_lines = {} and header = true in `format`",
             self.shown(),
             self.lines + 1,
             self.lines
@@ -150,7 +150,7 @@ impl Title {
 /// The samples without the line that names the delimiter, and what was seen.
 pub(super) fn without_separator(samples: &Samples, delimiter: u8) -> (Samples, String) {
     let seen = format!(
-        "the first line names the delimiter, {}, and is passed over",
+        "the first line declares the delimiter, {}, and is skipped",
         shown(&[delimiter])
     );
     (samples.without_lines(1, &mapping::lines_dialect()), seen)

@@ -25,9 +25,12 @@ pub(super) fn verify(samples: &Samples, choice: &FormChoice, columns: &mut [Colu
         let column = &mut columns[index];
         let value = reject.value.unwrap_or_default();
         let type_name = column.column_type.sql();
-        column.why = format!("Text since `{value}` is no {type_name}: {}", reject.reason);
+        column.why = format!(
+            "Text, because `{value}` is no {type_name}: {}",
+            reject.reason
+        );
         column.unsure.push(format!(
-            "text, since `{value}` in {} is no {type_name}",
+            "text, because `{value}` in {} is no {type_name}",
             reject.location
         ));
         column.column_type = TypeGuess::Text;

@@ -1,4 +1,4 @@
-//! What is unsure of the rows and of how much was looked at, in sentences.
+//! Sentences about unsure guesses of the rows, and about the part of the files that was sampled.
 
 use inrush_rows::plural::counted;
 
@@ -27,8 +27,8 @@ pub(super) fn of_rows(form: &Form, evidence: &Evidence, samples: &Samples) -> Ve
             None => "N".to_owned(),
         };
         unsure.push(format!(
-            "{} of another form stand before the first row ({}), and would be rejected or taken \
-             for the header: where they are a title, set skip_lines = {lines} in `format`",
+            "{} of another form are before the first row ({}), and would be rejected or taken as \
+             the header: if they are a title, set skip_lines = {lines} in `format`",
             counted(evidence.title_records, "record"),
             evidence
                 .titles
@@ -45,8 +45,8 @@ pub(super) fn of_rows(form: &Form, evidence: &Evidence, samples: &Samples) -> Ve
             .is_some_and(|declared| declared.comment.is_none())
     {
         unsure.push(format!(
-            "{} begin with {} and are likely comments (first: {first}), and the declared \
-             format has none: add `comment` to it, or they are rejected or taken for the header",
+            "{} begin with {} and are likely comments (first: {first}), but the declared format \
+             has no `comment`: add it, or the lines are rejected or taken as the header",
             counted(evidence.comments, "line"),
             shown(&[comment])
         ));
@@ -67,7 +67,7 @@ fn of_headers(form: &Form, evidence: &Evidence) -> Option<String> {
             .all(|(left, right)| same(left, right))
     })?;
     Some(format!(
-        "{} has another header than {}, or none: a load asks for the same one in all files",
+        "{} has another header than {}, or none: a load needs the same header in all files",
         other.file.path.display(),
         first.file.path.display()
     ))
@@ -81,17 +81,17 @@ pub(super) fn of_extent(file_count: usize, samples: &Samples, everything: bool) 
     }
     if samples.files_sampled < file_count {
         unsure.push(format!(
-            "only {} of {file_count} files were looked at",
+            "only {} of {file_count} files were sampled",
             samples.files_sampled
         ));
     }
     match samples.beginning_only {
         0 => {}
         1 if file_count == 1 => unsure.push(
-            "the file is compressed or not UTF-8, so only its beginning was looked at".to_owned(),
+            "the file is compressed or not UTF-8, so only its beginning was sampled".to_owned(),
         ),
         count => unsure.push(format!(
-            "of {count} files, compressed or not UTF-8, only the beginnings were looked at"
+            "only the beginnings of {count} files were sampled, because they are compressed or not UTF-8"
         )),
     }
     unsure

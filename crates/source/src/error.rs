@@ -1,4 +1,4 @@
-//! What can go wrong with files, each with its place and its mend.
+//! Errors of reading files, each with its place and its fix.
 
 use std::io;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use inrush_scan::{DialectError, ScanError};
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// There is no pattern at all.
-    #[error("no files are named; name one at least, or a pattern that matches some")]
+    #[error("no files are named; name at least one file, or a pattern that matches files")]
     NoPattern,
     /// A pattern cannot be read as one.
     #[error("{pattern}: not a pattern: {reason}; write [[] for a literal bracket")]
@@ -45,7 +45,7 @@ pub enum SourceError {
         path: PathBuf,
     },
     /// A socket or device.
-    #[error("{}: a {kind}, neither a file nor a pipe; write it to a file first", path.display())]
+    #[error("{}: a {kind}, which is neither a file nor a pipe; write its data to a file first", path.display())]
     NotRegular {
         /// The path.
         path: PathBuf,
@@ -59,13 +59,14 @@ pub enum SourceError {
     Terminal,
     /// There is no standard input.
     #[error(
-        "-: there is no standard input: it was closed before the command began (`<&-`, or a service \
-         that has none); send it a file or another command's output (COMMAND | inrush ...), or name \
-         the file"
+        "-: there is no standard input: it was closed before the command began (`<&-`, or a \
+         service without standard input); send it a file or another command's output (COMMAND | \
+         inrush ...), or name the file"
     )]
     StandardInputClosed,
     /// Two readers of one pipe.
-    #[error("{}: flow `{reader}` reads it already, and a pipe can be read only once; write it to a file first, or name it in one flow only", path.display())]
+    #[error("{}: flow `{reader}` reads it already, and a pipe can be read only once; write its \
+        data to a file first, or name it in only one flow", path.display())]
     PipeTaken {
         /// The path.
         path: PathBuf,
@@ -73,7 +74,7 @@ pub enum SourceError {
         reader: String,
     },
     /// A pipe was to be read again.
-    #[error("{}: a pipe can be read only once, and it was; write it to a file first", path.display())]
+    #[error("{}: a pipe can be read only once, and was read already; write its data to a file first", path.display())]
     PipeReadTwice {
         /// The path.
         path: PathBuf,
@@ -93,7 +94,7 @@ pub enum SourceError {
         reason: String,
     },
     /// An archive that holds something which would be lost, or cannot be told apart.
-    #[error("{}: the archive cannot be loaded whole: {what}; {fix}", path.display())]
+    #[error("{}: the archive cannot be loaded completely: {what}; {fix}", path.display())]
     ArchiveContent {
         /// The archive.
         path: PathBuf,
@@ -120,13 +121,14 @@ pub enum SourceError {
         cause: io::Error,
     },
     /// Another stream was told why.
-    #[error("{}: reading failed, as another stream has told", path.display())]
+    #[error("{}: reading failed; another stream reported the cause", path.display())]
     FeedFailed {
         /// The path.
         path: PathBuf,
     },
     /// Ranges that were loaded do not fit the file's.
-    #[error("{}: bytes {} to {} were loaded by an earlier run, and the file is not cut there now; settings have changed since: load anew with --again", path.display(), range.start, range.end)]
+    #[error("{}: bytes {} to {} were loaded by an earlier run, but the file is cut at other places \
+        now, because settings have changed: load it again with --again", path.display(), range.start, range.end)]
     RangesDiffer {
         /// The path.
         path: PathBuf,
@@ -160,7 +162,8 @@ pub enum SourceError {
         cause: DialectError,
     },
     /// The file is not what it was when the load was planned.
-    #[error("{}: changed since the load was planned ({what}); load files only when they are written to the end, then run the same command again", path.display())]
+    #[error("{}: changed since the load was planned ({what}); load files only after they are \
+        written completely, then run the same command again", path.display())]
     Changed {
         /// The path.
         path: PathBuf,
@@ -220,7 +223,9 @@ pub enum SourceError {
         fix: String,
     },
     /// Behind the compressed data stands something else.
-    #[error("{}: the gzip data end at byte {compressed_offset} compressed ({text_offset} uncompressed), and there stands {cause}; rows may be lost there: make or copy the file again, or cut it there if what follows is no part of it (head -c {compressed_offset})", path.display())]
+    #[error("{}: the gzip data end at byte {compressed_offset} compressed ({text_offset} \
+        uncompressed), and {cause} follows; rows may be lost there: make or copy the file again, \
+        or cut it there if the rest does not belong to it (head -c {compressed_offset})", path.display())]
     Trailing {
         /// The path.
         path: PathBuf,
@@ -233,7 +238,8 @@ pub enum SourceError {
         cause: io::Error,
     },
     /// A file of typed rows that cannot be read.
-    #[error("{}: the {kind} file cannot be read: {reason}; it is likely not written or copied to its end, or is no {kind} file: make it again", path.display())]
+    #[error("{}: the {kind} file cannot be read: {reason}; it is likely not written or copied to \
+        its end, or is not a {kind} file: make it again", path.display())]
     Table {
         /// The path.
         path: PathBuf,
@@ -273,7 +279,8 @@ pub enum SourceError {
         encoding: &'static str,
     },
     /// The mark at the beginning is of another encoding than the declared one.
-    #[error("{}: format.encoding is {declared}, but the file begins with the byte order mark of {found}; leave the setting away, or set it to {found}", path.display())]
+    #[error("{}: format.encoding is {declared}, but the file begins with the byte order mark of \
+        {found}; leave the setting out, or set it to {found}", path.display())]
     EncodingContradicted {
         /// The path.
         path: PathBuf,
@@ -283,13 +290,16 @@ pub enum SourceError {
         found: &'static str,
     },
     /// UTF-16 is declared, and neither a mark nor the text tells its byte order.
-    #[error("{}: format.encoding is UTF-16, the file has no byte order mark, and no line end or separator in its beginning shows the byte order; declare it: encoding = \"UTF-16LE\" or \"UTF-16BE\"", path.display())]
+    #[error("{}: format.encoding is UTF-16, the file has no byte order mark, and no line end or \
+        separator at its beginning shows the byte order; declare it: encoding = \"UTF-16LE\" or \
+        \"UTF-16BE\"", path.display())]
     ByteOrderUnknown {
         /// The path.
         path: PathBuf,
     },
     /// The text has the other byte order than the declared one.
-    #[error("{}: format.encoding is {declared}, but the line ends and separators of the file are those of {found}; set it to {found}", path.display())]
+    #[error("{}: format.encoding is {declared}, but the line ends and separators of the file show \
+        {found}; set it to {found}", path.display())]
     ByteOrderContradicted {
         /// The path.
         path: PathBuf,
@@ -308,7 +318,7 @@ pub enum SourceError {
     },
     /// The header cannot be read.
     #[error(
-        "{location}: the header {what}; mend the first record, or set header = false if the file has none"
+        "{location}: the header {what}; fix the first record, or set header = false if the file has none"
     )]
     Header {
         /// Where it begins.
@@ -349,9 +359,9 @@ impl SourceError {
 fn open_mend(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::PermissionDenied => {
-            "let the user that runs this read it (chmod, or run as another user)"
+            "give the user that runs this the right to read it (chmod), or run as another user"
         }
-        io::ErrorKind::NotFound => "it was there a moment ago: is something else moving files?",
+        io::ErrorKind::NotFound => "it existed a moment ago: is another program moving files?",
         _ => "check the disk and the mount",
     }
 }

@@ -1,4 +1,4 @@
-//! What reading cost.
+//! The cost of reading.
 
 /// What a reader has read, and where its time went. Times do not overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

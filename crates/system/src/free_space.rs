@@ -1,4 +1,4 @@
-//! How much room a disk has.
+//! The free space of a disk.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the kernel knows of threads of this process, and of processes beside it, such as a server's backends.
+//! The kernel's data about threads of this process and about other processes, such as a server's backends.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What the kernel knows of a TCP connection (`TCP_INFO`): whether its sender was busy, and what held it back.
+//! The kernel's data about a TCP connection (`TCP_INFO`): whether its sender was busy, and what limited it.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};

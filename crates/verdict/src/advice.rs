@@ -44,7 +44,7 @@ pub(crate) fn advice(facts: &Facts, cause: Cause) -> Option<Advice> {
         Cause::DestinationLocks => all(destination_locks(facts)),
         Cause::Coordination => all(coordination(facts)),
         Cause::Pace => all(
-            "Raise `rate_bytes_max` (`--max-rate`), or look after the standby or slot whose lag lets the streams pause"
+            "Raise `rate_bytes_max` (`--max-rate`), or check the standby or slot whose lag makes the streams pause"
                 .to_owned(),
         ),
         Cause::Undecided => None,
@@ -88,7 +88,7 @@ fn source_read(facts: &Facts) -> Option<Advice> {
     let reads_disks = facts.disk_read_bytes() >= 0.5 * facts.stored_bytes().max(1.0);
     if reads_disks && facts.disk_busy() >= DISK_BUSY {
         return all(
-            "Put the files on a faster disk, or spread them over several: the one that they are on is busy all the time"
+            "Put the files on a faster disk, or spread them over several: their disk is busy all the time"
                 .to_owned(),
         );
     }
@@ -127,7 +127,7 @@ fn client_cpu(facts: &Facts) -> Option<Advice> {
         Holder::Limit => all(
             "Raise the CPU limit of the loader's control group (`cpu.max`, a container's `--cpus`, a pod's limit)",
         ),
-        Holder::Host => all("Move the loader to a machine whose host is not overbooked"),
+        Holder::Host => all("Move the loader to a machine whose host is not overcommitted"),
         Holder::Others => {
             all("Stop the other processes that compute on this machine, or load from another one")
         }
@@ -207,7 +207,7 @@ fn destination_cpu(facts: &Facts) -> Option<Advice> {
     }
     match facts.cpu.holder_for_backends() {
         Holder::Host => {
-            return all("Move the server to a machine whose host is not overbooked".to_owned());
+            return all("Move the server to a machine whose host is not overcommitted".to_owned());
         }
         Holder::Others => {
             return all(

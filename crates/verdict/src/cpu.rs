@@ -1,4 +1,4 @@
-//! Who has the CPUs of the loader's machine.
+//! The use of the CPUs of the loader's machine, by process.
 
 use crate::attribute::Attributed;
 use crate::measurements::Measurements;

@@ -1,4 +1,4 @@
-//! What was seen that says so, in words and figures. The first clause of each cause is what the line says of it.
+//! The evidence for each cause, in words and figures. The first clause of each is printed in the verdict's line.
 
 use crate::cpu::{Cpu, Holder};
 use crate::facts::Facts;
@@ -32,7 +32,7 @@ pub(crate) fn evidence(facts: &Facts, cause: Cause) -> Vec<String> {
         Cause::DestinationLocks => destination_locks(facts),
         Cause::Coordination => coordination(facts),
         Cause::Pace => vec![format!(
-            "streams were held back for {} in all, as the package asks",
+            "streams waited for {} in all because of the package's limits",
             seconds(facts.parts.of(Part::Pace))
         )],
         Cause::Undecided => undecided(facts),

@@ -1,4 +1,4 @@
-//! What the feeds did while streams waited for them.
+//! The activity of the feeds while streams waited for them.
 
 use crate::measurements::Measurements;
 use crate::parts::{ByPart, Part};

@@ -1,4 +1,4 @@
-//! What a change can gain at most: what limits a load next is there already, hidden behind the first limit.
+//! The most time that a change can gain: the next limit of a load is there already, hidden behind the first.
 
 use crate::cpu::Holder;
 use crate::facts::Facts;

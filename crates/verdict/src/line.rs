@@ -39,7 +39,7 @@ pub(crate) fn line(
     advice: Option<&Advice>,
 ) -> String {
     let Some(first) = causes.first().filter(|first| first.seconds > 0.0) else {
-        return "Nothing was measured that says what held the load back.".to_owned();
+        return "The measurements do not show what held the load back.".to_owned();
     };
     if first.cause == Cause::Undecided {
         return undecided(facts, causes);
@@ -119,7 +119,7 @@ pub(crate) fn line(
 fn undecided(facts: &Facts, causes: &[CauseShare]) -> String {
     let first = &causes[0];
     let mut text = format!(
-        "What held the load back is undecided ({} of the streams' time): {}.",
+        "The measurements do not decide what held the load back ({} of the streams' time): {}.",
         percent(first.share),
         first.evidence.join("; ")
     );

@@ -1,4 +1,4 @@
-//! What a run measured over its time: the evidence that a verdict is made of, and what the report's page draws.
+//! The measurements of a run over its time: the evidence for the verdict, and the data of the report page's charts.
 //!
 //! Everything is counted in steps of equal length from the start of loading, so that what happened at one moment
 //! stands at one index in all series. A series ends with the last step; one that was not measured is absent, which is
@@ -9,39 +9,39 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was measured while the streams ran.
+/// The measurements of a run while its streams ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurements {
-    /// Milliseconds of a step: 100, doubled as often as keeps the series at 1,200 steps or fewer.
+    /// Milliseconds of a step: 100, doubled until the series have at most 1,200 steps.
     pub step_ms: u32,
-    /// Steps of each series.
+    /// The number of steps in each series.
     pub steps: usize,
     /// Seconds from the start of loading to the end of the last stream.
     pub load_s: f64,
-    /// One for each stream, in their order.
+    /// One entry for each stream, in their order.
     pub streams: Vec<StreamSeries>,
-    /// One for each thread that reads a file for several streams (compressed files, pipes).
+    /// One entry for each thread that reads a file for several streams (compressed files, pipes).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feeds: Vec<FeedSeries>,
-    /// One for each flow.
+    /// One entry for each flow.
     pub tables: Vec<TableSeries>,
-    /// The destination's server, where it could be asked.
+    /// The destination's server, if it could be queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerMeasurements>,
     /// The machine that the loader ran on.
     pub machine: MachineSeries,
-    /// CPU seconds that looking at all this took: of the thread that looks, and of the backend that it asks where that is
-    /// on this machine. What streams count for themselves is some clock readings for each batch, and not in it.
+    /// CPU seconds of the metering: of the metering thread, and of the backend that it queries if the server is on this
+    /// machine. The streams' own counters, a few clock readings per batch, are not included.
     pub metering_cpu_s: f64,
 }
 
-/// What a stream's thread does.
+/// The activity of a stream's thread.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// In the file system's read calls.
+    /// Reading from the file system.
     Read,
     /// Decompressing, translating encodings, decoding typed files.
     Decompress,
@@ -49,19 +49,19 @@ pub enum Phase {
     Scan,
     /// Turning fields into columns.
     Convert,
-    /// Summing up what is verified.
+    /// Computing the sums for verification.
     Verify,
     /// Turning columns into the destination's bytes.
     Encode,
     /// Waiting for a range of a file that a feed reads.
     FeedWait,
-    /// Held back by a rate that was asked for, or by replicas.
+    /// Waiting because of a rate limit or of replicas that lag behind.
     PaceWait,
-    /// Waiting until the connection took a block, and for the answer to a COPY.
+    /// Waiting for the connection to take a block, and for the answer to a COPY.
     SendWait,
-    /// Waiting until the server had summed up what is verified.
+    /// Waiting for the server to compute the sums for verification.
     VerifyWait,
-    /// Waiting for the server's other work: making tables, counting, indexes, COMMIT.
+    /// Waiting for other work of the server: creating tables, counting, indexes, COMMIT.
     ServerWait,
 }
 
@@ -83,12 +83,12 @@ pub const PHASES: [Phase; 11] = [
 /// One stream over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamSeries {
-    /// Counted from 1.
+    /// The number of the stream, counted from 1.
     pub stream: usize,
     /// Seconds from the start of loading to the end of its last piece of work.
     pub ended_s: f64,
-    /// Microseconds in each phase, by step; phases without any are absent. What is left of a step, until the stream
-    /// ended, is the time between phases; after its end it is idle.
+    /// Microseconds in each phase, by step; phases without any time are absent. The rest of a step is the time between
+    /// phases or, after the end of the stream, idle time.
     pub phases_us: BTreeMap<Phase, Vec<u32>>,
     /// Rows sent.
     pub rows: Vec<u32>,
@@ -96,91 +96,91 @@ pub struct StreamSeries {
     pub text_bytes: Vec<u64>,
     /// Bytes sent.
     pub sent_bytes: Vec<u64>,
-    /// The thread ran on a CPU: microseconds by step (`schedstat`).
+    /// Microseconds in which the thread ran on a CPU, by step (`schedstat`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us: Option<Vec<u32>>,
-    /// The thread could have run and waited for a CPU: microseconds by step.
+    /// Microseconds in which the thread was ready and waited for a CPU, by step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_wait_us: Option<Vec<u32>>,
-    /// Its backend, where the server could be asked.
+    /// The stream's backend, if the server could be queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendSeries>,
-    /// Its connection, where it is TCP and the system tells.
+    /// The stream's connection, if it uses TCP and the system has data about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpSeries>,
 }
 
-/// What a backend was doing at a sample.
+/// The activity of a backend at a sample.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum BackendState {
-    /// No wait event: it computes, or stands still where its CPU time does not grow.
+    /// No wait event: it computes, or it is stopped if its CPU time does not grow.
     Cpu,
-    /// `Client`: it waits for our bytes, or for us to take its own.
+    /// `Client`: it waits for bytes from the loader, or for the loader to take its bytes.
     Client,
-    /// Writing, flushing or inserting WAL (`IO:WAL*`, `LWLock:WAL*`, `IPC:SyncRep`, `Timeout:VacuumDelay` not).
+    /// Writing, flushing or inserting WAL (`IO:WAL*`, `LWLock:WAL*`, `IPC:SyncRep`, but not `Timeout:VacuumDelay`).
     Wal,
-    /// Data files: read, written, extended, flushed (`IO:DataFile*` and other IO, `LWLock:BufferIO`).
+    /// Reading, writing, extending or flushing data files (`IO:DataFile*` and other IO, `LWLock:BufferIO`).
     DataFile,
-    /// A heavyweight lock that another session holds (`Lock`), the extension of a relation left out.
+    /// Waiting for a heavyweight lock of another session (`Lock`, except `Lock:extend`).
     Lock,
-    /// Locks inside the server, the extension of a relation included (`LWLock`, `Lock:extend`, `BufferPin`).
+    /// Waiting for an internal lock of the server (`LWLock`, `Lock:extend`, `BufferPin`).
     Internal,
-    /// Between statements or transactions: it waits for us.
+    /// Between statements or transactions: it waits for the loader.
     Idle,
-    /// Anything else.
+    /// Any other wait.
     Other,
 }
 
 /// A stream's backend over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendSeries {
-    /// Its process.
+    /// The process id of the backend.
     pub process_id: i32,
-    /// Samples by what the stream's thread was doing (`None` is nothing: between phases) and by the backend's state: only
-    /// both together tell who waits for whom.
+    /// The samples by the phase of the stream's thread (`None`: between phases) and the state of the backend. Only both
+    /// together show which of them waits for the other.
     pub samples: Vec<BackendSamples>,
-    /// Samples of each wait event by its full name, such as `IO:WALWrite`, the most frequent first.
+    /// The number of samples of each wait event by its full name, such as `IO:WALWrite`, the most frequent first.
     pub events: Vec<(String, u32)>,
-    /// Who held the locks that it waited for: the application's name, user and statement's beginning.
+    /// The holders of the locks that it waited for: the application's name, the user, the beginning of the statement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockers: Vec<String>,
-    /// It ran on a CPU: microseconds by step; only of a server on this machine.
+    /// Microseconds in which it ran on a CPU, by step; only for a server on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us: Option<Vec<u32>>,
-    /// It could have run and waited for a CPU: microseconds by step; only of a server on this machine.
+    /// Microseconds in which it was ready and waited for a CPU, by step; only for a server on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_wait_us: Option<Vec<u32>>,
-    /// Samples at which its process was stopped (`T`); only of a server on this machine.
+    /// The number of samples in which its process was stopped (`T`); only for a server on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_samples: Option<u32>,
-    /// Samples at which its process was in uninterruptible sleep (`D`), which is nearly always a disk; only of a server on
-    /// this machine.
+    /// The number of samples in which its process was in uninterruptible sleep (`D`), nearly always because of a disk;
+    /// only for a server on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_sleep_samples: Option<u32>,
 }
 
-/// How often a backend was seen in a state while its stream was in a phase.
+/// The number of samples of a backend's state during a phase of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendSamples {
-    /// What the stream's thread was doing.
+    /// The phase of the stream's thread.
     pub phase: Option<Phase>,
-    /// What the backend was doing.
+    /// The state of the backend.
     pub state: BackendState,
-    /// Samples.
+    /// The number of samples.
     pub samples: u32,
 }
 
-/// A TCP connection over time (`TCP_INFO`). Times are what the sender's side knows.
+/// A TCP connection over time (`TCP_INFO`), as seen by the sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpSeries {
     /// Microseconds with data in flight or to send, by step.
     pub busy_us: Vec<u32>,
-    /// Microseconds of these limited by the receiver's window.
+    /// Microseconds of `busy_us` that were limited by the receiver's window.
     pub receiver_limited_us: Vec<u32>,
-    /// Microseconds of these limited by our send buffer.
+    /// Microseconds of `busy_us` that were limited by the loader's send buffer.
     pub send_buffer_limited_us: Vec<u32>,
     /// Segments sent again.
     pub segments_sent_again: Vec<u32>,
@@ -188,7 +188,7 @@ pub struct TcpSeries {
     pub segments_sent: Vec<u32>,
     /// Smoothed round trip, microseconds, at the end of each step.
     pub round_trip_us: Vec<u32>,
-    /// The least round trip that was seen, microseconds.
+    /// The shortest round trip, microseconds.
     pub round_trip_min_us: u32,
     /// Congestion window, bytes, at the end of each step.
     pub congestion_window_bytes: Vec<u32>,
@@ -222,20 +222,20 @@ pub struct TableSeries {
     pub stored_bytes: Vec<u64>,
 }
 
-/// What the destination's server said.
+/// Data that the destination's server reported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerMeasurements {
-    /// It runs on the loader's machine, so that its processes could be looked at.
+    /// The server runs on the loader's machine, so its processes could be observed.
     pub is_local: bool,
     /// Milliseconds between two samples of its backends' states.
     pub sample_ms: u32,
-    /// WAL that the whole server wrote while the streams ran.
+    /// Bytes of WAL that the whole server wrote while the streams ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wal_bytes: Option<u64>,
-    /// Checkpoints that it took meanwhile because of time.
+    /// The number of checkpoints meanwhile that were due by time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoints_timed: Option<u64>,
-    /// Checkpoints that it took because WAL had grown, or since it was asked to.
+    /// The number of checkpoints meanwhile because of the amount of WAL, or on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoints_requested: Option<u64>,
 }
@@ -245,24 +245,24 @@ pub struct ServerMeasurements {
 pub struct MachineSeries {
     /// Cores that the loader may use.
     pub cores: usize,
-    /// All cores, busy: microseconds by step.
+    /// Microseconds in which all cores were busy, by step.
     pub cpu_us: Vec<u32>,
-    /// Taken by other machines of the same host (steal): microseconds by step.
+    /// Microseconds that other machines of the same host took (steal), by step.
     pub cpu_stolen_us: Vec<u32>,
-    /// The loader's process: microseconds by step.
+    /// CPU microseconds of the loader's process, by step.
     pub loader_cpu_us: Vec<u32>,
-    /// All its backends, where the server is on this machine: microseconds by step.
+    /// CPU microseconds of all its backends, by step, if the server is on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backends_cpu_us: Option<Vec<u32>>,
-    /// The loader was held back by a CPU limit of its control group: microseconds by step.
+    /// Microseconds in which a CPU limit of its control group stopped the loader, by step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_throttled_us: Option<Vec<u32>>,
-    /// Read from block devices, all of the machine.
+    /// Bytes that the whole machine read from block devices.
     pub disk_read_bytes: Vec<u64>,
-    /// Written to block devices, all of the machine.
+    /// Bytes that the whole machine wrote to block devices.
     pub disk_written_bytes: Vec<u64>,
-    /// The busiest block device: milliseconds of each step in which it had something to do.
+    /// Milliseconds of each step in which the busiest block device was busy.
     pub disk_busy_ms: Vec<u32>,
-    /// Memory that the loader had resident.
+    /// Resident memory of the loader, in bytes.
     pub loader_memory_bytes: Vec<u64>,
 }

@@ -1,4 +1,4 @@
-//! What a connection says of the network: whether it could hold a stream back, and by what.
+//! Tells from a connection's data whether the network could limit a stream, and in which way.
 //!
 //! The kernel counts for each connection how long it had data to deliver (`busy`), and how long of that the receiver's
 //! window was shut. A shut window is the receiver, or what stands between that takes bytes and passes them on; an open

@@ -1,4 +1,4 @@
-//! What a backend was seen doing while its stream waited for it, and while it did not.
+//! Samples of a backend's activity while its stream waited for it, and while it did not wait.
 
 use crate::measurements::{BackendSeries, BackendState, Phase, StreamSeries};
 use crate::timeline::SERVER_WAITS;

@@ -1,9 +1,9 @@
-//! What held a run back.
+//! The verdict: what limited a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a stream's time may go to. The order is that of the way of the data.
+/// What limits a stream. The causes are in the order of the way of the data.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -11,47 +11,47 @@ use serde::{Deserialize, Serialize};
 pub enum Cause {
     /// Reading files.
     SourceRead,
-    /// Decompressing them.
+    /// Decompressing files.
     Decompression,
-    /// The loader's own CPU: scanning, converting, encoding, or waiting for a CPU that others have.
+    /// The loader's CPU: scanning, converting, encoding, or waiting for a CPU that others use.
     ClientCpu,
-    /// The round trip, with windows too small for it.
+    /// The network's round trip, with windows that are too small for it.
     NetworkLatency,
-    /// What the link carries in a second.
+    /// The network's rate.
     NetworkRate,
-    /// Segments that were lost and sent again.
+    /// The network's losses: segments that were sent again.
     NetworkLoss,
-    /// The backends compute, or are given no CPU.
+    /// The server's CPU: the backends compute, or wait for a CPU.
     DestinationCpu,
-    /// The backends write WAL or data files.
+    /// The server's disk: the backends write WAL or data files.
     DestinationDisk,
-    /// The backends wait for locks.
+    /// The server's locks: the backends wait for locks.
     DestinationLocks,
-    /// The stream had nothing to do while others still did: the long tail.
+    /// The long tail: the stream had no work while other streams still had work.
     Coordination,
-    /// A rate or a replica that the package asks to wait for.
+    /// The package's rate limit, or its limit for the lag of replicas.
     Pace,
-    /// What the evidence does not tell apart.
+    /// Undecided: the evidence does not tell the causes apart.
     Undecided,
 }
 
-/// What held a run back, with the evidence.
+/// What limited a run, with the evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// One line for people: what limited the run, the one change most worth making, and what it should gain.
+    /// One line for people: the limit of the run, the most useful change, and the time that it saves.
     pub line: String,
-    /// Whether the evidence tells the first cause apart from the others.
+    /// Whether the evidence separates the first cause from the others.
     pub is_decided: bool,
-    /// The causes, the largest share first; shares add up to 1. Small ones stand in it too.
+    /// The causes, the largest share first. All causes are included, and the shares add up to 1.
     pub causes: Vec<CauseShare>,
-    /// Seconds of each stream by cause.
+    /// The seconds of each stream, by cause.
     pub streams: Vec<StreamAttribution>,
-    /// What to do about the first cause.
+    /// Advice about the first cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
 }
 
-/// A cause and how much of all streams' time it took.
+/// A cause and its share of the time of all streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseShare {
     /// The cause.
@@ -60,24 +60,24 @@ pub struct CauseShare {
     pub share: f64,
     /// Seconds of stream time.
     pub seconds: f64,
-    /// What was seen that says so, in words and figures.
+    /// The evidence for the cause, in words and figures.
     pub evidence: Vec<String>,
 }
 
-/// Where one stream's time went.
+/// The time of one stream, by cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamAttribution {
-    /// Counted from 1.
+    /// The number of the stream, counted from 1.
     pub stream: usize,
-    /// Seconds by cause, causes in their order; they add up to the time that loading took.
+    /// Seconds by cause, in the order of causes; they add up to the time of loading.
     pub seconds: Vec<(Cause, f64)>,
 }
 
-/// The change most worth making.
+/// The most useful change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
-    /// What to change.
+    /// The change.
     pub change: String,
-    /// Seconds that loading should take less, at most.
+    /// The most seconds that the change can save.
     pub gain_s: f64,
 }

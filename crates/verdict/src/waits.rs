@@ -1,4 +1,4 @@
-//! What a stream's waits for the destination were.
+//! Divides a stream's waits for the destination by their cause.
 //!
 //! A stream that waits until a block is taken, and a backend that waits for bytes, may both wait for what is between
 //! them, or take turns. The samples of both come a moment apart and blocks go by in milliseconds, so that pairs of two

@@ -207,7 +207,7 @@ fn a_host_that_is_overbooked() {
         .cpu(2, 1.0, 0.9, None)
         .stolen(0.9);
     let verdict = expect(&run, Cause::ClientCpu);
-    assert!(advice(&verdict).change.contains("overbooked"));
+    assert!(advice(&verdict).change.contains("overcommitted"));
 }
 
 /// Streams wait to send, and backends wait for bytes.

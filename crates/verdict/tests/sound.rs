@@ -1,4 +1,4 @@
-//! Whatever the measurements are, the verdict is arithmetic that holds.
+//! Tests that the figures of a verdict add up for any measurements.
 
 use inrush_verdict::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,

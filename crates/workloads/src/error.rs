@@ -1,4 +1,4 @@
-//! What ends a workload.
+//! Errors that end a workload.
 
 use std::fmt;
 use std::io;
@@ -95,23 +95,23 @@ impl WorkloadError {
                 Some(hint.clone())
             }
             WorkloadError::Engine { hint, error, .. } => hint.clone().or_else(|| error.hint()),
-            WorkloadError::Contents { .. } => {
-                Some("this is a fault of Inrush, or of the machine: please report it".to_owned())
-            }
+            WorkloadError::Contents { .. } => Some(
+                "this is a bug of Inrush or a fault of the machine: please report it".to_owned(),
+            ),
             WorkloadError::Room { .. } => Some(
-                "choose a smaller --scale, fewer parts, or folders on another disk; --no-disk-check \
-                 tries it all the same"
+                "choose a smaller --scale, fewer parts, or folders on another disk; \
+                 --no-disk-check skips this check"
                     .to_owned(),
             ),
             WorkloadError::NotDbgens { .. } => Some(
-                "are the files those of another scale, or cut off? Make them anew in another folder; \
-                 if they are right, this is a fault of Inrush: please report it"
+                "do the files have another scale, or are they cut off? Generate them again in \
+                 another folder; if they are right, this is a bug of Inrush: please report it"
                     .to_owned(),
             ),
             // A package's faults end with how to fix them.
-            WorkloadError::Package(_)
-            | WorkloadError::File { .. }
-            | WorkloadError::Generate(_) => None,
+            WorkloadError::Package(_) | WorkloadError::File { .. } | WorkloadError::Generate(_) => {
+                None
+            }
         }
     }
 
@@ -156,7 +156,7 @@ impl fmt::Display for WorkloadError {
             WorkloadError::Package(error) => error.fmt(f),
             WorkloadError::Engine { error, .. } => error.fmt(f),
             WorkloadError::Contents { .. } => {
-                f.write_str("the database does not hold what was generated")
+                f.write_str("the rows in the database differ from the generated rows")
             }
             WorkloadError::Generate(error) => {
                 write!(f, "the files of TPC-H cannot be made: {error}")
@@ -169,11 +169,11 @@ impl fmt::Display for WorkloadError {
                 place,
             } => write!(
                 f,
-                "not enough room at {}: {what} are needed, about {all} in all, and {free} are free",
+                "not enough space at {}: {what} are needed, about {all} in all, but {free} are free",
                 place.display()
             ),
             WorkloadError::NotDbgens { .. } => {
-                f.write_str("what was loaded is not what dbgen makes")
+                f.write_str("the loaded rows differ from dbgen's rows")
             }
         }
     }

@@ -6,14 +6,14 @@ use clap::Args;
 
 use super::common::OverrideArguments;
 
-/// Print what a package would do, and do none of it
+/// Print the plan of a package, and change nothing
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Prints what a package would do, and does none of it: the files and their sizes, the columns and
-where their types come from, units and streams, every statement of staging and switch, the
-privileges that are needed beside those held, and the most memory that it takes. A run does
-nothing that is not printed here.",
+Prints the plan of a package and changes nothing. The plan lists the files and their sizes, the
+columns and the source of their types, the load units and streams, every statement of staging and
+switch, the privileges that the run needs and those that it has, and the most memory that it uses.
+A run does nothing that the plan does not list.",
     after_long_help = CHECK_HELP
 )]
 pub struct CheckArguments {
@@ -21,15 +21,15 @@ pub struct CheckArguments {
     #[arg(value_name = "PACKAGE", value_parser = super::common::local_path())]
     pub package: PathBuf,
 
-    /// How many streams
+    /// How many streams the run will have [default: the package's setting, or one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub streams: Option<u16>,
 
-    /// Plan as `run --again` does
+    /// Plan as `inrush run --again` does: include files that are loaded already
     #[arg(long)]
     pub again: bool,
 
-    /// What replaces its values.
+    /// Options that replace its values.
     #[command(flatten)]
     pub overrides: OverrideArguments,
 }
@@ -39,4 +39,4 @@ Examples:
       inrush check etlwr.toml
       inrush check feed.toml --set day=2024-05-31 | less
 
-Exit status: 0 it can run, 1 a file or the server stands in the way, 2 a mistake in the package.";
+Exit status: 0 the package can run, 1 a file or the server prevents it, 2 a mistake in the package.";

@@ -4,33 +4,33 @@ use clap::Args;
 
 use super::common::LedgerArguments;
 
-/// Remove what stopped runs left in a database
+/// Remove the staging tables of stopped runs
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
 Removes the staging tables of runs that were stopped before their switch, and marks these runs
-as discarded, so that the same command loads everything anew. Targets are not touched. Runs that
-are at work are left alone.",
+as discarded, so that the same command loads everything again. Targets and runs in progress are not
+changed.",
     after_long_help = CLEANUP_HELP
 )]
 pub struct CleanupArguments {
-    /// Only the run of this name
+    /// Clean up only this run
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Which ledger, and how it is told.
+    /// The ledger, and the form of the output.
     #[command(flatten)]
     pub ledger: LedgerArguments,
 }
 
 const CLEANUP_HELP: &str = "\
 Examples:
-  What the stopped runs of one package left:
+  Clean up after the stopped runs of one package:
       inrush cleanup etlwr.toml
 
-  What one run left:
+  Clean up after one run:
       inrush status --to postgresql://etl@dw/tpch
       inrush cleanup --to postgresql://etl@dw/tpch --run RUN
 
-Exit status: 0, also where nothing was found; 1 the server stands in the way; 2 a mistake in the
+Exit status: 0 done, even if there are no runs; 1 the server cannot be used; 2 a mistake in the
 arguments.";

@@ -5,32 +5,32 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
-/// How a run goes on and what it tells.
+/// Settings of a run and of its output.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How it runs")]
 pub struct RunArguments {
     /// How many streams load at a time, each with its own connection
     ///
-    /// Else what the package says, else one for each core of this machine.
+    /// Default: the package's setting; without one, one stream for each core of this machine.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub streams: Option<u16>,
 
-    /// How many bytes all streams together send in a second, such as 20MB or 500KiB
+    /// The most bytes that all streams together send per second, such as 20MB or 500KiB
     #[arg(long, value_name = "RATE", value_parser = byte_count)]
     pub max_rate: Option<u64>,
 
-    /// Load anew what was loaded already
+    /// Load the files even if an earlier run loaded them
     ///
-    /// Without it, the same command after success does nothing and says which run has loaded
-    /// these files.
+    /// Without this option, the same command after success loads nothing and names the run that loaded
+    /// the files.
     #[arg(long)]
     pub again: bool,
 
-    /// Where the folders of runs are made, each with its report, log and rejected rows
+    /// The folder that gets a subfolder for each run, with its report, log and rejected rows
     #[arg(long, value_name = "FOLDER", default_value = "runs", value_parser = local_path())]
     pub runs_folder: PathBuf,
 
-    /// Write one line of JSON for each event to the standard output
+    /// Write one line of JSON for each event to standard output
     ///
     /// Events are `planned`, `note`, `started`, `unit_started`, `progress`, `unit_committed`,
     /// `unit_aborted`, `unit_refused`, `rejected`, `switching`, `switched`, `analyzed` and
@@ -38,31 +38,32 @@ pub struct RunArguments {
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// What replaces values of a package.
+/// Options that replace values of a package.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Values of the package")]
 pub struct OverrideArguments {
-    /// Give a parameter of the package another value; may be given several times
+    /// Set a parameter of the package to another value (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub set: Vec<(String, String)>,
 
-    /// Give a connection of the package another URL; may be given several times
+    /// Set a connection of the package to another URL (repeatable)
     ///
-    /// A password is refused here: leave it out of the URL, and put it into PGPASSWORD, into
-    /// ~/.pgpass, or into a variable that the URL names as ${env:NAME}.
+    /// A password in the URL is refused: put it into PGPASSWORD, into ~/.pgpass, or into a variable
+    /// that the URL names as ${env:NAME}.
     #[arg(long, value_name = "NAME=URL", value_parser = pair)]
     pub connection: Vec<(String, String)>,
 
-    /// Let the package run code that it brings: drivers by a path or an option, and data folders
+    /// Allow code that the package brings: drivers named by a path or an option, and data folders
     ///
-    /// Such a driver is code that runs in this process, with all your rights, and so are functions that are stored in the
-    /// data folder of an embedded server. Without this flag, only installed drivers, data folders that Inrush made here
-    /// for you, and those that an argument names are used. A data folder that was opened once is known from then on.
+    /// A driver runs in this process with all your rights, and so do functions that are stored in the data folder of
+    /// an embedded server. Without this flag, Inrush uses only installed drivers, data folders that it made for you on
+    /// this machine, and drivers and data folders that an argument names. Once a data folder was opened, it stays
+    /// trusted.
     #[arg(long)]
     pub trust: bool,
 }
@@ -71,7 +72,7 @@ pub struct OverrideArguments {
 #[derive(Clone, Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct DestinationArguments {
-    /// The package whose database is meant, and whose runs
+    /// The package: its database is used, and only its runs
     #[arg(value_name = "PACKAGE", value_parser = local_path())]
     pub package: Option<PathBuf>,
 
@@ -81,7 +82,7 @@ pub struct DestinationArguments {
     pub to: Option<String>,
 }
 
-/// Which ledger a command looks into, and how it tells what it found.
+/// The ledger that a command reads, and the form of its output.
 #[derive(Clone, Debug, Args)]
 pub struct LedgerArguments {
     /// Which database.
@@ -92,7 +93,7 @@ pub struct LedgerArguments {
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair, requires = "to")]
     pub option: Vec<(String, String)>,
 
-    /// The schema of the ledger; else what the package says
+    /// The schema of the ledger [default: the package's setting]
     #[arg(long, value_name = "SCHEMA")]
     pub ledger_schema: Option<String>,
 
@@ -100,12 +101,12 @@ pub struct LedgerArguments {
     #[arg(long)]
     pub json: bool,
 
-    /// What replaces the package's values.
+    /// Options that replace the package's values.
     #[command(flatten)]
     pub overrides: OverrideArguments,
 }
 
-/// A path of this machine; an address of another place would be taken for an odd name.
+/// A path of this machine. A URL is refused: it would be taken for an odd file name.
 pub(super) fn local_path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path: PathBuf| {
         match path.to_str().and_then(inrush::package::not_local) {
@@ -128,7 +129,7 @@ fn byte_count(text: &str) -> Result<u64, String> {
         ("B", 1.0),
         ("", 1.0),
     ];
-    let wrong = || "it is no number of bytes such as 20MB, 1.5GiB or 500000".to_owned();
+    let wrong = || "not a number of bytes such as 20MB, 1.5GiB or 500000".to_owned();
     let text = text.trim().trim_end_matches("/s");
     let (number, factor) = UNITS
         .iter()
@@ -137,7 +138,7 @@ fn byte_count(text: &str) -> Result<u64, String> {
     let number: f64 = number.trim().parse().map_err(|_| wrong())?;
     let bytes = number * factor;
     if !(1024.0..=1e12).contains(&bytes) {
-        return Err("it can be 1 KiB to 1 TB in a second".to_owned());
+        return Err("must be from 1 KiB to 1 TB per second".to_owned());
     }
     Ok(bytes as u64)
 }
@@ -146,7 +147,7 @@ fn byte_count(text: &str) -> Result<u64, String> {
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("it is not NAME=VALUE".to_owned()),
+        _ => Err("not of the form NAME=VALUE".to_owned()),
     }
 }
 

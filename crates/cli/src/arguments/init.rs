@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Guess how files are written and what they hold, and write a package
+/// Guess the format and columns of files, and write a package
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Guesses how files are written and what their columns are, and writes a package to edit and run.
+Guesses the format and the columns of files, and writes a package to edit and run.
 
-Samples are taken all over the files: their beginnings, up to 64 places in the middle, and their
-ends, 16 MiB in all. Types are tried with the load's own converters, so a guess is never looser
-than the load. What is unsure is told here and stands in the package's comments, with what would
-have decided it. Nothing is loaded, and no database is asked.",
+Inrush samples the beginnings of the files, up to 64 places in the middle, and their ends, 16 MiB
+in all. It tries types with the converters of a load, so a guessed type fits every sampled value.
+Unsure guesses are printed and noted in comments of the package, each with the evidence that is
+missing. Nothing is loaded, and no database is needed.",
     after_long_help = INIT_HELP
 )]
 pub struct InitArguments {
-    /// Files, or globs in quotes; all of them have the same columns
+    /// Files, or globs in quotes; all files must have the same columns
     #[arg(required = true, value_name = "FILES")]
     pub files: Vec<String>,
 
@@ -25,40 +25,40 @@ pub struct InitArguments {
     #[arg(long, value_name = "URL", default_value = "embedded:inrush-data")]
     pub to: String,
 
-    /// The table; else it is called like the first file
+    /// The table [default: named after the first file]
     #[arg(long, value_name = "TABLE")]
     pub table: Option<String>,
 
-    /// Where the package is written, `-` for the standard output; else TABLE.toml
+    /// The file to write the package to; `-` is standard output [default: TABLE.toml]
     #[arg(long, value_name = "FILE", value_parser = super::common::local_path())]
     pub save: Option<PathBuf>,
 
-    /// Write over a package that is there
+    /// Overwrite an existing package
     #[arg(long)]
     pub force: bool,
 
-    /// Look at every row of every file: certain, and as slow as reading them
+    /// Look at every row of every file: certain, but as slow as reading all files
     #[arg(long)]
     pub all: bool,
 
-    /// How the files are written, where it is not to be guessed: as for `inrush load`
+    /// The format of the files, as for `inrush load` [default: guessed]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
 
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 const INIT_HELP: &str = "\
 Examples:
-  Guess, look at what is unsure, then see the plan and load:
+  Guess a package, edit it, print its plan, then load:
       inrush init 'sales.*.csv' --to postgresql://etl@dw/shop
       inrush check sales.toml
       inrush run sales.toml
 
-  Every row is looked at, and the package goes to the standard output:
+  Look at every row, and write the package to standard output:
       inrush init feed.txt --all --save - | less
 
-Exit status: 0 also where something is unsure, 1 a file stands in the way, 2 a mistake in the
-arguments.";
+Exit status: 0 a package was written, even if a guess is unsure, 1 a file cannot be read, 2 a
+mistake in the arguments.";

@@ -1,4 +1,4 @@
-//! The arguments of the command. What they mean is said here once, for `--help`.
+//! The arguments of the command. The text of `--help` is written here, and only here.
 
 mod bench;
 mod check;
@@ -45,11 +45,11 @@ pub use verify::VerifyArguments;
     about = "Loads very large sets of flat files into a partitioned database",
     long_about = "\
 Loads very large sets of flat files into a partitioned database, as fast as the machine
-allows, accounts for every row, and says what held it back.
+allows, accounts for every row, and names what limited the load.
 
 A load is all or nothing: each part of the files goes into a staging table of its own, and
-all of them become partitions of their targets in one transaction. A load that was stopped,
-by whatever it was, goes on where it stopped when the same command is given again; after
+all of them become partitions of their targets in one transaction. To resume a load that
+stopped for any reason, run the same command again: it continues where the load stopped. After
 success the same command finds nothing left to do.",
     after_long_help = COMMAND_HELP,
     arg_required_else_help = true,
@@ -61,7 +61,7 @@ pub struct Arguments {
     pub command: Command,
 }
 
-/// What to do. What `--help` says of a command stands with its arguments.
+/// What to do. The help of each command is in the file of its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Load(LoadArguments),
@@ -110,34 +110,35 @@ Examples:
       inrush load 'lineitem.tbl.*' --to postgresql://etl@dw/tpch --table lineitem \\
           --partition-by l_orderkey
 
-  Let a package be guessed from the files, then edit and run it:
+  Guess a package from the files, then edit and run it:
       inrush init 'sales.*.csv' --to postgresql://etl@dw/shop
+      inrush run sales.toml
 
-  Load a night's feed that a package describes:
+  Load a nightly feed that a package describes:
       inrush check feed.toml --set day=2024-05-31
       inrush preflight feed.toml --set day=2024-05-31
       inrush run feed.toml --set day=2024-05-31
 
-  Look at what a run did, and what held it back (writes report.html; a run does so too):
+  Write the report page of the newest run: its rows, its times and what limited it:
       inrush report
 
-  Take a load out again:
+  Undo a load:
       inrush undo RUN --to postgresql://etl@dw/tpch
 
-  `inrush COMMAND --help` says more of each command, with examples.
+  `inrush COMMAND --help` describes each command, with examples.
 
 Exit status:
     0  loaded (or loaded already by an earlier run)
-    1  failed: a file, the server or the machine stood in the way
+    1  failed: because of a file, the server or the machine
     2  a mistake in the arguments or the package
     3  loaded (or loaded already), with rejected rows within the limit
     4  more rejects than a limit allows; nothing was switched in
-    5  the server counts other rows than were sent; nothing was switched in
+    5  the server's row count differs from the rows sent; nothing was switched in
     6  preflight: the run cannot succeed
-  130  interrupted; the same command goes on where it stopped
+  130  interrupted; the same command resumes the load
 
 Environment:
-  PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD, PGPASSFILE, PGSSLMODE and PGSSLROOTCERT fill
-  the gaps of a connection's URL as they do for psql, and so does ~/.pgpass. A password in an
-  argument is refused: others could read it there.
-  INRUSH_POSTGRES_BIN names the folder of the programs that the embedded server is run from.";
+  PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD, PGPASSFILE, PGSSLMODE, PGSSLROOTCERT and
+  ~/.pgpass supply what a connection's URL leaves out, as they do for psql. A password in an
+  argument is refused, because other users of the machine could read it.
+  INRUSH_POSTGRES_BIN names the folder with the programs of the embedded server.";

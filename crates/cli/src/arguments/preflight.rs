@@ -6,19 +6,19 @@ use clap::Args;
 
 use super::common::OverrideArguments;
 
-/// Measure each step of a load on a sample, and say what will limit, hurt or stop it
+/// Measure each step of a load on a sample, and predict its time, its limit and its problems
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Measures each step of a load for a second or two on a sample of the package's very files: reading,
-decompressing, scanning, converting, the network, what the destination takes by one connection and
-by all, and all of it together. Prints each step's speed, the time that the run should take and
-the step that limits it, and what will hurt it or stop it: all of it, not only the first.
+Measures each step of a load for a second or two, on a sample of the package's own files: reading,
+decompressing, scanning, converting, the network, the destination's speed by one connection and by
+all connections, and all steps together. Prints the speed of each step, the time that the run will
+take, the step that limits it, and every problem that will slow it down or stop it.
 
-It takes about ten seconds, whatever the size of the files. Rows of the sample go into tables that
-are rolled back: nothing is left in the database. What of the files is read is in the page cache
-afterwards; nothing is thrown out of it without --cold. The run that follows says in its report
-what was predicted for it.",
+It takes about ten seconds, whatever the size of the files. Rows of the sample are loaded into
+tables and rolled back, so nothing stays in the database. The sampled parts of the files are in the
+page cache afterwards; only --cold removes anything from it. The report of the run that follows
+repeats the prediction.",
     after_long_help = PREFLIGHT_HELP
 )]
 pub struct PreflightArguments {
@@ -28,45 +28,45 @@ pub struct PreflightArguments {
 
     /// How many streams the run will have
     ///
-    /// Else what the package says, else one for each core of this machine. A run with another number, or of other
-    /// files, does not take the prediction for its own.
+    /// Default: the package's setting; without one, one stream for each core of this machine. The prediction applies
+    /// only to a run of the same files with the same number of streams.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub streams: Option<u16>,
 
-    /// Plan as `run --again` does: files that are loaded already are measured too
+    /// Plan as `inrush run --again` does: measure files that are loaded already, too
     #[arg(long)]
     pub again: bool,
 
-    /// Let the page cache go of the sample before it is read, so that the disk is measured
+    /// Remove the sample from the page cache before it is read, to measure the disk
     ///
-    /// Whoever else reads these files reads them from the disk then, once.
+    /// Other programs that use these files have to read them from the disk once more.
     #[arg(long)]
     pub cold: bool,
 
-    /// Where the folders of runs are made: the prediction waits there for the run
+    /// The folder of the runs; the prediction is kept there for the report of the run
     #[arg(long, value_name = "FOLDER", default_value = "runs", value_parser = super::common::local_path())]
     pub runs_folder: PathBuf,
 
-    /// Write the result as JSON, which docs/preflight.schema.json describes
+    /// Write the result as JSON; docs/preflight.schema.json describes it
     #[arg(long)]
     pub json: bool,
 
-    /// What replaces its values.
+    /// Options that replace its values.
     #[command(flatten)]
     pub overrides: OverrideArguments,
 }
 
 const PREFLIGHT_HELP: &str = "\
 Examples:
-  What the run of a package should take, and what stands in its way:
+  Predict the run of a package:
       inrush preflight etlwr.toml
 
-  With more streams, and the disk measured even where the page cache holds the files:
+  Predict it with 8 streams, and measure the disk even if the page cache holds the files:
       inrush preflight etlwr.toml --streams 8 --cold
 
-  Of another day's files, for a program that reads the result:
+  Predict the load of another day's files, and write the result as JSON:
       inrush preflight feed.toml --set day=2024-05-31 --json
 
-Exit status: 0 it can run, 1 the preflight itself failed, 2 a mistake in the arguments or the
+Exit status: 0 the run can succeed, 1 the preflight itself failed, 2 a mistake in the arguments or the
 package (a pipe among its files is one), 6 the run cannot succeed (all reasons are printed), 130
 interrupted.";

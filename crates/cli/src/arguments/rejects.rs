@@ -6,15 +6,15 @@ use clap::{Args, Subcommand};
 
 use super::common::RunArguments;
 
-/// Show rejected rows, or load them once they are mended
+/// Show rejected rows, or load them after you have fixed them
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
 Rows that a run could not load are kept in its folder (runs/RUN/rejects), as they were in the
-files, with a .jsonl beside that says where each of them was and why it was rejected.
+files. A .jsonl file beside them has the place of each row and the reason for its rejection.
 
-`show` tells why rows were rejected, by cause. `replay` loads them, once they are mended in those
-files, by the settings of the run's own package.",
+`show` groups the rejected rows by cause. `replay` loads them after you have fixed them in the files
+of that folder; it uses the settings of the run's own package.",
     after_long_help = REJECTS_HELP
 )]
 pub struct RejectsArguments {
@@ -23,27 +23,27 @@ pub struct RejectsArguments {
     pub command: RejectsCommand,
 }
 
-/// What to do with rejected rows.
+/// A command for rejected rows.
 #[derive(Clone, Debug, Subcommand)]
 pub enum RejectsCommand {
     Show(ShowArguments),
     Replay(ReplayArguments),
 }
 
-/// Tell why rows of a run were rejected
+/// Show why rows of a run were rejected
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Tells why rows of a run were rejected: by flow, cause and column, those with the most rows first,
-each with examples and their places. No database is asked.",
+Shows why rows of a run were rejected, grouped by flow, cause and column. The groups with the most
+rows come first, each with examples and their places. No database is needed.",
     after_long_help = SHOW_HELP
 )]
 pub struct ShowArguments {
-    /// The run, by its name or folder; else the newest one
+    /// The run, by its name or folder [default: the newest run]
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Where the folders of runs are
+    /// The folder of the runs
     #[arg(long, value_name = "FOLDER", default_value = "runs", value_parser = super::common::local_path())]
     pub runs_folder: PathBuf,
 
@@ -52,33 +52,33 @@ pub struct ShowArguments {
     pub json: bool,
 }
 
-/// Load the rows that a run rejected, once they are mended
+/// Load the rejected rows of a run after you have fixed them
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Loads the rows that a run rejected, once they are mended in the files of its folder
-(runs/RUN/rejects/*.rejects): by the settings of the run's own package, into the same targets,
-where they join the rows that are there. A row that is to be given up is taken out of its file.
+Loads the rejected rows of a run after you have fixed them in its folder
+(runs/RUN/rejects/*.rejects). It uses the settings of the run's own package and appends the rows to
+the same targets. To give up a row, delete it from its file.
 
-It is a run of its own, all or nothing, with a report that names the run it mends. It loads once:
-the same command again finds nothing left to do, whatever was changed in the files since. Rows
-that are rejected again stand in its own folder, and are mended and replayed from there.",
+A replay is itself a run, all or nothing, and its report names the run whose rejects it loaded. It
+loads only once: the same command again finds nothing left to do, even if you have changed the files
+since. Rows that are rejected again are in the replay's folder; fix and replay them from there.",
     after_long_help = REPLAY_HELP
 )]
 pub struct ReplayArguments {
-    /// The run whose rejects are loaded, by its name or folder
+    /// The run whose rejects to load, by its name or folder
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// Give a connection of the package another URL
+    /// Set a connection of the package to another URL (repeatable)
     #[arg(long, value_name = "NAME=URL", value_parser = super::common::pair)]
     pub connection: Vec<(String, String)>,
 
-    /// Let the run's package run code that it brings: drivers by a path or an option, and data folders
+    /// Allow code that the run's package brings: drivers named by a path or an option, and data folders
     #[arg(long)]
     pub trust: bool,
 
-    /// How many rows may be rejected again; else what the package says
+    /// The most rows that may be rejected again [default: the package's setting]
     #[arg(long, value_name = "N")]
     pub max_rejects: Option<u64>,
 
@@ -89,14 +89,14 @@ pub struct ReplayArguments {
 
 const REJECTS_HELP: &str = "\
 Examples:
-  Why rows of the newest run were rejected:
+  Show why rows of the newest run were rejected:
       inrush rejects show
 
-  Mend them, then load them:
+  Fix them, then load them:
       $EDITOR runs/20261121T084717Z-feed-1b3ab8/rejects/orders.*.rejects
       inrush rejects replay 20261121T084717Z-feed-1b3ab8
 
-Exit status: 0 done; of replay all those of `inrush run`; 2 a mistake in the arguments.";
+Exit status: 0 done; 2 a mistake in the arguments; `replay` has those of `inrush run`, too.";
 
 const SHOW_HELP: &str = "\
 Examples:
@@ -104,19 +104,19 @@ Examples:
       inrush rejects show
       inrush rejects show 20261121T084717Z-feed-1b3ab8
 
-  How many rows of each cause, for a program:
+  Count the rows of each cause, as JSON:
       inrush rejects show --json | jq '.causes[] | {code, column, rows}'
 
-Exit status: 0, also where nothing was rejected; 2 there is no such run.";
+Exit status: 0 done, even if no row was rejected; 2 there is no such run.";
 
 const REPLAY_HELP: &str = "\
 Examples:
-  Load what was mended:
+  Load the fixed rows:
       inrush rejects replay 20261121T084717Z-feed-1b3ab8
 
-  The same, where the run's folder is elsewhere and up to 5 rows may be bad again:
+  The same, with the run's folder elsewhere and up to 5 rows rejected again:
       inrush rejects replay /data/runs/20261121T084717Z-feed-1b3ab8 --max-rejects 5
 
 Exit status: 0 loaded, or loaded already; 1 failed; 2 there is no such run, or it switched
-nothing in; 3 loaded with rejects within the limit; 4 too many rejects; 5 the server counts other
-rows; 130 interrupted; the same command goes on.";
+nothing in; 3 loaded with rejects within the limit; 4 too many rejects; 5 the server's row count
+differs; 130 interrupted, and the same command resumes the load.";

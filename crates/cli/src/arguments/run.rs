@@ -6,23 +6,23 @@ use clap::Args;
 
 use super::common::{OverrideArguments, RunArguments};
 
-/// Load what a package says
+/// Run the load that a package describes
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Loads what a package says: all of its flows, switched in together in one transaction.
+Runs all flows of a package and switches their rows in together, in one transaction.
 
-Give the same command again after a stop, by a signal, a crash or a lost server, and it keeps
-the units that were committed and loads the rest. After success it finds nothing left to do,
-says which run loaded these files, and ends with 0.",
+To resume a run that was stopped by a signal, a crash or a lost server, run the same command
+again: it keeps the units that were committed and loads the rest. After success the same command
+finds nothing left to do, names the run that loaded the files, and ends with status 0.",
     after_long_help = RUN_HELP
 )]
 pub struct RunCommandArguments {
-    /// The package; relative paths in it start at its folder
+    /// The package; relative paths in it are relative to its folder
     #[arg(value_name = "PACKAGE", value_parser = super::common::local_path())]
     pub package: PathBuf,
 
-    /// What replaces its values.
+    /// Options that replace its values.
     #[command(flatten)]
     pub overrides: OverrideArguments,
 
@@ -33,7 +33,7 @@ pub struct RunCommandArguments {
 
 const RUN_HELP: &str = "\
 Examples:
-  What it will do, then doing it:
+  Print the plan, then run it:
       inrush check etlwr.toml
       inrush run etlwr.toml
 
@@ -41,11 +41,11 @@ Examples:
       inrush run feed.toml --set day=2024-05-31 \\
           --connection warehouse=postgresql://etl@test-dw/tpch --streams 16
 
-  A password that is in no argument and no file:
+  Give the password in the environment:
       PGPASSWORD=... inrush run feed.toml
 
-  For a program to follow:
+  Follow the run in another program:
       inrush run feed.toml --json | jq -r 'select(.event == \"unit_committed\")'
 
 Exit status: 0 loaded, 1 failed, 2 a mistake in the package, 3 loaded with rejects within the
-limit, 4 too many rejects, 5 the server counts other rows, 130 interrupted.";
+limit, 4 too many rejects, 5 the server's row count differs, 130 interrupted.";

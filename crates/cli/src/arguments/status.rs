@@ -4,17 +4,16 @@ use clap::Args;
 
 use super::common::LedgerArguments;
 
-/// Show what stopped runs left in a database
+/// Show the stopped and running loads of a database
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Shows the runs that were stopped before their switch, and those at work now: their package, the
-units that are committed, the rows that are staged and the bytes that they take. Nothing is
-changed.",
+Shows the runs that were stopped before their switch, and the runs in progress: the package, the
+committed units, and the staged rows with their size in bytes. Nothing is changed.",
     after_long_help = STATUS_HELP
 )]
 pub struct StatusArguments {
-    /// Which ledger, and how it is told.
+    /// The ledger, and the form of the output.
     #[command(flatten)]
     pub ledger: LedgerArguments,
 }
@@ -27,5 +26,5 @@ Examples:
   All stopped runs of a database:
       inrush status --to postgresql://etl@dw/tpch
 
-Exit status: 0, also where nothing was found; 1 the server stands in the way; 2 a mistake in the
+Exit status: 0 done, even if there are no runs; 1 the server cannot be used; 2 a mistake in the
 arguments.";

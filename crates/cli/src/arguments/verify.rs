@@ -4,20 +4,20 @@ use clap::Args;
 
 use super::common::OverrideArguments;
 
-/// Prove that files are read in pieces as one careful reader reads them
+/// Prove that reading files in pieces gives the same records as reading them whole
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
 Reads each file twice: in many pieces at the same time, as a load with several streams does, and
 from its first byte to its last by one reader. Every record must be the same, with its fields,
-its byte and its line. Nothing is loaded, and no database is asked.
+its byte offset and its line. Nothing is loaded, and no database is needed.
 
-A package (NAME.toml) stands for the files of its flows, read in the formats that it declares: so
-fixed width is checked, and whatever else --format has no words for.",
+If a package (NAME.toml) is given, the files of its flows are read in the formats that it declares.
+This way you can check fixed width and other formats that --format cannot express.",
     after_long_help = VERIFY_HELP
 )]
 pub struct VerifyArguments {
-    /// Hold reading in pieces against reading in one go
+    /// Compare reading in pieces with reading in one go
     #[arg(long, required = true)]
     pub split: bool,
 
@@ -25,37 +25,37 @@ pub struct VerifyArguments {
     #[arg(required = true, value_name = "FILES|PACKAGE")]
     pub files: Vec<String>,
 
-    /// How the files are written, as for `inrush load`; guessed where it is not said
+    /// The format of the files, as for `inrush load` [default: guessed]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
 
-    /// Of a package only this flow; may be given several times
+    /// Check only this flow of the package (repeatable)
     #[arg(long, value_name = "NAME")]
     pub flow: Vec<String>,
 
-    /// Bytes of a piece; else small ones, so that there are many places to get wrong
+    /// The size of a piece in bytes [default: small, so that files are cut at many places]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub range_bytes: Option<u64>,
 
-    /// Threads that read at the same time; else as many as there are cores
+    /// How many threads read at the same time [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub streams: Option<u16>,
 
-    /// What replaces the package's values.
+    /// Options that replace the package's values.
     #[command(flatten)]
     pub overrides: OverrideArguments,
 }
 
 const VERIFY_HELP: &str = "\
 Examples:
-  A feed with line feeds inside of quotes:
+  A feed with line feeds inside quotes:
       inrush verify --split orders.csv
 
   All parts, each cut at every 4096 bytes:
       inrush verify --split 'parts/*.csv' --format csv,no_header --range-bytes 4096
 
-  The files of one flow of a package, in the format that stands there:
+  The files of one flow of a package, in the flow's format:
       inrush verify --split feed.toml --flow orders --set day=2024-05-31
 
-Exit status: 0 the same, 1 a file cannot be read, 2 a mistake in the arguments, 5 not the same
-(please report it, with the file if you can).";
+Exit status: 0 all records are the same, 1 a file cannot be read, 2 a mistake in the arguments, 5 a
+record differs (please report it, with the file if you can).";

@@ -69,7 +69,7 @@ pub fn cleanup(
         }
         for run in left.iter().filter(|run| run.held) {
             output::say(&line(&format!(
-                "left alone: run {} is at work ({})",
+                "left alone: run {} is in progress ({})",
                 run.run.name, run.run.holder
             )));
         }

@@ -50,8 +50,8 @@ pub fn find(
     };
     if ready.package.single_connection()?.url.trim() == "embedded" {
         return Err(CommandError::Usage {
-            what: "an embedded server without a folder is gone with its command: there is \
-                   nothing to look at"
+            what: "an embedded server without a folder ends with its command: there is no data to \
+                   read"
                 .to_owned(),
             hint: "embedded:FOLDER keeps its data".to_owned(),
         });
@@ -66,7 +66,7 @@ pub fn find(
     {
         return Err(CommandError::Usage {
             what: format!("{folder} holds no data of an embedded server"),
-            hint: "name the folder that the load was given: embedded:FOLDER".to_owned(),
+            hint: "name the folder of the load: embedded:FOLDER".to_owned(),
         });
     }
     let folder = ready.folder.clone();

@@ -15,7 +15,7 @@ pub fn format(text: Option<&str>) -> Result<Format, CommandError> {
     match text {
         Some(text) => parse_format(text).map_err(|what| CommandError::Usage {
             what: format!("--format: {what}"),
-            hint: "leave it out, and it is guessed".to_owned(),
+            hint: "leave it out to have it guessed".to_owned(),
         }),
         None => Ok(Format::default()),
     }

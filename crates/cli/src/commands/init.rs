@@ -104,10 +104,10 @@ fn file_stem(table: &str) -> String {
 fn is_there(path: &Path) -> CommandError {
     CommandError::Usage {
         what: format!(
-            "{} is there already, and may have been edited",
+            "{} exists already, and may have been edited",
             path.display()
         ),
-        hint: "choose another name with --save, or write over it with --force".to_owned(),
+        hint: "choose another name with --save, or overwrite it with --force".to_owned(),
     }
 }
 
@@ -172,7 +172,7 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
     }
     let hidden = unsure.len().saturating_sub(UNSURE_SHOWN_MAX);
     if hidden > 0 {
-        text.push_str(&format!("  - and {hidden} points more, in the package\n"));
+        text.push_str(&format!("  - and {hidden} more in the package\n"));
     }
     if let Some(path) = path {
         text.push_str(&format!(

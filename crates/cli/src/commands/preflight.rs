@@ -84,12 +84,13 @@ fn refuse_pipes(ready: &Ready) -> Result<(), CommandError> {
             if names_a_pipe([pattern.as_str()], &ready.folder) {
                 return Err(CommandError::Usage {
                     what: format!(
-                        "{pattern} is a pipe: it cannot be read twice, and what a preflight read would be missing \
-                         from the run; nothing of it was read"
+                        "{pattern} is a pipe: it cannot be read twice, and the data that a \
+                         preflight reads would be missing from the run; nothing was read from it"
                     ),
-                    hint: "write a part of what it brings to a file, and name that with --set or in a package of \
-                           its own"
-                        .to_owned(),
+                    hint:
+                        "write a part of its data to a file, and name that file with --set or in \
+                           another package"
+                            .to_owned(),
                 });
             }
         }

@@ -52,7 +52,7 @@ fn show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError> {
         text.push_str(&told(cause));
     }
     text.push_str(&format!(
-        "\nThe rows stand in {}; mended there, they are loaded by\n    inrush rejects replay {run}\n",
+        "\nThe rows are in {}; fix them there, then load them with\n    inrush rejects replay {run}\n",
         one_line(&folder.join("rejects").to_string_lossy()),
     ));
     output::say(&text);
@@ -168,11 +168,11 @@ fn closed(run: &str, rows_rejected: u64, report: &RunReport) -> String {
     let had = counted(rows_rejected, "row");
     if report.outcome == Outcome::AlreadyLoaded {
         return format!(
-            "run {run} had rejected {had}; they were replayed already{}\n",
+            "run {run} had rejected {had}; its rejects were replayed already{}\n",
             match account.rows_rejected {
                 0 => String::new(),
                 rejected => format!(
-                    ", and {} rejected again: mend those with `inrush rejects replay {}`",
+                    ", and {} rejected again: fix those with `inrush rejects replay {}`",
                     counted(rejected, "row"),
                     report.run
                 ),

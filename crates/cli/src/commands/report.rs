@@ -43,7 +43,7 @@ fn refuse_the_report(path: &Path, target: &Path) -> Result<(), CommandError> {
     match is_the_report {
         true => Err(CommandError::Usage {
             what: format!(
-                "the page would be written over the report that it is made of, {}",
+                "the page would overwrite its own report, {}",
                 path.display()
             ),
             hint: "name another file with --output, such as report.html beside it".to_owned(),

@@ -28,8 +28,8 @@ pub fn status(
     } else {
         output::say(&table(&runs));
         output::say(
-            "\nThe command of a stopped run, given again, keeps its finished units and loads the rest; \
-             `inrush cleanup` removes what it left.\n",
+            "\nRun the command of a stopped run again: it keeps the finished units and loads the \
+             rest. `inrush cleanup` removes the staging tables of stopped runs.\n",
         );
     }
     destination.reached.stop()?;

@@ -70,8 +70,8 @@ fn is_package(name: &str) -> bool {
 fn of_files(arguments: &VerifyArguments, names: &[String]) -> Result<Group, CommandError> {
     if let Some(package) = names.iter().find(|name| is_package(name)) {
         return Err(CommandError::Usage {
-            what: format!("{package} is a package, and stands among other files"),
-            hint: "give one package alone, or files".to_owned(),
+            what: format!("{package} is a package, and other files are given with it"),
+            hint: "give only one package, or only files".to_owned(),
         });
     }
     let overrides = &arguments.overrides;
@@ -82,7 +82,7 @@ fn of_files(arguments: &VerifyArguments, names: &[String]) -> Result<Group, Comm
     ];
     if let Some((argument, _)) = of_package.iter().find(|(_, is_given)| *is_given) {
         return Err(CommandError::Usage {
-            what: format!("{argument} is about a package, and none is given"),
+            what: format!("{argument} needs a package, and none is given"),
             hint: format!(
                 "give the package (NAME.toml) in place of the files, or leave {argument} out"
             ),
@@ -99,7 +99,7 @@ fn of_files(arguments: &VerifyArguments, names: &[String]) -> Result<Group, Comm
 fn of_package(arguments: &VerifyArguments, path: &Path) -> Result<Vec<Group>, CommandError> {
     if arguments.format.is_some() {
         return Err(CommandError::Usage {
-            what: "--format was given beside a package, which says how its files are written"
+            what: "--format was given with a package, which declares the format of its files"
                 .to_owned(),
             hint: "leave --format out, or change `format` in the package".to_owned(),
         });

@@ -77,7 +77,7 @@ impl FieldPolicy {
         {
             return Err(invalid(
                 "default",
-                "no field is ever missing, since records with too few fields are rejects; set \
+                "no field is ever missing, because records with too few fields are rejects; set \
                  missing_fields = \"null\" in the format, or default_for = \"null\" for the column",
             ));
         }
@@ -203,9 +203,9 @@ impl FieldPolicy {
         ValueError::new(
             RejectCode::NullNotAllowed,
             format!(
-                "the field means NULL ({}), and the column allows none; mend the row, declare \
-                 another `null` or a `default` with default_for = \"null\" for the column, or let \
-                 the column be nullable",
+                "the field means NULL ({}), but the column is not nullable; fix the row, declare \
+                 another `null` or a `default` with default_for = \"null\" for the column, or make \
+                 the column nullable",
                 self.null_words
             ),
         )
@@ -306,7 +306,7 @@ fn check_marker(marker: &str, trim_ends: (bool, bool), dialect: &Dialect) -> Res
     let bytes = marker.as_bytes();
     if dialect.quote.is_some_and(|quote| bytes.contains(&quote)) {
         return Err(format!(
-            "{marker:?} holds the quote, and a quoted field is never NULL; write the marker \
+            "{marker:?} contains the quote, but a quoted field is never NULL; write the marker \
              without quotes"
         ));
     }
@@ -316,14 +316,14 @@ fn check_marker(marker: &str, trim_ends: (bool, bool), dialect: &Dialect) -> Res
         || bytes.iter().any(cannot_stand)
     {
         return Err(format!(
-            "{marker:?} holds a delimiter, a line end or a NUL byte, which no field can; take a \
-             marker without them"
+            "{marker:?} contains a delimiter, a line end or a NUL byte, which no field can \
+             contain; choose a marker without them"
         ));
     }
     if trimmed(bytes, trim_ends).len() < bytes.len() {
         return Err(format!(
-            "{marker:?} has blanks at its ends, and `trim` cuts them off the fields; write it \
-             without"
+            "{marker:?} has blanks at its ends, but `trim` removes them from the fields; write it \
+             without blanks"
         ));
     }
     Ok(())

@@ -160,8 +160,8 @@ impl NumberRewriter {
         let shown = String::from_utf8_lossy(&self.group).into_owned();
         if !(1..=3).contains(&at) {
             return Err(ValueError::syntax(format!(
-                "not a number in groups of three digits: {} before the first {shown:?}, \
-                 the column's group_separator; mend the row, or likely the columns are not in the \
+                "not a number in groups of three digits: {} before the first {shown:?}, the \
+                 column's group_separator; fix the row; or likely the columns are not in the \
                  file's order",
                 counted_do(at as u64, "digit", "stand")
             )));
@@ -178,8 +178,8 @@ impl NumberRewriter {
             if count != 3 {
                 return Err(ValueError::syntax(format!(
                     "not a number in groups of three digits: {} a {shown:?}, the column's \
-                     group_separator; mend the row, or where {shown:?} is the file's decimal \
-                     separator declare it so",
+                     group_separator; fix the row, or if {shown:?} is the file's decimal \
+                     separator, declare it as decimal_separator",
                     counted_do(count as u64, "digit", "follow")
                 )));
             }
@@ -198,43 +198,40 @@ impl NumberRewriter {
         let rest = String::from_utf8_lossy(rest);
         let cause = match rest.chars().next() {
             None if text.is_empty() => {
-                "the field is empty: where that means NULL, set null = \"\" \
-                                        in the format or for the column"
+                "the field is empty: if that means NULL, set null = \"\" in the format or for the \
+                                        column"
                     .to_owned()
             }
             None => "it has no digit".to_owned(),
             Some(first) if group == first.to_string() => {
-                "a group separator stands behind its decimal separator".to_owned()
+                "a group separator is after its decimal separator".to_owned()
             }
             Some('.') if decimal != "." => format!(
-                "a point stands in it, and the column's decimal_separator is {decimal:?}: mend the \
-                 row, or declare group_separator = \".\" where the point stands between groups"
+                "it contains a point, but the column's decimal_separator is {decimal:?}: fix the \
+                 row, or declare group_separator = \".\" if the point separates groups"
             ),
-            Some(',') => {
-                "a comma stands in it, which is none of the column's separators".to_owned()
-            }
-            Some('-') if is_negative => "it has more than one minus".to_owned(),
-            Some('-') => "its minus stands behind: declare negative = \"trailing\"".to_owned(),
+            Some(',') => "it contains a comma, which is not a separator of the column".to_owned(),
+            Some('-') if is_negative => "it has more than one minus sign".to_owned(),
+            Some('-') => "its minus sign is at the end: declare negative = \"trailing\"".to_owned(),
             Some('(') => {
                 "round brackets are an accountant's minus: declare negative = \"parentheses\""
                     .to_owned()
             }
             Some(first) if first.is_whitespace() => {
-                "a blank stands in it: declare group_separator where blanks stand between groups"
-                    .to_owned()
+                "it contains a blank: declare group_separator if blanks separate groups".to_owned()
             }
             Some(first) if first.is_alphabetic() && !text.iter().any(u8::is_ascii_digit) => {
-                "likely the columns are not in the file's order, or it is a marker of NULL: set \
+                "likely the columns are not in the file's order, or it is a null marker: set \
                  `null` to it"
                     .to_owned()
             }
             Some(first) => format!(
-                "{first:?} stands in it: units and currency signs are not taken, remove them in \
-                 the export"
+                "it contains {first:?}: units and currency signs are not read; remove them in the \
+                 export"
             ),
         };
         ValueError::syntax(format!(
-            "not a number as the column has them ({example}); {cause}"
+            "not a number in the column's form ({example}); {cause}"
         ))
     }
 }
@@ -261,7 +258,7 @@ fn check(column: &Column, form: &NumberForm) -> Result<(), ConvertError> {
     if form.group_separator == Some(form.decimal_separator.unwrap_or('.')) {
         return Err(invalid(
             "group_separator",
-            "it is the decimal separator too; declare another decimal_separator",
+            "it is also the decimal separator; declare another decimal_separator",
         ));
     }
     Ok(())
@@ -330,8 +327,8 @@ mod tests {
         comma_first: ',', None, Leading, "-,5" => Ok("-.5");
         comma_last: ',', None, Leading, "5," => Ok("5.");
         comma_alone: ',', None, Leading, "," => Err("no digit");
-        comma_twice: ',', None, Leading, "1,2,3" => Err("a comma stands in it");
-        point_is_refused: ',', None, Leading, "1.5" => Err("a point stands in it");
+        comma_twice: ',', None, Leading, "1,2,3" => Err("it contains a comma");
+        point_is_refused: ',', None, Leading, "1.5" => Err("it contains a point");
         groups: ',', Some('.'), Leading, "1.234.567,89" => Ok("1234567.89");
         groups_may_lack: ',', Some('.'), Leading, "1234567,89" => Ok("1234567.89");
         group_of_two: ',', Some('.'), Leading, "1.23.456" => Err("2 digits follow a \".\"");
@@ -341,7 +338,7 @@ mod tests {
         group_last: ',', Some('.'), Leading, "1." => Err("0 digits follow");
         group_lakh: '.', Some(','), Leading, "12,34,567" => Err("2 digits follow");
         group_of_zero: ',', Some('.'), Leading, "0.125" => Err("cannot begin with 0");
-        group_in_fraction: ',', Some('.'), Leading, "1,234.567" => Err("behind its decimal");
+        group_in_fraction: ',', Some('.'), Leading, "1,234.567" => Err("after its decimal");
         blank_groups: ',', Some(' '), Leading, " 1 234,5 " => Ok("1234.5");
         hard_blank_groups: ',', Some('\u{a0}'), Leading, "1\u{a0}234,5" => Ok("1234.5");
         blank_is_not_a_hard_blank: ',', Some('\u{a0}'), Leading, "1 234,5" => Err("a blank");
@@ -350,7 +347,7 @@ mod tests {
         plus: ',', Some('.'), Leading, "+1.234" => Ok("+1234");
         minus: ',', Some('.'), Leading, "-1.234,5" => Ok("-1234.5");
         exponent: ',', None, Leading, "1,5e-3" => Ok("1.5e-3");
-        exponent_alone: ',', None, Leading, "1,5e" => Err("'e' stands in it");
+        exponent_alone: ',', None, Leading, "1,5e" => Err("it contains 'e'");
         brackets: '.', Some(','), Parentheses, "(1,234.00)" => Ok("-1234.00");
         brackets_and_blanks: '.', Some(','), Parentheses, "( 1 )" => Ok("-1");
         brackets_not_needed: '.', Some(','), Parentheses, "-1" => Ok("-1");

@@ -1,4 +1,4 @@
-//! Whole registers, from arrays and into them.
+//! Loads whole registers from arrays and stores them into arrays.
 //!
 //! # Why it is sound
 //!

@@ -1,4 +1,4 @@
-//! Where eight fields stand, from the ends that the scan found, and which of them are there.
+//! The positions of eight fields, from the ends that the scan found, and a mask of the fields that exist.
 
 use std::arch::x86_64::*;
 

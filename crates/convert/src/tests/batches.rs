@@ -1,4 +1,4 @@
-//! What good rows become.
+//! The batches that good rows become.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

@@ -53,8 +53,8 @@ fn columns_that_cannot_be_converted() {
     );
     assert_eq!(
         error.to_string(),
-        "column \"c\" takes field 2, but a record has 1; let `columns` list the file's fields in \
-         their order"
+        "column \"c\" takes field 2, but a record has 1; list the file's fields in their order \
+         in `columns`"
     );
     let zone = |column: &mut Column| column.zone = Some("Europe/Wien".to_owned());
     let error = refused(zone, ColumnType::TimestampTz { fraction_digits: 6 });

@@ -242,9 +242,9 @@ policies! {
     numbers_of_any_length: semicolons(), ColumnType::DecimalText { limit: None }, german,
         "1.234,50;1\n" => ["1234.50"];
     nan_null: csv(), MONEY, |c| c.policies.nan = NanPolicy::Null,
-        "NaN,1\nnan,1\n1.5,1\nInfinity,1\n" => ["NULL", "NULL", "1.50", "!OutOfRange Infinity: NaN and"],
+        "NaN,1\nnan,1\n1.5,1\nInfinity,1\n" => ["NULL", "NULL", "1.50", "!OutOfRange Infinity: a decimal here cannot hold NaN"],
         nulled = 2;
-    nan_kept: csv(), MONEY, |_| (), "NaN,1\n" => ["!OutOfRange NaN: NaN and infinities"];
+    nan_kept: csv(), MONEY, |_| (), "NaN,1\n" => ["!OutOfRange NaN: a decimal here cannot hold NaN or infinities"];
     round_numeric: csv(), MONEY, half_even,
         "1.005,1\n1.015,1\n1.0,1\n9999999.999,1\n" => ["1.00", "1.02", "1.00", "!OutOfRange 9999999.999: 8 digits"],
         rounded = 2;
@@ -404,7 +404,7 @@ refused! {
     time_in_a_date: ColumnType::Date, |c| c.source = ValueSource::LoadTime => "timestamptz";
     run_in_an_integer: ColumnType::Int32, |c| c.source = ValueSource::Run => "bigint";
     source_and_policy: ColumnType::Int64,
-        |c| { c.source = ValueSource::Line; c.policies.trim = Some(Trim::Both); } => "no field";
+        |c| { c.source = ValueSource::Line; c.policies.trim = Some(Trim::Both); } => "not a field";
     separators_of_a_text: TEXT, german => "decimal_separator", "only numbers";
     separators_alike: MONEY, |c| c.policies.numbers.group_separator = Some('.') => "group_separator";
     separator_digit: MONEY, |c| c.policies.numbers.decimal_separator = Some('5') => "decimal_separator";
@@ -421,6 +421,6 @@ refused! {
     marker_trimmed_away: TEXT,
         |c| { c.policies.null = nulls(&["NA "]); c.policies.trim = Some(Trim::Both); } => "null", "trim";
     formats_ambiguous: ColumnType::Date,
-        |c| c.formats = vec!["%d/%m/%Y".to_owned(), "%m/%d/%Y".to_owned()] => "no row could tell";
+        |c| c.formats = vec!["%d/%m/%Y".to_owned(), "%m/%d/%Y".to_owned()] => "a row would have two meanings";
     pivot_without_format: ColumnType::Date, |c| c.policies.year_pivot = Some(1970) => "year_pivot";
 }

@@ -1,4 +1,4 @@
-//! What bad rows become: the code, the place, the value and a reason that names cause and mend.
+//! The rejects that bad rows become: code, place, value, and a reason that names the cause and the fix.
 
 use inrush_rows::reject::{RejectCode, VALUE_BYTES_MAX};
 
@@ -42,13 +42,13 @@ const DATE: ColumnType = ColumnType::Date;
 
 rejects! {
     too_few_fields: csv(), OPAQUE, "1,a\n"
-        => FieldCount, None, None, "2 fields, 3 were expected", "line break";
+        => FieldCount, None, None, "2 fields, but 3 were expected", "line break";
     too_many_fields: csv(), OPAQUE, "1,a,b,c\n"
-        => FieldCount, None, None, "4 fields, 3 were expected", "not quoted with \"";
+        => FieldCount, None, None, "4 fields, but 3 were expected", "not quoted with \"";
     trailing_delimiter: csv(), OPAQUE, "1,a,b,\n"
         => FieldCount, None, None, "trailing_delimiter = true";
     another_delimiter: csv(), OPAQUE, "1;a;b\n"
-        => FieldCount, None, None, "1 field, 3 were expected", "delimiter = ';'";
+        => FieldCount, None, None, "1 field, but 3 were expected", "delimiter = ';'";
     no_trailing_delimiter: Dialect::tbl(), OPAQUE, "1|a|b\n"
         => TrailingDelimiterMissing, None, None, "trailing_delimiter = false";
     stray_quote: csv(), OPAQUE, "1,a\"b,c\n"
@@ -62,7 +62,7 @@ rejects! {
     latin_1: csv(), OPAQUE, b"1,M\xfcnchen,c\n"
         => InvalidUtf8, None, None, "byte 4 of the record (0xfc)", "format.encoding";
     escaped_latin_1: Dialect::tsv(), OPAQUE, "1\tM\\xFCnchen\tc\n"
-        => InvalidUtf8, Some("name"), Some("M\\xFCnchen"), "escapes undone";
+        => InvalidUtf8, Some("name"), Some("M\\xFCnchen"), "escapes are decoded";
     nul_byte: csv(), OPAQUE, "1,a\0b,c\n"
         => NulByte, Some("name"), Some("a\0b"), "NUL byte";
     escaped_nul_byte: Dialect::tsv(), OPAQUE, "1\ta\\0b\tc\n"
@@ -84,7 +84,7 @@ rejects! {
     header_line: csv(), OPAQUE, "id,name,third\n"
         => Syntax, Some("id"), Some("id"), "header = true";
     null_word: csv(), OPAQUE, "NULL,a,c\n"
-        => Syntax, Some("id"), Some("NULL"), "marker of NULL";
+        => Syntax, Some("id"), Some("NULL"), "null marker";
     past_integer: csv(), OPAQUE, "2147483648,a,c\n"
         => OutOfRange, Some("id"), Some("2147483648"), "bigint";
     too_long: csv(), OPAQUE, "1,abcdefghijk,c\n"

@@ -1,5 +1,4 @@
-//! However the records of a chunk are cut into batches, the same rows and rejects come out; and
-//! no input makes the step panic.
+//! Tests that batches of any size give the same rows and rejects, and that no input causes a panic.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};

@@ -180,14 +180,14 @@ impl Adapter {
         let product = self.product;
         match (is_infinite, has_infinities) {
             (_, true) => {
-                format!("is past the end of what {product} holds: mend it, or load it as text")
+                format!("is outside the range of {product}: fix it, or load it as text")
             }
             (true, false) => format!(
-                "is not taken by the driver of {product}: make it NULL with a null marker, or a date far \
-                 away, or load it as text"
+                "is refused by the driver of {product}: make it NULL with a null marker, use a far \
+                 date, or load it as text"
             ),
             (false, false) => format!(
-                "is past the end of what the driver of {product} takes: mend it, or load it as text"
+                "is outside the range of the driver of {product}: fix it, or load it as text"
             ),
         }
     }
@@ -205,8 +205,8 @@ impl Adapter {
                 miss(
                     row,
                     format!(
-                        "has a time of more than 292 years, which the driver of {} does not take: \
-                         write it in months and days",
+                        "has a time of more than 292 years, which the driver of {} refuses: write \
+                         it in months and days",
                         self.product
                     ),
                 );
@@ -231,19 +231,19 @@ impl Adapter {
                 continue;
             };
             let (what, fix) = match bad.code {
-                0 => ("a NUL", "write it without, or load it as json or text"),
+                0 => ("a NUL", "remove it, or load the value as json or text"),
                 _ => (
-                    "half of a surrogate pair and no character",
-                    "likely the export cut a text in the middle of a character; write \\ufffd in its \
-                     place, or load it as text",
+                    "half of a surrogate pair, not a character",
+                    "likely the export cut a text in the middle of a character; write \\ufffd \
+                     instead, or load it as text",
                 ),
             };
             let (code, at, product) = (bad.code, bad.at, self.product);
             miss(
                 row,
                 format!(
-                    "has the escape \\u{code:04x} after {at} bytes of its JSON, which is {what}: {product} \
-                     does not take it; {fix}"
+                    "has the escape \\u{code:04x} after {at} bytes of its JSON, which is {what}: \
+                     {product} refuses it; {fix}"
                 ),
             );
         }
@@ -259,15 +259,15 @@ impl Adapter {
                 miss(
                     row,
                     format!(
-                        "cannot be kept by {product}, which would make it NULL: make it NULL with a null \
-                         marker, or load it as text"
+                        "cannot be stored by {product}, which would make it NULL: make it NULL \
+                         with a null marker, or load it as text"
                     ),
                 );
             } else if value == 0.0 && value.is_sign_negative() {
                 miss(
                     row,
                     format!(
-                        "is the negative zero, which {product} would make 0: mend it, or load it as text"
+                        "is the negative zero, which {product} would store as 0: fix it, or load it as text"
                     ),
                 );
             }

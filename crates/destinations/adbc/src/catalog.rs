@@ -93,7 +93,7 @@ pub fn target(
     let obstacle = (found.kind != "table").then(|| {
         (
             format!("{} is a {}, not a table", name.sql, found.kind),
-            "name a table, or one that is not there yet".to_owned(),
+            "name a table, or a table that does not exist yet".to_owned(),
         )
     });
     let columns = columns(session, quirks, name, &found.name)?;

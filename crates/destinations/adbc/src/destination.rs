@@ -58,7 +58,7 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
     duckdb::file::is_possible(file)?;
     let path = file.to_str().ok_or_else(|| Error::Address {
         what: format!("the path {} is not UTF-8", file.display()),
-        hint: "DuckDB takes paths in UTF-8: name another one".to_owned(),
+        hint: "DuckDB needs a path in UTF-8: rename it".to_owned(),
     })?;
     // Rows of a table have no order, and to keep one costs a third of what INSERT can do.
     options
@@ -124,8 +124,7 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         true => options.get("path").map(Path::new),
         false => None,
     };
-    let refused = |error: adbc_core::error::Error| {
-        match duckdb_file {
+    let refused = |error: adbc_core::error::Error| match duckdb_file {
         Some(file) if duckdb::file::is_locked(&error.message) => {
             duckdb::file::cannot_open(file, &error.message)
         }
@@ -134,11 +133,10 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
                 "the ADBC driver {name} cannot open a database: {}",
                 error.message.trim()
             ),
-            hint: "options of the connection, such as uri, go to the driver as they are: mend them as it \
-                   says"
+            hint: "the connection's options, such as uri, are passed to the driver unchanged: \
+                   correct them as its message says"
                 .to_owned(),
         },
-    }
     };
     let opening = match duckdb_file {
         Some(file) => {
@@ -196,10 +194,12 @@ impl AdbcDestination {
         }
         if quirks.vendor == Vendor::Sqlite && lock::database_file(&mut control)?.is_none() {
             return Err(Error::Address {
-                what: "no file is named, and SQLite would keep the rows in memory: they would be gone \
-                       with this command"
+                what: "no file is named, so SQLite would keep the rows in memory and lose them at \
+                       the end of this command"
                     .to_owned(),
-                hint: "name one: --option uri=FILE, or options = { uri = \"FILE\" } in a package".to_owned(),
+                hint:
+                    "name a file: --option uri=FILE, or options = { uri = \"FILE\" } in a package"
+                        .to_owned(),
             });
         }
         let schema = match quirks.current_schema {
@@ -275,8 +275,8 @@ fn understands_texts(session: &mut AdbcSession, vendor: &str) -> Result<()> {
     match rows.into_iter().flatten().flatten().next() {
         Some(answer) if answer == asked => Ok(()),
         _ => Err(Error::Unsuitable {
-            what: format!("{vendor} reads backslashes in texts in a way of its own"),
-            hint: "let it take texts as the SQL standard does, such as by sql_mode NO_BACKSLASH_ESCAPES"
+            what: format!("{vendor} gives backslashes in texts a meaning of its own"),
+            hint: "make it read texts as in the SQL standard, for example by sql_mode NO_BACKSLASH_ESCAPES"
                 .to_owned(),
         }),
     }

@@ -19,9 +19,12 @@ const DUCKDB_BYTES: u64 = 1 << 30;
 pub fn duckdb_library(option: Option<&str>, site_packages: Option<&Path>) -> Result<PathBuf> {
     if let Some(space) = lacks(DUCKDB_BYTES) {
         return Err(Error::Unsuitable {
-            what: format!("DuckDB needs {} MiB of address space, and {space}", DUCKDB_BYTES >> 20),
-            hint: "raise the limit (ulimit -v unlimited); to bound what DuckDB takes, set its memory_limit with the \
-                   connection's options"
+            what: format!(
+                "DuckDB needs {} MiB of address space, and {space}",
+                DUCKDB_BYTES >> 20
+            ),
+            hint: "raise the limit (ulimit -v unlimited); to limit DuckDB's memory, set \
+                   memory_limit in the connection's options"
                 .to_owned(),
         });
     }
@@ -29,7 +32,7 @@ pub fn duckdb_library(option: Option<&str>, site_packages: Option<&Path>) -> Res
         Some(driver) => Ok(PathBuf::from(driver)),
         None => find_duckdb(site_packages).ok_or_else(|| Error::Address {
             what: format!(
-                "the library of DuckDB is not there: no _duckdb*.so {}",
+                "the library of DuckDB was not found: no _duckdb*.so {}",
                 place(site_packages)
             ),
             hint: "pip install duckdb, or name the library of DuckDB with the connection's option driver"
@@ -66,8 +69,8 @@ pub fn load(
         let path = folder.join(driver);
         if !path.is_file() {
             return Err(Error::Address {
-                what: format!("the ADBC driver {} is not there", path.display()),
-                hint: "write the path of the driver's library or manifest as it is".to_owned(),
+                what: format!("the ADBC driver {} does not exist", path.display()),
+                hint: "check the path of the driver's library or manifest".to_owned(),
             });
         }
         let is_duckdb = path
@@ -94,7 +97,7 @@ pub fn load(
     })
     .map_err(|error| Error::Address {
         what: format!(
-            "the ADBC driver {driver:?} is not there: no {package} {}, and no manifest of that name ({})",
+            "the ADBC driver {driver:?} was not found: no {package} {}, and no manifest of that name ({})",
             place(site_packages),
             error.message.trim()
         ),
@@ -114,15 +117,24 @@ fn place(site_packages: Option<&Path>) -> String {
 
 fn load_library(path: &Path, entrypoint: Option<&str>) -> Result<ManagedDriver> {
     attempt(|version| {
-        if path.extension().is_some_and(|extension| extension == "toml") {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
             let entrypoint = entrypoint.map(str::as_bytes);
-            return ManagedDriver::load_from_name(path, entrypoint, version, LOAD_FLAG_DEFAULT, None);
+            return ManagedDriver::load_from_name(
+                path,
+                entrypoint,
+                version,
+                LOAD_FLAG_DEFAULT,
+                None,
+            );
         }
         ManagedDriver::load_dynamic_from_filename(path, entrypoint.map(str::as_bytes), version)
     })
     .map_err(|error| {
-        let hint = "is it a driver of ADBC, made for this machine? Another entry point is named with the \
-                    connection's option entrypoint";
+        let hint = "is it an ADBC driver for this machine? If its entry point has another name, \
+                    set the connection's option entrypoint";
         unloaded(path, error.message.trim(), hint)
     })
 }
@@ -134,7 +146,7 @@ pub fn unloaded(path: &Path, message: &str, hint: &str) -> Error {
     Error::Address {
         what: format!("the driver {} cannot be loaded: {message}", path.display()),
         hint: if needs_python {
-            "it is a library for Python: start Inrush as a Python program (python -m inrush)"
+            "this is a Python library: start Inrush as a Python program (python -m inrush)"
         } else {
             hint
         }

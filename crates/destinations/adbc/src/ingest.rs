@@ -80,7 +80,7 @@ impl Ingest {
             return Ok(None);
         };
         worker.join().unwrap_or_else(|_| {
-            let message = "the thread of the driver came to a bad end";
+            let message = "the driver's thread panicked";
             Err(AdbcError::with_message_and_status(
                 message,
                 Status::Internal,

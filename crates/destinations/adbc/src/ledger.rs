@@ -294,10 +294,10 @@ impl AdbcLedger {
             [epoch, state, _] if *epoch == record.epoch.to_string() && state == "loading" => Ok(()),
             [_, state, holder] => Err(Error::Held {
                 what: format!(
-                    "run {} is no longer held here: it is {state}, and {holder} has it",
+                    "run {} is no longer held by this process: it is {state}, and {holder} holds it",
                     record.name
                 ),
-                hint: "let the other one load, and end this one".to_owned(),
+                hint: "let the other process load, and end this one".to_owned(),
             }),
             _ => Err(Error::Ledger {
                 what: format!(
@@ -386,7 +386,7 @@ impl AdbcLedger {
                 sql::text(&json(&loaded)),
                 stored.record.run_id
             );
-            session.run("cannot note in the ledger what gave way", &statement)?;
+            session.run("cannot record the replaced rows in the ledger", &statement)?;
         }
         Ok(())
     }
@@ -397,7 +397,10 @@ impl AdbcLedger {
             "UPDATE {} SET staging = '[]' WHERE run_id = {run_id}",
             self.run
         );
-        session.run("cannot note in the ledger that staging is gone", &statement)?;
+        session.run(
+            "cannot record in the ledger that staging was removed",
+            &statement,
+        )?;
         Ok(())
     }
 
@@ -429,9 +432,10 @@ impl Row<'_> {
     fn odd(&self, column: &str, value: &str) -> Error {
         Error::Ledger {
             what: format!("{column} of a row of {} is {value:?}", self.table),
-            hint: "somebody or something changed the ledger: drop that row, or the whole ledger if no \
-                   run of it is to go on"
-                .to_owned(),
+            hint:
+                "somebody or something changed the ledger: drop that row, or the whole ledger if \
+                   no run in it has to be resumed"
+                    .to_owned(),
         }
     }
 

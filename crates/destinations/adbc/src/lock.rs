@@ -24,7 +24,7 @@ pub enum Held {
     },
 }
 
-const HINT: &str = "wait until that one is done, or end it, then run the same command again";
+const HINT: &str = "wait until it is done, or stop it, then run the same command again";
 
 /// Takes the lock of a run, or says who has it.
 pub fn take(

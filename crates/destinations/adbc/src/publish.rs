@@ -135,7 +135,7 @@ fn fill(
         WriteMode::Create if catalog::rows_up_to(session, target, 1)? > 0 => {
             return Err(Error::Unsuitable {
                 what: format!(
-                    "{} has rows by now, which it had not when the load began",
+                    "{} has rows now, but had none when the load began",
                     target.sql
                 ),
                 hint: "use the mode append or replace, or empty it".to_owned(),
@@ -158,13 +158,13 @@ fn fill(
         return Err(Error::Refused {
             doing: format!("cannot add the rows to {}", target.sql),
             message: format!(
-                "{staged} rows are staged, and it went from {} to {} rows",
+                "{staged} rows are staged, but the table went from {} to {} rows",
                 before.unwrap_or_default(),
                 after.unwrap_or_default()
             ),
             hint: Some(
-                "a trigger of the table, or ON CONFLICT in its constraints, leaves rows out or puts them in \
-                 the place of others: mend or leave out those rows, or load into another table"
+                "a trigger of the table, or ON CONFLICT in its constraints, drops rows or replaces \
+                 others with them: fix or leave out those rows, or load into another table"
                     .to_owned(),
             ),
         });
@@ -200,8 +200,8 @@ fn copy(session: &mut AdbcSession, staging: &Staging, staged: u64) -> Result<()>
     match session.run(&doing, &staging.copy_statement())? {
         Some(copied) if copied != staged => Err(Error::Refused {
             doing,
-            message: format!("{staged} rows are staged, and {copied} were added"),
-            hint: Some("does a trigger or rule of the table leave rows out?".to_owned()),
+            message: format!("{staged} rows are staged, but {copied} were added"),
+            hint: Some("does a trigger or rule of the table drop rows?".to_owned()),
         }),
         _ => Ok(()),
     }

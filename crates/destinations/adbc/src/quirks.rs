@@ -129,9 +129,9 @@ const SQLITE: Quirks = Quirks {
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
     not_promised: &[
-        "SQLite has no types for decimals, dates, times, intervals, UUIDs and JSON: they are kept as \
-         exact text, which compares and sorts as text",
-        "programs other than Inrush can write to the SQLite file between two units; whoever finds it \
+        "SQLite has no types for decimals, dates, times, intervals, UUIDs and JSON: they are \
+         stored as exact text, which compares and sorts as text",
+        "other programs can write to the SQLite file between two units; a program that finds it \
          locked waits, and fails after five seconds",
     ],
 };
@@ -159,8 +159,8 @@ const POSTGRES: Quirks = Quirks {
     not_promised: &[
         "through ADBC a table of PostgreSQL is loaded whole and with WAL: partitions, FREEZE and the \
          other ways of postgresql:// are not used",
-        "a session pooler that hands a connection to somebody else between transactions loses the \
-         run's advisory lock; only the ledger's epoch fences then",
+        "if a pooler gives the connection to another client between transactions, the run's \
+         advisory lock is lost, and only the epoch in the ledger protects the run",
     ],
 };
 
@@ -185,14 +185,14 @@ const OTHER: Quirks = Quirks {
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
     not_promised: &[
-        "this database is not one that Inrush is tested with: only plain SQL and the driver's ingest \
-         are used",
-        "whether CREATE, DROP and ALTER TABLE are part of a transaction is not known: a new target is \
-         seen empty before its rows come, all of which are copied into the targets in one transaction",
+        "Inrush is not tested with this database: only plain SQL and the driver's ingest are used",
+        "it is not known whether CREATE, DROP and ALTER TABLE are part of a transaction: a new \
+         target is visible and empty until all rows are copied into the targets, in one \
+         transaction",
         "a database without transactions, or one whose driver cannot turn autocommit off, is refused \
          when the first unit begins",
-        "a second run of the same package at the same time is told from a stopped one by the ledger \
-         alone: do not start two",
+        "only the ledger distinguishes a second run of the same package at the same time from a \
+         stopped run: do not start two",
     ],
 };
 

@@ -175,10 +175,7 @@ fn stopped(
             stored.record.state == RunState::Loading && stored.record.run_key == *run_key
         })
         .ok_or_else(|| Error::Ledger {
-            what: format!(
-                "run {run_id} in {} cannot be gone on with",
-                shared.ledger.run
-            ),
+            what: format!("run {run_id} in {} cannot be resumed", shared.ledger.run),
             hint: "somebody ended it meanwhile: run the same command again".to_owned(),
         })
 }

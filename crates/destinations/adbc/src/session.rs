@@ -71,7 +71,7 @@ impl AdbcSession {
         let whole = text.strip_suffix(".0").unwrap_or(&text);
         whole.parse().map(Some).map_err(|_| Error::Refused {
             doing: doing.to_owned(),
-            message: format!("{text:?} came where a number should"),
+            message: format!("{text:?} came instead of a number"),
             hint: None,
         })
     }
@@ -159,17 +159,17 @@ pub fn refused(interrupt: &Interrupt, doing: &str, error: &AdbcError) -> Error {
     }
 }
 
-/// How it is mended, where that can be told from what the driver said. Most drivers give no code.
+/// How to fix it, where that can be told from what the driver said. Most drivers give no code.
 fn hint(state: &str, message: &str) -> Option<String> {
     let lower = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let hint = if state.starts_with("23") || says(&["constraint", "duplicate key"]) {
-        "a constraint of the target refuses rows: mend or leave out those rows, or drop the constraint \
-         and make it anew after the load"
+        "a constraint of the target refuses rows: fix or leave out those rows, or drop the \
+         constraint and create it again after the load"
     } else if state == "42501" || says(&["permission denied", "read-only", "readonly"]) {
-        "the user of this connection may not do that: grant it, or connect as another"
+        "the user of this connection may not do that: grant the right, or connect as another user"
     } else if says(&["no space left", "disk is full", "out of disk"]) {
-        "make room on the disk, then run the same command again: it goes on where it stopped"
+        "free space on the disk, then run the same command again: it resumes the load"
     } else if says(&["out of memory", "failed to allocate"]) {
         "give the database more memory, or set its option memory_limit or threads lower"
     } else if says(&["database is locked", "database table is locked"]) {

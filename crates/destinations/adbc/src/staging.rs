@@ -41,8 +41,8 @@ impl Staging {
         let table = &plan.name.sql;
         if plan.mode == WriteMode::ReplacePartitions || !plan.partition_by.is_empty() {
             return Err(unsuitable(
-                format!("{table}: {product} has no partitions that could be filled"),
-                "load the whole table, with the mode create, append or replace",
+                format!("{table}: {product} has no partitions that could be loaded"),
+                "load the whole table, with mode create, append or replace",
             ));
         }
         if plan.columns.is_empty() {
@@ -61,7 +61,7 @@ impl Staging {
                         sql::identifier(&column.name),
                         column.sql
                     ),
-                    "leave the column out, or make it text",
+                    "leave the column out, or change its type to text",
                 )
             })?);
         }
@@ -188,7 +188,7 @@ pub fn check_name(quirks: &Quirks, product: &str, what: &str, name: &str) -> Res
         "has a NUL in it".to_owned()
     } else if let Some(most) = quirks.name_bytes_max.filter(|most| name.len() > *most) {
         format!(
-            "has {} bytes, and {product} cuts off what is past {most}",
+            "has {} bytes, and {product} cuts names off after {most}",
             name.len()
         )
     } else {

@@ -92,9 +92,9 @@ impl<'a> Stream<'a> {
         if counted != sent {
             return Err(Error::Refused {
                 doing: format!("cannot add rows to {}", self.staging(target).plan.name.sql),
-                message: format!("{sent} rows were sent, and the database counts {counted}"),
+                message: format!("{sent} rows were sent, but the database counts {counted}"),
                 hint: Some(
-                    "does a trigger or rule of the database change what is added to staging tables?"
+                    "does a trigger or rule of the database change rows that are added to staging tables?"
                         .to_owned(),
                 ),
             });

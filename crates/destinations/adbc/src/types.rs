@@ -19,10 +19,10 @@ pub fn resolve(vendor: Vendor, product: &str, type_name: &str) -> Result<Resolve
             .map(|column_type| (parsed, column_type))
     }) else {
         return Err(Error::Unsuitable {
-            what: format!("{type_name:?} is no type that a new table of {product} can get"),
+            what: format!("{type_name:?} is not a type for a new table of {product}"),
             hint: "write one of boolean, smallint, integer, bigint, real, double precision, \
                    numeric(p,s), text, varchar(n), char(n), date, time, timestamp, timestamptz, \
-                   interval, uuid, bytea or json; other types need a table that exists"
+                   interval, uuid, bytea or json; for other types, create the table first"
                 .to_owned(),
         });
     };
@@ -43,12 +43,12 @@ fn no_way(vendor: Vendor, product: &str, type_name: &str, column_type: &ColumnTy
             "write how many digits there are, as in numeric(38,10)",
         ),
         (_, ColumnType::DecimalText { .. }) => (
-            "has more digits than are held here: at most 38, with as many or fewer behind the point",
-            "write numeric(38,s), or text to keep all digits as they are",
+            "has too many digits: at most 38, of which all may be after the point",
+            "write numeric(38,s), or text to keep all digits",
         ),
         _ => (
-            "has no way through a driver that is not known",
-            "write text, which every database takes",
+            "is not known to work with this driver",
+            "write text, which every database has",
         ),
     };
     Error::Unsuitable {

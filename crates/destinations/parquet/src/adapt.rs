@@ -38,8 +38,8 @@ fn of_column(column: &FileColumn, place: usize, array: &dyn Array, misfits: &mut
         for row in (0..array.len()).filter(|row| array.is_null(*row)) {
             misfit(
                 row,
-                "is NULL, and the column is required in the files of this table: fill it, or let the \
-                 column take NULL in a new table",
+                "is NULL, but the column is required in the files of this table: fill it, or make \
+                 the column nullable in a new table",
             );
         }
     }
@@ -50,8 +50,8 @@ fn of_column(column: &FileColumn, place: usize, array: &dyn Array, misfits: &mut
                 if matches!(date, Some(i32::MIN | i32::MAX)) {
                     misfit(
                         row,
-                        "is infinite, and Parquet has no infinite dates: load it as NULL or as a far date, \
-                         or take text",
+                        "is infinite, and Parquet has no infinite dates: load it as NULL or as a \
+                         far date, or make the column text",
                     );
                 }
             }
@@ -62,8 +62,8 @@ fn of_column(column: &FileColumn, place: usize, array: &dyn Array, misfits: &mut
                 if time.is_some_and(|time| !(0..DAY_MICROSECONDS).contains(&time)) {
                     misfit(
                         row,
-                        "is not before 24:00:00, where the times of Parquet end: load it as 23:59:59.999999 \
-                         or 00:00:00, or take text",
+                        "is not before 24:00:00, where the times of Parquet end: load it as \
+                         23:59:59.999999 or 00:00:00, or make the column text",
                     );
                 }
             }
@@ -74,13 +74,14 @@ fn of_column(column: &FileColumn, place: usize, array: &dyn Array, misfits: &mut
                 match number {
                     Some(timestamp::INFINITY | timestamp::MINUS_INFINITY) => misfit(
                         row,
-                        "is infinite, and Parquet has no infinite timestamps: load it as NULL or as a far \
-                         one, or take text",
+                        "is infinite, and Parquet has no infinite timestamps: load it as NULL or \
+                         as a far timestamp, or make the column text",
                     ),
                     Some(number) if !timestamp::is_plain(number) => misfit(
                         row,
-                        "is past 294247-01-10 04:00:54.775807, where the timestamps of Parquet end (64 bits \
-                         of microseconds since 1970): load it as NULL, or take text",
+                        "is past 294247-01-10 04:00:54.775807, where the timestamps of Parquet end \
+                         (64 bits of microseconds since 1970): load it as NULL, or make the column \
+                         text",
                     ),
                     _ => {}
                 }

@@ -53,14 +53,15 @@ impl ParquetFolder {
             folds_names: false,
             unit_bytes: UNIT_BYTES,
             batch_rows: 1024,
-            stream_buffer_bytes: (options.row_group_bytes_max + options.partition_buffer_bytes) as u64,
+            stream_buffer_bytes: (options.row_group_bytes_max + options.partition_buffer_bytes)
+                as u64,
             own_memory: OwnMemory::None,
             not_promised: vec![
-                "tables are exchanged one after the other: a reader of several may see the new rows of one and \
-                 the old ones of another for a moment"
+                "tables are exchanged one after the other: for a moment, a reader of several \
+                 tables may see new rows in one and old rows in another"
                     .to_owned(),
-                "a reader that lists a folder before the exchange and opens its files after it fails where they \
-                 were replaced, and sees the old rows where others were appended"
+                "a reader that lists a folder before the exchange and opens its files after it \
+                 fails if the files were replaced, and sees the old rows if files were added"
                     .to_owned(),
             ],
         };
@@ -170,8 +171,11 @@ impl Destination for ParquetFolder {
             let generation = self.root.generation(Path::new(&target.path))?;
             if generation.is_some_and(|it| it.run(&stored.record).is_some()) {
                 return Err(Error::Unsuitable {
-                    what: format!("run {run_id} cannot be given up: its rows are in {}", target.path),
-                    hint: "give the command of that run again, which brings the rest of its tables to an end"
+                    what: format!(
+                        "run {run_id} cannot be given up: its rows are in {}",
+                        target.path
+                    ),
+                    hint: "run the command of that run again: it publishes the rest of its tables"
                         .to_owned(),
                 });
             }

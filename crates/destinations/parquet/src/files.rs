@@ -42,7 +42,7 @@ pub(super) fn make_folder(path: &Path) -> Result<()> {
 pub(super) fn sync_folder(path: &Path) -> Result<()> {
     File::open(path)
         .and_then(|folder| folder.sync_all())
-        .map_err(failed("cannot make lasting the folder", path))
+        .map_err(failed("cannot sync the folder", path))
 }
 
 /// Writes a value as JSON into a file that is there whole then, or as it was before.
@@ -219,16 +219,14 @@ pub(super) fn check_file_system(scratch: &Path) -> Result<()> {
     make_folder(&right)?;
     let file = left.join("file");
     File::create(&file).map_err(failed("cannot write", &file))?;
-    let unable = |what: &str, error: io::Error| {
-        Error::Unsuitable {
+    let unable = |what: &str, error: io::Error| Error::Unsuitable {
         what: format!(
             "the file system of {} cannot {what} ({error}), so readers could see half of a table",
             scratch.display()
         ),
-        hint: "take a folder on a local disk (ext4, XFS, Btrfs, tmpfs); network shares and object stores \
-               mounted as folders cannot do it"
+        hint: "use a folder on a local disk (ext4, XFS, Btrfs, tmpfs); network shares and mounted \
+               object stores cannot do it"
             .to_owned(),
-    }
     };
     fs::hard_link(&file, right.join("file"))
         .map_err(|error| unable("give a file a second name (link)", error))?;

@@ -1,4 +1,4 @@
-//! How a target's columns lie in files: which are in them, and which make folders.
+//! The layout of a target's columns: which are in the files, and which make folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -200,7 +200,7 @@ fn columns_of_table(plan: &TargetPlan, table: &Table) -> Result<Vec<FileColumn>>
         return Err(unsuitable(
             plan,
             format!("it has no column {:?}", column.name),
-            "its columns are those of its files: leave the column out, or load into a new table",
+            "a table has the columns of its files: leave the column out, or load into a new table",
         ));
     }
     let places = plan.columns.iter().enumerate();
@@ -223,7 +223,7 @@ fn columns_of_table(plan: &TargetPlan, table: &Table) -> Result<Vec<FileColumn>>
                 return Err(unsuitable(
                     plan,
                     format!(
-                        "column {:?} takes no NULL, and the load does not fill it",
+                        "column {:?} is not nullable, and the load does not fill it",
                         column.name
                     ),
                     "fill it",
@@ -235,10 +235,10 @@ fn columns_of_table(plan: &TargetPlan, table: &Table) -> Result<Vec<FileColumn>>
                 return Err(unsuitable(
                     plan,
                     format!(
-                        "column {:?} is {} there, and {} comes",
+                        "column {:?} is {} in the table, but {} in the load",
                         column.name, column.sql, plan.columns[place].sql
                     ),
-                    "give it the type that it has there, or load into a new table",
+                    "give it the type that it has in the table, or load into a new table",
                 ));
             }
             _ => {}

@@ -10,7 +10,7 @@
 //!     retired/               generations that readers may still be listing
 //!     locks/                 one for each run key, one for each table, one for the numbers of runs
 //!   [schema/]table/          a generation: the files that readers see
-//!     _inrush.json           its columns, and which runs' rows its files are
+//!     _inrush.json           the columns, and the run that wrote each file
 //!     [column=value/]part-DIGEST-N.parquet
 //! ```
 //!

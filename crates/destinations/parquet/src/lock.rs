@@ -49,7 +49,7 @@ impl Lock {
                             "{what} is held by {other} for more than {} s",
                             WAIT_MAX.as_secs()
                         ),
-                        hint: "look whether that process still works; then give the same command again"
+                        hint: "check whether that process is still working; then run the same command again"
                             .to_owned(),
                     });
                 }

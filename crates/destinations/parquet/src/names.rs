@@ -49,8 +49,8 @@ fn folder_name(what: &str, name: &str) -> Result<String> {
     if name.is_empty() || out.len() > NAME_BYTES_MAX {
         return Err(Error::Unsuitable {
             what: format!(
-                "{name:?} cannot be the name of a {what} of Parquet files: it would be a folder with \
-                 {} bytes in its name, and 1 to {NAME_BYTES_MAX} are possible",
+                "{name:?} cannot be the name of a {what} of Parquet files: its folder's name would \
+                 have {} bytes, and 1 to {NAME_BYTES_MAX} are possible",
                 out.len()
             ),
             hint: format!("give the {what} another name"),

@@ -57,7 +57,7 @@ impl Options {
     pub(super) fn read(options: &BTreeMap<String, String>) -> Result<Options> {
         if let Some(unknown) = options.keys().find(|name| !KNOWN.contains(&name.as_str())) {
             return Err(Error::Address {
-                what: format!("{unknown:?} is no option of a Parquet destination"),
+                what: format!("{unknown:?} is not an option of a Parquet destination"),
                 hint: format!("the options are {}", KNOWN.join(", ")),
             });
         }
@@ -128,7 +128,7 @@ fn compression(codec: &str, level: Option<&str>) -> Result<Compression> {
             what: format!(
                 "option level of the Parquet destination: {text:?}, but codec {codec} has no levels"
             ),
-            hint: "leave level out, or take zstd, gzip or brotli".to_owned(),
+            hint: "leave level out, or use zstd, gzip or brotli".to_owned(),
         }),
     };
     match codec {
@@ -171,7 +171,9 @@ fn compression(codec: &str, level: Option<&str>) -> Result<Compression> {
 
 fn wrong_level(codec: &str, level: &str, range: &str) -> Error {
     Error::Address {
-        what: format!("option level of the Parquet destination: {level:?} is no level of {codec}"),
+        what: format!(
+            "option level of the Parquet destination: {level:?} is not a level of {codec}"
+        ),
         hint: format!("write a whole number from {range}"),
     }
 }

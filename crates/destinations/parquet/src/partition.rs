@@ -66,15 +66,14 @@ impl Folders {
                 if names::is_too_long(&name[begin..]) {
                     fault.get_or_insert((
                         *place,
-                        "is too long for the name of a folder, which its partition would be (255 bytes with the \
-                         column's name): shorten it, or make partitions by another column",
+                        "is too long for the name of a folder, which its partition would be (255 \
+                         bytes with the column's name): shorten it, or partition by another column",
                     ));
                 }
                 if value == names::NULL_PARTITION {
                     fault.get_or_insert((
                         *place,
-                        "is what readers of partitions take for NULL: change it, or make partitions by \
-                         another column",
+                        "is the folder name for NULL: change it, or partition by another column",
                     ));
                 }
             }

@@ -57,8 +57,8 @@ pub(super) fn publish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result
             doing: "publishing all tables of the load".to_owned(),
             message: format!("some have their new rows already, and others do not yet: {error}"),
             hint: Some(
-                "fix the cause and give the same command again: the next command on this folder publishes the \
-                 other tables"
+                "fix the cause and run the same command again: the next command on this folder \
+                 publishes the other tables"
                     .to_owned(),
             ),
         }),
@@ -247,11 +247,11 @@ fn refuse_other_spellings(target: &RunTarget, table: Option<&Table>) -> Result<(
             if let Some(here) = names::written_here(folder, is_integer(folder)) {
                 return Err(Error::Unsuitable {
                     what: format!(
-                        "table {} has the partition folder {folder:?}, which would be {here:?} here: old and \
-                         new rows of one value could stand side by side",
+                        "table {} has the partition folder {folder:?}, but Inrush would name it \
+                         {here:?}: old and new rows of one value would be in two folders",
                         target.plan.name.sql
                     ),
-                    hint: "give the folder that name, or replace the whole table".to_owned(),
+                    hint: "rename the folder, or replace the whole table".to_owned(),
                 });
             }
         }
@@ -267,10 +267,10 @@ fn check_columns(target: &RunTarget, table: Option<&Table>) -> Result<()> {
     }
     Err(Error::Unsuitable {
         what: format!(
-            "table {} has got other columns since the load began",
+            "the columns of table {} have changed since the load began",
             target.plan.name.sql
         ),
-        hint: "give the same command again: it loads what does not fit anew".to_owned(),
+        hint: "run the same command again: it loads the units that do not fit again".to_owned(),
     })
 }
 
@@ -408,12 +408,12 @@ fn exchange(run: &ParquetRun, target: &RunTarget, next: &Path) -> Result<()> {
         message: error.to_string(),
         hint: match error.kind() {
             io::ErrorKind::CrossesDevices => Some(format!(
-                "{} must be a folder of the same file system as {}, and no mount",
+                "{} must be a folder of the same file system as {}, not a mount",
                 place.display(),
                 run.root.folder().display()
             )),
             io::ErrorKind::AlreadyExists => {
-                Some("somebody made it meanwhile: give the same command again".to_owned())
+                Some("somebody created it meanwhile: run the same command again".to_owned())
             }
             _ => None,
         },

@@ -178,10 +178,10 @@ impl ParquetRun {
 fn stopped(root: &Root, new: &NewRun, run_id: RunId) -> Result<StoredRun> {
     let unsuitable = |what: &str| Error::Unsuitable {
         what: format!("run {run_id} in {} {what}", root.folder().display()),
-        hint: "give the command again: it plans anew".to_owned(),
+        hint: "run the command again: it makes a new plan".to_owned(),
     };
     let Some(stored) = root.stored_run(run_id)? else {
-        return Err(unsuitable("is not there any more"));
+        return Err(unsuitable("does not exist any more"));
     };
     if stored.record.run_key != new.run_key {
         return Err(unsuitable("is of another package"));
@@ -203,10 +203,10 @@ fn layout(
     if plan.mode == WriteMode::ReplacePartitions && plan.partition_by.is_empty() {
         return Err(Error::Unsuitable {
             what: format!(
-                "table {}: its partitions shall be replaced, and it has none",
+                "table {}: its partitions should be replaced, but it has none",
                 plan.name.sql
             ),
-            hint: "say by which columns it is partitioned, or replace all of it".to_owned(),
+            hint: "set partition_by, or replace the whole table".to_owned(),
         });
     }
     if let Some(schema) = path
@@ -225,7 +225,7 @@ fn layout(
         if is_table {
             return Err(Error::Unsuitable {
                 what: format!(
-                    "table {}: {} is a table itself, and so no schema",
+                    "table {}: {} is itself a table, so it cannot be a schema",
                     plan.name.sql,
                     root.folder().join(schema).display()
                 ),
@@ -253,8 +253,7 @@ pub(super) fn refuse_rows(plan: &TargetPlan, table: Option<&Table>) -> Result<()
     match table.map(Table::rows) {
         Some(rows) if rows > 0 && plan.mode == WriteMode::Create => Err(Error::Unsuitable {
             what: format!("table {} has {rows} rows already", plan.name.sql),
-            hint: "append to it or replace it, where that is meant; or load into a table of another name"
-                .to_owned(),
+            hint: "use mode append or replace, or load into another table".to_owned(),
         }),
         _ => Ok(()),
     }

@@ -58,7 +58,7 @@ impl UnitStream for Stream<'_> {
         self.check()?;
         if self.unit.is_some() {
             return Err(out_of_turn(
-                "a unit is begun, and the one before it is not ended",
+                "a unit is begun before the previous unit has ended",
             ));
         }
         let Some(target) = self.targets.get(target) else {

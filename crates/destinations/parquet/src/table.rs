@@ -68,8 +68,8 @@ impl Table {
         if !metadata.is_dir() {
             table.obstacle = Some((
                 format!("{} is no folder", folder.display()),
-                "a table is a folder of its own, which a new one takes the place of: give the table \
-                 another name, or name the folder itself where this is a link"
+                "a table is a separate folder that a new folder replaces: give the table another \
+                 name or, if this is a link, name the folder itself"
                     .to_owned(),
             ));
             return Ok(Some(table));
@@ -126,7 +126,7 @@ impl Table {
                 Err(error) => {
                     self.obstacle.get_or_insert((
                         error.to_string(),
-                        "a table's folder holds whole Parquet files and nothing else: move it away"
+                        "a table's folder may contain only complete Parquet files: move it away"
                             .to_owned(),
                     ));
                     continue;
@@ -152,7 +152,7 @@ impl Table {
                     let difference = difference(known, &columns);
                     self.obstacle.get_or_insert((
                         format!(
-                            "the files of {} have not the same columns: {difference}, in {} and {}",
+                            "the files of {} do not have the same columns: {difference}, in {} and {}",
                             folder.display(),
                             path.display(),
                             file.path.display()
@@ -171,7 +171,7 @@ impl Table {
                         "the files of {} have a column {name:?}, which is also one of its partitions",
                         folder.display()
                     ),
-                    "rewrite the files without it".to_owned(),
+                    "rewrite the files without this column".to_owned(),
                 ));
                 continue;
             }
@@ -278,7 +278,7 @@ pub(super) fn footer(path: &Path) -> Result<ParquetMetaData> {
         .map_err(|error| Error::Refused {
             doing: format!("reading the end of {}", path.display()),
             message: error.to_string(),
-            hint: Some("it is no Parquet file, or was cut off while it was written".to_owned()),
+            hint: Some("it is not a Parquet file, or was cut off while it was written".to_owned()),
         })
 }
 
@@ -305,7 +305,7 @@ impl Walk<'_> {
         for path in files::list(&folder)? {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
                 self.object(
-                    format!("{} has a name that is no UTF-8", path.display()),
+                    format!("the name of {} is not UTF-8", path.display()),
                     "give it another name",
                 );
                 continue;
@@ -320,7 +320,7 @@ impl Walk<'_> {
                     (true, GENERATION) if partition.is_empty() => {}
                     // Footers of all files in one, as Spark once wrote them: they would not know the new files.
                     (true, "_metadata" | "_common_metadata") => self.table.notes.push(format!(
-                        "{} tells of the old files only, and goes",
+                        "{} describes only the old files, and is removed",
                         path.display()
                     )),
                     (true, _) => self.table.others.push(PathBuf::from(below)),
@@ -341,17 +341,17 @@ impl Walk<'_> {
             {
                 self.object(
                     format!(
-                        "{} is a table of Delta Lake, Hudi or Iceberg, whose log would not know new files",
+                        "{} is a table of Delta Lake, Hudi or Iceberg, whose log would not have the new files",
                         self.folder.display()
                     ),
-                    "load into a folder of plain Parquet files, and take them into the table from there",
+                    "load into a folder of plain Parquet files, and import them into the table from there",
                 );
                 continue;
             }
             if hidden {
                 self.object(
                     format!(
-                        "{} is a folder of somebody else's in a table",
+                        "{} is a folder of another program in a table",
                         path.display()
                     ),
                     "move it away, or give the table another name",
@@ -366,11 +366,11 @@ impl Walk<'_> {
                 }
                 None => self.object(
                     format!(
-                        "{} is a folder in a table, but no partition (column=value)",
+                        "{} is a folder in a table, but not a partition (column=value)",
                         path.display()
                     ),
-                    "a table holds files and folders of partitions: give the table, or the schema of that \
-                     name, another name",
+                    "a table contains files and partition folders: give the table, or the schema \
+                     of that name, another name",
                 ),
             }
         }
@@ -392,7 +392,7 @@ impl Walk<'_> {
         } else if self.table.partitioned_by != columns {
             self.object(
                 format!(
-                    "the files of {} are partitioned by ({}), and those in {partition:?} by ({})",
+                    "the files of {} are partitioned by ({}), but those in {partition:?} by ({})",
                     self.folder.display(),
                     self.table.partitioned_by.join(", "),
                     columns.join(", ")

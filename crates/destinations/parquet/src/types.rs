@@ -48,7 +48,7 @@ pub(super) fn resolve(type_name: &str) -> Result<ResolvedType> {
 
 fn unknown(type_name: &str) -> Error {
     Error::Unsuitable {
-        what: format!("type {type_name:?} is none that Parquet files have here"),
+        what: format!("type {type_name:?} cannot be written to Parquet files"),
         hint: "write boolean, smallint, integer, bigint, real, double precision, numeric(p,s), text, \
                varchar(n), char(n), date, time, timestamp, timestamptz, interval, uuid, bytea or json"
             .to_owned(),

@@ -67,7 +67,8 @@ impl PostgresError {
             {
                 Some(
                     "a row has no partition, or the default partition has rows that belong to a \
-                     new one: make the partition, or move those rows out of the default one"
+                     new one: create the partition, or move those rows out of the default \
+                     partition"
                         .to_owned(),
                 )
             }
@@ -82,24 +83,24 @@ impl PostgresError {
 /// What a user of a load can do about a refusal of this kind.
 fn mend(code: &SqlState) -> Option<&'static str> {
     if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        Some("`inrush check` lists the privileges that the plan needs beside those that are held")
+        Some("`inrush check` lists the privileges that the plan needs and those that the role has")
     } else if *code == SqlState::DISK_FULL {
-        Some("free space in the server's tablespace; the same command then goes on")
+        Some("free space in the server's tablespace; then the same command resumes")
     } else if *code == SqlState::TOO_MANY_CONNECTIONS {
         Some("lower `streams`, or raise the server's max_connections")
     } else if *code == SqlState::UNDEFINED_OBJECT {
         Some("name a type that the database knows, such as bigint, numeric(12,2), date or text")
     } else if *code == SqlState::LOCK_NOT_AVAILABLE {
         Some(
-            "somebody holds a lock for longer than it is waited for (run.lock_timeout_ms); the same \
-             command tries again, and keeps what is loaded",
+            "another session held a lock for longer than run.lock_timeout_ms; the same command \
+             tries again, and keeps the loaded units",
         )
     } else if *code == SqlState::CHECK_VIOLATION
         || *code == SqlState::UNIQUE_VIOLATION
         || *code == SqlState::NOT_NULL_VIOLATION
         || *code == SqlState::EXCLUSION_VIOLATION
     {
-        Some("the row breaks a constraint of the target: mend the file or the constraint")
+        Some("the row breaks a constraint of the target: fix the file or the constraint")
     } else {
         None
     }

@@ -84,7 +84,7 @@ pub async fn inspect(
     if row.get::<_, bool>(4) {
         return Err(PostgresError::Unsuitable {
             what: format!(
-                "{} is a standby (in recovery): it takes no writes",
+                "{} is a standby (in recovery): it is read-only",
                 address.server()
             ),
             hint: "connect to the primary".to_owned(),
@@ -152,7 +152,7 @@ async fn refuse_transaction_pooler(
     }
     Err(PostgresError::Unsuitable {
         what: format!(
-            "a transaction pooler (such as PgBouncer) answers at {}: it gives each transaction \
+            "a transaction pooler (such as PgBouncer) answers at {}: each transaction may get \
              another backend, so a load would lose its locks and settings",
             address.server()
         ),
@@ -241,7 +241,7 @@ pub async fn refuse_blind(session: &Session, role: &str) -> Result<(), PostgresE
     }
     Err(PostgresError::Unsuitable {
         what: format!(
-            "`replica_lag_bytes_max` is set, and the role {role} may not see how far standbys are \
+            "`replica_lag_bytes_max` is set, but the role {role} may not see how far standbys are \
              behind"
         ),
         hint: format!("GRANT pg_monitor TO {role}, or load without it"),

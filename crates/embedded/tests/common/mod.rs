@@ -1,4 +1,4 @@
-//! What the tests of real servers share.
+//! Helpers that the tests of real servers share.
 
 #![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
 #![allow(dead_code, reason = "each test program uses its own part of it")]

@@ -58,8 +58,8 @@ pub fn unknown_switch(
         error: error.to_string(),
         asking: asking.to_string(),
     };
-    let hint = "run the same command again when the destination can be read: its ledger knows, and no rows \
-                are loaded twice";
+    let hint = "run the same command again when the destination can be read: its ledger knows, and \
+                no row is loaded twice";
     Error::Driver(DriverError::new(unknown, Some(hint.to_owned())))
 }
 

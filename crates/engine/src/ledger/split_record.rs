@@ -5,14 +5,14 @@ use std::ops::Range;
 use inrush_rows::ids::{FileKey, RunId, SplitKey, UnitKey};
 use serde::{Deserialize, Serialize};
 
-/// Rows and bytes: read = loaded + rejected + skipped, always.
+/// The account of rows and bytes. Always: read = loaded + rejected + skipped.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 pub struct Account {
-    /// Rows of the input, lines that were passed over included.
+    /// The rows of the input, including skipped lines.
     pub rows_read: u64,
-    /// Rows that the destination has.
+    /// Rows that are in the destination.
     pub rows_loaded: u64,
     /// Rows that could not be loaded.
     pub rows_rejected: u64,

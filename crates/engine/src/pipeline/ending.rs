@@ -44,8 +44,8 @@ pub fn end(
 fn lost_report(reason: &Error, is_loaded: bool) -> String {
     match is_loaded {
         true => format!(
-            "the rows are in their targets; only the report is missing: {reason}; the ledger knows the run, and the \
-             same command says \"already loaded\""
+            "the rows are in their targets; only the report is missing: {reason}; the ledger has \
+             the run, and the same command reports \"already loaded\""
         ),
         false => format!("the report is missing: {reason}"),
     }

@@ -76,8 +76,8 @@ fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<
     let last = with_rows.last().and_then(|split| split.trailer.as_deref());
     let text = match (trailers, last) {
         (1, Some(text)) => text,
-        (0, _) => return Err(missing("its last record is another one")),
-        _ => return Err(missing("records stand behind one that begins so")),
+        (0, _) => return Err(missing("its last record does not begin so")),
+        _ => return Err(missing("other records follow such a record")),
     };
     let delimiter = &flow.expect.delimiter;
     let by = format!("the trailer of {file}");

@@ -73,7 +73,7 @@ pub struct RunOptions<'a> {
     pub fault: Option<Fault>,
 }
 
-/// Says how to mend an error.
+/// Says how to fix an error.
 pub type Hint<'a> = &'a (dyn Fn(&Error) -> Option<String> + Sync);
 
 impl Default for RunOptions<'_> {
@@ -95,7 +95,7 @@ impl Default for RunOptions<'_> {
 }
 
 impl RunOptions<'_> {
-    /// How to mend an error, where that is known.
+    /// How to fix an error, where that is known.
     pub fn hint_for(&self, error: &Error) -> Option<String> {
         let own = self.hint.and_then(|hint| hint(error));
         own.or_else(|| error.hint())

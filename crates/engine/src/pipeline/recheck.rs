@@ -39,7 +39,7 @@ pub async fn texts<'a>(
         if looked.await? == Contents::Changed {
             return Err(Error::Source(SourceError::Changed {
                 path: file.path.to_path_buf(),
-                what: "other text was written to it, and its time put back".to_owned(),
+                what: "its text was changed, and its time was set back".to_owned(),
             }));
         }
     }

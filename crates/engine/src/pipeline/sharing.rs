@@ -1,5 +1,5 @@
-//! How far a shared unit is, over all of its streams: who loads a piece of it, and whether the
-//! server refused a row, so that one stream alone loads all of it, carefully.
+//! The progress of a shared unit over all of its streams: which stream loads each piece, and whether
+//! the server refused a row. After a refusal one stream loads the whole unit carefully.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -184,12 +184,12 @@ pub fn refuse(run: &str, changed: &[ChangedFile]) -> Result<(), PlanError> {
     let was = *before;
     let how = match was == (file.size_bytes, file.modified_ns) {
         true => format!(
-            "it has the size and the time that it had ({} bytes of {}), and other text",
+            "it has the same size and time as before ({} bytes of {}), but its text changed",
             was.0,
             time_words(was.1)
         ),
         false => format!(
-            "it had {} bytes of {}, and has {} of {}",
+            "it had {} bytes of {}, and now has {} of {}",
             was.0,
             time_words(was.1),
             file.size_bytes,
@@ -199,12 +199,12 @@ pub fn refuse(run: &str, changed: &[ChangedFile]) -> Result<(), PlanError> {
     Err(PlanError::Target {
         target: target.clone(),
         what: format!(
-            "has rows staged by the run {}, which stopped, and {} changed since: {how}{others}",
+            "has rows that the stopped run {} staged, and {} changed since: {how}{others}",
             run,
             file.path.display(),
         ),
-        hint: "put the file back as it was; or load what changed anew and keep the rest with \
-               --again; or begin from nothing after `inrush cleanup`"
+        hint: "restore the file; or load the changed files again and keep the rest with --again; \
+               or start from the beginning after `inrush cleanup`"
             .to_owned(),
     })
 }

@@ -71,10 +71,7 @@ fn words(column: &Column, place: usize) -> Vec<String> {
     }
     let policies = &column.policies;
     if let Some(pivot) = policies.year_pivot {
-        words.push(format!(
-            "two digits are the years {pivot} to {}",
-            pivot + 99
-        ));
+        words.push(format!("two-digit years are {pivot} to {}", pivot + 99));
     }
     let numbers = &policies.numbers;
     if let Some(separator) = numbers.decimal_separator {

@@ -141,7 +141,7 @@ impl KnownColumns<'_> {
                     "column `{}` has no type, and {} does not exist yet",
                     detail.name, self.target
                 ),
-                "write it as \"name type\"",
+                "write \"name type\"",
             )
         })
     }
@@ -176,8 +176,8 @@ impl KnownColumns<'_> {
                 Ok(in_order(details.collect()))
             }
             ([], _, None) => Err(self.mismatch(
-                format!("{} does not exist, and no columns are given to make it of", self.target),
-                "give them: columns = [\"id bigint not null\", ...], or --columns \"id bigint, ...\"",
+                format!("{} does not exist, and no columns are given to create it", self.target),
+                "give the columns: columns = [\"id bigint not null\", ...], or --columns \"id bigint, ...\"",
             )),
             (details, Some(header), _) => fields::by_header(details, header)
                 .map_err(|mismatch| mismatch.in_file(self.header_file).of_flow(self.flow)),
@@ -216,14 +216,14 @@ impl KnownColumns<'_> {
             .max_by(|a, b| a.0.total_cmp(&b.0));
         self.mismatch(
             format!(
-                "{}{} has no column `{field}`, which the header names; its columns are {}",
+                "{}{} has no column `{field}`, which is in the header; its columns are {}",
                 fields::place(self.header_file),
                 self.target,
                 names.join(", ")
             ),
             &match near {
                 Some((_, name)) => format!("did you mean `{name}`?"),
-                None => "name the columns that exist, in the order of the file".to_owned(),
+                None => "list the columns that exist, in the order of the file".to_owned(),
             },
         )
     }

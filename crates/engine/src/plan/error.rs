@@ -1,4 +1,4 @@
-//! Why a package cannot be planned.
+//! Errors of planning a package.
 
 use inrush_destination::Ability;
 use inrush_package::PackageError;
@@ -29,7 +29,7 @@ pub enum PlanError {
         flow: String,
         /// What does not fit.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
     },
     /// The package asks for abilities that the destination lacks.
@@ -47,7 +47,7 @@ pub enum PlanError {
         target: String,
         /// What stands in the way.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
     },
     /// The server has not enough of something.
@@ -55,11 +55,11 @@ pub enum PlanError {
     Limit {
         /// What is needed and what is there.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: String,
     },
     /// The server's disk cannot hold what will be stored.
-    #[error("{text} of text will be stored, and the server's disk has {free} left at {folder}")]
+    #[error("{text} of text will be stored, but the server's disk has {free} free at {folder}")]
     Room {
         /// How much text.
         text: String,
@@ -81,7 +81,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             PlanError::Package(_) | PlanError::Source(_) | PlanError::Sniff(_) => None,
@@ -95,7 +95,7 @@ impl PlanError {
             | PlanError::Target { hint, .. }
             | PlanError::Limit { hint, .. } => Some(hint.clone()),
             PlanError::Room { .. } => Some(
-                "free space there; or, where the rows take less than half of their text, set \
+                "free space there; or, if the rows take less than half of their text, set \
                  `disk_check = false` in [run]"
                     .to_owned(),
             ),

@@ -48,7 +48,7 @@ impl ExpectPlan {
         }
         if let Some(trailer) = &self.trailer {
             lines.push(format!(
-                "the last record of each file begins with {:?} and is no row",
+                "the last record of each file begins with {:?} and is not a row",
                 trailer.starts_with
             ));
         }
@@ -168,7 +168,7 @@ fn control_promises(
             return Err(mismatch(
                 name,
                 format!(
-                    "{} is no file that another could stand beside",
+                    "{} is not a file that can have a control file",
                     file.path.display()
                 ),
             ));
@@ -248,7 +248,7 @@ fn count(by: &str, flow: &str, text: &str, also_counts: u32) -> Result<u64, Plan
     rows_of(text, also_counts).ok_or_else(|| {
         mismatch(
             flow,
-            format!("{by} says {text:?}, which is no number of rows"),
+            format!("{by} has {text:?}, which is not a number of rows"),
         )
     })
 }
@@ -258,7 +258,7 @@ fn number(by: &str, flow: &str, text: &str) -> Result<String, PlanError> {
         true => Ok(text.trim().to_owned()),
         false => Err(mismatch(
             flow,
-            format!("{by} says {text:?}, which is no number"),
+            format!("{by} has {text:?}, which is not a number"),
         )),
     }
 }
@@ -267,7 +267,7 @@ fn mismatch(flow: &str, what: String) -> PlanError {
     PlanError::Mismatch {
         flow: flow.to_owned(),
         what,
-        hint: "see docs/verify.md for what control files and trailers may look like".to_owned(),
+        hint: "docs/verify.md describes the forms of control files and trailers".to_owned(),
     }
 }
 
@@ -275,15 +275,14 @@ fn read(path: &Path, flow: &str) -> Result<String, PlanError> {
     let refused = |why: String| PlanError::Mismatch {
         flow: flow.to_owned(),
         what: format!("the control file {} cannot be read: {why}", path.display()),
-        hint: "where it comes last, it is not there before its file is whole: wait for it"
-            .to_owned(),
+        hint: "if the control file is written last, wait until it is there".to_owned(),
     };
     let size = std::fs::metadata(path)
         .map_err(|error| refused(error.to_string()))?
         .len();
     if size > CONTROL_BYTES_MAX {
         return Err(refused(format!(
-            "it has {size} bytes, and is no control file"
+            "it has {size} bytes, which is too large for a control file"
         )));
     }
     let bytes = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
@@ -305,7 +304,7 @@ pub fn places(flow: &str, names: &[String], verify: &VerifyPlan) -> Result<Vec<u
         let index = index.ok_or_else(|| {
             mismatch(
                 flow,
-                format!("a sum of `{name}` is expected, and no such column is loaded"),
+                format!("a sum of `{name}` is expected, but no such column is loaded"),
             )
         })?;
         let column = &verify.columns[index];
@@ -314,7 +313,7 @@ pub fn places(flow: &str, names: &[String], verify: &VerifyPlan) -> Result<Vec<u
             None => Err(mismatch(
                 flow,
                 format!(
-                    "a sum of `{name}` is expected, and it has the type {}",
+                    "a sum of `{name}` is expected, but the column has the type {}",
                     column.type_sql
                 ),
             )),

@@ -33,7 +33,7 @@ pub struct Assignment {
 pub struct Mismatch {
     /// What is wrong.
     pub what: String,
-    /// How it is mended.
+    /// How to fix it.
     pub hint: String,
 }
 
@@ -103,14 +103,14 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
         let example = quoted_where_needed(header[free[0]].trim());
         return Err(Mismatch::new(
             format!(
-                "the header names {}, which no column takes (the header: {})",
+                "the header has {}, which no column takes (the header: {})",
                 names.join(", "),
                 header.join(", ")
             ),
             format!(
-                "list every field; one that is not loaded as {:?}, all others as \"* skip\". Set \
-                 header = false if the first record is data, or skip_lines if lines of a title stand \
-                 before it",
+                "list every field: write {:?} for a field that is not loaded, \"* skip\" for all \
+                 other fields. Set header = false if the first record is data, or skip_lines if \
+                 title lines are before it",
                 format!("{example} skip")
             ),
         ));
@@ -141,7 +141,7 @@ pub fn by_place(
                     Some(FieldChoice::Name(name)) => {
                         return Err(Mismatch::new(
                             format!(
-                                "column `{}` takes the field {name:?}, and the files have no header",
+                                "column `{}` takes the field {name:?}, but the files have no header",
                                 detail.name
                             ),
                             "write the field's number, counted from 1: field = 3; or set header = \
@@ -166,8 +166,8 @@ pub fn by_place(
         return Err(Mismatch::new(
             format!("no column takes field {} of the records", first + 1),
             format!(
-                "list every field; one that is not loaded as {{ name = \"unused\", field = {}, \
-                 skip = true }}, all others as \"* skip\"",
+                "list every field: write {{ name = \"unused\", field = {}, skip = true }} for a \
+                 field that is not loaded, \"* skip\" for all other fields",
                 first + 1
             ),
         ));
@@ -271,8 +271,8 @@ impl Fields {
                 before.name,
                 detail.name
             ),
-            "let each column take a field of its own; say `field` of both where one field is \
-             meant to fill both",
+            "let each column take another field; if one field should fill both columns, set \
+             `field` for both",
         ))
     }
 
@@ -319,20 +319,19 @@ fn named(
             let near = suggestion(name, header.iter().map(|field| field.trim()));
             let hint = match near {
                 Some(near) => format!(
-                    "did you mean {near:?}? Where the name in the header is another than the \
-                     column's, say so: {{ name = {:?}, field = {near:?} }}",
+                    "did you mean {near:?}? If the header has another name than the column, \
+                     declare it: {{ name = {:?}, field = {near:?} }}",
                     detail.name
                 ),
                 None => format!(
-                    "where the name in the header is another than the column's, say so: {{ name = \
-                     {:?}, field = \"NAME IN HEADER\" }}; set header = false if the first record is \
-                     data",
+                    "if the header has another name than the column, declare it: {{ name = {:?}, \
+                     field = \"NAME IN HEADER\" }}; set header = false if the first record is data",
                     detail.name
                 ),
             };
             Err(Mismatch::new(
                 format!(
-                    "the header has no field {name:?} for column `{}`; it names {}",
+                    "the header has no field {name:?} for column `{}`; it has {}",
                     detail.name,
                     header.join(", ")
                 ),
@@ -341,12 +340,12 @@ fn named(
         }
         [first, second, ..] => Err(Mismatch::new(
             format!(
-                "the header names {name:?} more than once, in fields {} and {}",
+                "the header has {name:?} more than once, in fields {} and {}",
                 first + 1,
                 second + 1
             ),
             format!(
-                "say which by its number: {{ name = {:?}, field = {} }}",
+                "choose a field by its number: {{ name = {:?}, field = {} }}",
                 detail.name,
                 first + 1
             ),

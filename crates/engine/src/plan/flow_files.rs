@@ -115,7 +115,7 @@ impl FlowFiles {
         converter.map(drop).map_err(|error| PlanError::Mismatch {
             flow: name.to_owned(),
             what: error.to_string(),
-            hint: "mend the column in `columns`".to_owned(),
+            hint: "fix the column in `columns`".to_owned(),
         })
     }
 

@@ -122,7 +122,7 @@ impl MemoryBound {
     /// What the figure is made of beside streams, in words.
     pub fn beside_streams(&self) -> String {
         let mut words = format!(
-            "{} for the program and its libraries, {} for what is kept of {}",
+            "{} for the program and its libraries, {} for the data about {}",
             bytes(self.program_bytes),
             bytes(self.files_bytes),
             counted(self.file_count, "file range")

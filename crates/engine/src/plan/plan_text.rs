@@ -14,7 +14,7 @@ use super::reading::Reading;
 pub fn split_words(split: &Split) -> String {
     let file = split.file.path.display();
     if split.is_fed {
-        format!("{file}, fed to all streams")
+        format!("{file}, shared by all streams through one reader")
     } else if split.is_whole() {
         file.to_string()
     } else {
@@ -78,13 +78,13 @@ pub fn dialect_words(flow: &Reading) -> String {
         text.push_str(", missing fields are NULL");
     }
     if dialect.extra_fields == ExtraFields::Ignore {
-        text.push_str(", extra fields are passed over");
+        text.push_str(", extra fields are ignored");
     }
     match dialect.skip_lines {
         0 => {}
-        1 => text.push_str(", the first line passed over"),
+        1 => text.push_str(", the first line skipped"),
         lines => {
-            let _ = write!(text, ", the first {lines} lines passed over");
+            let _ = write!(text, ", the first {lines} lines skipped");
         }
     }
     text.push_str(if dialect.header {
@@ -109,7 +109,7 @@ pub fn dialect_words(flow: &Reading) -> String {
 
 /// What becomes of a target whose rows an earlier run has loaded.
 pub const TARGET_LOADED: &str =
-    "the target has the rows of these files already, and stays as it is";
+    "the target has the rows of these files already; nothing is changed";
 
 /// How many rejects are accepted, in words.
 pub fn reject_limit(limit: &RejectLimit) -> String {

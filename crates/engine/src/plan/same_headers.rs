@@ -45,9 +45,9 @@ pub fn first(
             && let Some(encoding) = preview.encoding_found
         {
             let why = match file.encoding {
-                None => "its byte order mark says so",
+                None => "it has such a byte order mark",
                 Some(_) => {
-                    "UTF-16 is declared without a byte order, and its line ends and separators show this one"
+                    "UTF-16 is declared without a byte order, and its line ends and separators show this order"
                 }
             };
             notes.push(format!(
@@ -68,13 +68,13 @@ pub fn first(
                 return Err(PlanError::Mismatch {
                     flow: flow.to_owned(),
                     what: format!(
-                        "{}: its header names {}, and that of {} names {}",
+                        "{}: its header has {}, but the header of {} has {}",
                         file.path.display(),
                         found.join(", "),
                         first_file.display(),
                         expected.join(", ")
                     ),
-                    hint: "load files with different headers in flows of their own".to_owned(),
+                    hint: "load files with different headers in separate flows".to_owned(),
                 });
             }
             _ => {}

@@ -113,8 +113,8 @@ pub fn of(
         return Ok(told);
     }
     let mut notes = vec![format!(
-        "how the files are written was guessed, since as their names tell it they have none of the \
-         columns of the target: {}",
+        "the format of the files was guessed, because in the format of their names they have no \
+         column of the target: {}",
         guess.seen.join("; ")
     )];
     let unsure = guess.all_unsure().into_iter().take(UNSURE_TOLD_MAX);
@@ -166,7 +166,7 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
         .map_err(|fault| PlanError::Mismatch {
             flow: guess.files[0].display().to_string(),
             what: format!("the header cannot name the columns of a table: {fault}"),
-            hint: "declare header = false and the columns, or mend the header".to_owned(),
+            hint: "declare header = false and the columns, or fix the header".to_owned(),
         })?;
     if guess.is_told {
         let unsure = guess

@@ -29,8 +29,8 @@ pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<()
             return Err(PlanError::Mismatch {
                 flow: flow.to_owned(),
                 what: format!(
-                    "`{setting}` of column `{}` says how text is written, and `{}` of the {} files is \
-                     no text ({})",
+                    "`{setting}` of column `{}` is for text, and `{}` of the {} files is not text \
+                     ({})",
                     column.name,
                     field.name,
                     table.kind.name(),
@@ -72,7 +72,7 @@ pub fn words(flow: &Reading, file: Option<&SourceFile>) -> Option<String> {
     let names = converter.columns_by_text(&types);
     (!names.is_empty()).then(|| {
         format!(
-            "by the text of their values, for types or settings that ask for it: {}",
+            "by the text of their values, for types or settings that need text: {}",
             names.join(", ")
         )
     })

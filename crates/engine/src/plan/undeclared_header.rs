@@ -54,27 +54,27 @@ pub fn has_header(
     let shown = shortened(&fields);
     if question.declared.is_some() {
         notes.push(format!(
-            "{place}: the first record ({shown}) has the names of columns, and is loaded as a row, \
-             since header = false"
+            "{place}: the first record ({shown}) has the names of columns, and is loaded as a row \
+             because of header = false"
         ));
         return Ok(false);
     }
     match found {
         FirstRecordKind::Header => {
             notes.push(format!(
-                "{place}: the first record ({shown}) is the names of the columns, so it was taken \
-                 for the header; header = false in the format if it is a row"
+                "{place}: the first record ({shown}) has the names of the columns, so it was taken \
+                 as the header; set header = false in the format if it is a row"
             ));
             Ok(true)
         }
         FirstRecordKind::Row | FirstRecordKind::Unclear => Err(PlanError::Mismatch {
             flow: question.flow.to_owned(),
             what: format!(
-                "{place}: the first record ({shown}) looks like a header, and nothing says that \
-                 there is one"
+                "{place}: the first record ({shown}) looks like a header, but the format declares \
+                 none"
             ),
-            hint: "declare header = true in the format if it names the fields, header = false if \
-                   it is a row (--format 'tsv,header', 'tsv,no_header')"
+            hint: "set header = true in the format if it is the header, header = false if it is a \
+                   row (--format 'tsv,header', 'tsv,no_header')"
                 .to_owned(),
         }),
     }

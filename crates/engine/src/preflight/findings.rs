@@ -66,6 +66,6 @@ pub fn tells(what: impl Into<String>) -> Finding {
 /// There is nothing to do.
 pub fn loaded_already(run: &str) -> Finding {
     tells(format!(
-        "these files are loaded already, by run {run}: a run would do nothing"
+        "run {run} has loaded these files already: a run would do nothing"
     ))
 }

@@ -221,11 +221,7 @@ pub struct Answer {
 /// Puts it all together.
 pub fn answer(schedule: &Schedule, shared: &SharedSeconds, seen: &ObservedLoad) -> Answer {
     let bounds = [
-        (
-            shared.disk_s,
-            Cause::SourceRead,
-            "reading what is not in the page cache",
-        ),
+        (shared.disk_s, Cause::SourceRead, "reading from the disk"),
         (
             shared.feed_s,
             Cause::Decompression,
@@ -236,11 +232,7 @@ pub fn answer(schedule: &Schedule, shared: &SharedSeconds, seen: &ObservedLoad) 
             Cause::DestinationDisk,
             "writing the server's log to its disk",
         ),
-        (
-            shared.pace_s,
-            Cause::Pace,
-            "the rate that the package asks for",
-        ),
+        (shared.pace_s, Cause::Pace, "the package's rate limit"),
     ];
     let bound = bounds.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((seconds, cause, what)) = bound
@@ -268,7 +260,7 @@ fn cause(schedule: &Schedule, seen: &ObservedLoad) -> (Cause, String) {
     let idle = schedule.idle_share();
     if idle >= IDLE_SHARE {
         let because = format!(
-            "streams have nothing to do for {:.0} % of their time: the pieces of work do not go round evenly",
+            "streams have no work for {:.0} % of their time: the pieces of work do not divide evenly",
             idle * 100.0
         );
         return (Cause::Coordination, because);

@@ -89,7 +89,7 @@ pub fn tell_loaded(
         because: "every row is loaded, and the run has only to publish them".to_owned(),
     };
     let leaves_out = vec![
-        "the size of what is published: a switch that copies rows takes longer, and so does ANALYZE".to_owned(),
+        "the size of the published data: a switch that copies rows takes longer, and so does ANALYZE".to_owned(),
     ];
     tell(report, options, run_key, phases, answer, leaves_out);
 }
@@ -127,7 +127,7 @@ pub fn tell(
         && let Err(error) = leave_prediction(&options.runs_folder, run_key, &prediction)
     {
         report.findings.push(findings::tells(format!(
-            "the run's report will not have this prediction beside what it took: {}",
+            "the run's report will not have this prediction: {}",
             findings::words(&error)
         )));
     }

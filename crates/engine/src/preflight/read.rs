@@ -1,4 +1,4 @@
-//! How fast the very files are read: from the page cache, and from the disk where the cache does not hold them.
+//! Measures how fast the package's files are read: from the page cache, and from the disk if the cache does not hold them.
 //!
 //! Nothing is thrown out of the cache unless the user asks for it: others may live on what it holds. What is read
 //! here is in it afterwards, which is how the later steps measure the CPU and not the disk once more.
@@ -101,8 +101,8 @@ pub fn measure(
         found.cached_share = Some(bytes_there as f64 / known_bytes as f64);
     } else if !places.is_empty() {
         found.note = Some(
-            "the system tells only a file's owner what the page cache holds of it: what was read may have come from \
-             either"
+            "the system shows only a file's owner what is in the page cache: the data may have \
+             come from the disk or from the cache"
                 .to_owned(),
         );
     }
@@ -230,7 +230,7 @@ fn drop_from_cache(places: &[StoredRange]) -> Result<String, Error> {
         bytes += place.size_bytes();
     }
     Ok(format!(
-        "--cold: the page cache was asked to let go of {:.0} MB of the files",
+        "--cold: {:.0} MB of the files were removed from the page cache, as far as the system allows",
         bytes as f64 / 1e6
     ))
 }

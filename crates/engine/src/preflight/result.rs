@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::Prediction;
 
-/// The form of the result. A change of meaning raises it.
+/// The version of the result's format. A change of meaning raises it.
 pub const PREFLIGHT_VERSION: u32 = 1;
 
-/// What a preflight found.
+/// The result of a preflight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PreflightReport {
-    /// The form of this result.
+    /// The version of this result's format.
     pub preflight_version: u32,
     /// The version of Inrush.
     pub inrush_version: String,
@@ -20,19 +20,19 @@ pub struct PreflightReport {
     pub package: String,
     /// SHA-256 of the package, secrets left out.
     pub package_hash: String,
-    /// When it was made, RFC 3339.
+    /// The time of the preflight, RFC 3339.
     pub made_at: String,
-    /// Where the data would go, without a password; empty where that could not be reached.
+    /// The URL of the destination, without a password; empty if the destination could not be reached.
     pub destination: String,
-    /// Streams that the run would have.
+    /// The number of streams that the run would have.
     pub streams: usize,
     /// The files.
     pub files: FilesFound,
-    /// What was measured, in the order of the way of the data.
+    /// The measured steps, from reading to the destination.
     pub steps: Vec<StepFound>,
-    /// What the run should take; none where that cannot be told.
+    /// The predicted times of the run; absent if they cannot be predicted.
     pub prediction: Option<Prediction>,
-    /// What stops the run, what will hurt it, and what should be known.
+    /// Problems that stop the run or slow it down, and notes.
     pub findings: Vec<Finding>,
     /// Seconds that the preflight took.
     pub took_s: f64,
@@ -57,15 +57,16 @@ impl PreflightReport {
 /// The files of all flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesFound {
-    /// How many.
+    /// The number of files.
     pub count: usize,
-    /// Their bytes as stored.
+    /// The size of the files as stored, in bytes.
     pub stored_bytes: u64,
-    /// Bytes of their text without headers, in UTF-8: of plain files about those stored, of others as the sample says.
+    /// The size of their text without headers, in bytes of UTF-8: about `stored_bytes` for plain files, estimated from the
+    /// sample for others.
     pub text_bytes: u64,
-    /// Their rows, as the sample says; none where none was read.
+    /// The number of rows, estimated from the sample; absent if no row was read.
     pub rows: Option<u64>,
-    /// How much of the sample the page cache held before it was read, 0 to 1; none where the system does not tell.
+    /// The share of the sample that was in the page cache before it was read, 0 to 1; absent if the system does not tell.
     pub cached_share: Option<f64>,
 }
 
@@ -77,7 +78,7 @@ pub struct FilesFound {
 pub enum PreflightStep {
     /// Reading what the page cache does not hold.
     ReadDisk,
-    /// Reading what the page cache holds.
+    /// Reading from the page cache.
     ReadCache,
     /// Decompressing, translating encodings, decoding typed files.
     Decompress,
@@ -85,23 +86,24 @@ pub enum PreflightStep {
     Scan,
     /// Turning fields into columns.
     Convert,
-    /// Summing up what is verified.
+    /// Computing the sums for verification.
     Verify,
     /// Turning columns into the destination's bytes.
     Encode,
-    /// All that the loader does to a row, from the page cache to the destination's bytes.
+    /// All steps of the loader, from the page cache to the destination's bytes.
     Client,
-    /// The network to the server: a COPY whose rows the server throws away as they come.
+    /// The network to the server: a COPY whose rows the server discards.
     Network,
-    /// The destination alone: rows that were converted before, into tables that are rolled back.
+    /// The destination alone: rows that are converted already go into tables that are rolled back.
     Destination,
-    /// The server's log and its disk: what is written and flushed, in bytes of the text whose rows take as much.
+    /// The server's WAL and its disk: writing and flushing. The speed is given in bytes of the text that causes as much
+    /// WAL.
     Log,
-    /// All of it together, as the run does it.
+    /// All steps together, as in a run.
     Together,
 }
 
-/// What was measured of a step. Speeds are in bytes of text, so that they can be compared.
+/// The measurement of a step. All speeds are in bytes of text, so that they can be compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFound {
     /// The step.
@@ -109,17 +111,17 @@ pub struct StepFound {
     /// Bytes of text in a second by one stream, or on one core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_bytes_s: Option<f64>,
-    /// By all streams at once.
+    /// Bytes of text per second, by all streams at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_bytes_s: Option<f64>,
-    /// Rows in a second by all streams at once, or by one where only one was measured.
+    /// Rows per second, by all streams at once, or by one stream if only one was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_s: Option<f64>,
-    /// Bytes of text that were measured with.
+    /// The size of the measured text, in bytes.
     pub sample_bytes: u64,
-    /// Seconds that measuring took.
+    /// Seconds that the measurement took.
     pub took_s: f64,
-    /// Why it was not measured, or what should be known of the figures.
+    /// The reason why the step was not measured, or a note about the figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -144,7 +146,7 @@ impl StepFound {
     }
 }
 
-/// How much a finding matters.
+/// The weight of a finding.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -152,25 +154,25 @@ impl StepFound {
 pub enum Weight {
     /// The run cannot succeed.
     Stops,
-    /// The run takes longer than it must, or takes something from others.
+    /// The run takes longer than necessary, or takes resources from others.
     Hurts,
     /// Good to know.
     Tells,
 }
 
-/// Something that a user should know before the run.
+/// A problem or a note that the user should know before the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// How much it matters.
+    /// The weight of the finding.
     pub weight: Weight,
-    /// What it is.
+    /// The problem or the note.
     pub what: String,
-    /// How to mend it.
+    /// How to fix the problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// The JSON schema of what `inrush preflight --json` prints.
+/// The JSON schema of the output of `inrush preflight --json`.
 pub fn preflight_schema() -> serde_json::Value {
     schemars::schema_for!(PreflightReport).to_value()
 }

@@ -37,7 +37,7 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
         (
             PreflightStep::ReadDisk,
             read.disk,
-            "the page cache holds all of the sample (--cold lets go of it)",
+            "the page cache holds the whole sample (--cold removes it first)",
         ),
         (
             PreflightStep::ReadCache,
@@ -234,8 +234,6 @@ pub fn rejected(reading: &Reading, decoded: Option<&Decoded>) -> Option<Finding>
                 false => "",
             }
         ),
-        hint: Some(
-            "mend the files or the flow's columns, or accept rejects (`rejects`)".to_owned(),
-        ),
+        hint: Some("fix the files or the flow's columns, or accept rejects (`rejects`)".to_owned()),
     })
 }

@@ -1,4 +1,4 @@
-//! How fast a destination takes rows.
+//! The speed at which a destination takes rows.
 
 /// How much the destination has taken, and how fast.
 #[derive(Clone, Copy, Debug, Default)]

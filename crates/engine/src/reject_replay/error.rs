@@ -1,4 +1,4 @@
-//! Why kept rejects cannot be shown or loaded.
+//! Errors of showing or loading kept rejects.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use inrush_package::PackageError;
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// There is no such run here.
-    #[error("there is no folder of a run at {}", path.display())]
+    #[error("there is no run folder at {}", path.display())]
     NoRun {
         /// Where it was looked for.
         path: PathBuf,
@@ -22,7 +22,7 @@ pub enum ReplayError {
         source: std::io::Error,
     },
     /// A line of a `.jsonl` is none that Inrush writes.
-    #[error("{}:{line}: this line is no reject: {source}", path.display())]
+    #[error("{}:{line}: this line is not a reject: {source}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum ReplayError {
         flow: String,
     },
     /// The run's database was gone with its command.
-    #[error("run {run} went into an embedded server that was gone with its command")]
+    #[error("run {run} loaded into an embedded server that ended with its command")]
     Gone {
         /// The run.
         run: String,
@@ -51,22 +51,21 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             ReplayError::NoRun { .. } => Some(
-                "name the run as its report does, or its folder; --runs-folder says where the \
-                 folders of runs are"
+                "give the name of the run or its folder; --runs-folder names the folder of the runs"
                     .to_owned(),
             ),
             ReplayError::Line { .. } => {
-                Some("mend the rows in the file beside it; the reasons stay as they are".to_owned())
+                Some("fix the rows in the file beside it; do not edit the reasons".to_owned())
             }
             ReplayError::UnknownFlow { .. } => {
-                Some("name the file as it was named, or take it out of the folder".to_owned())
+                Some("give the file its original name, or remove it from the folder".to_owned())
             }
             ReplayError::Gone { .. } => Some(
-                "load the mended file with `inrush load`; with embedded:FOLDER the data stay"
+                "load the corrected file with `inrush load`; embedded:FOLDER keeps the data"
                     .to_owned(),
             ),
             ReplayError::Unreadable { .. } | ReplayError::Package(_) => None,

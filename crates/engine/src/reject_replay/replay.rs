@@ -1,4 +1,4 @@
-//! Loading the rejects of a run once more, after they were mended: with the settings of the run's
+//! Loads the corrected rejects of a run, with the settings of the run's
 //! own package, which stands in its folder.
 
 use std::fs;
@@ -118,7 +118,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     let first_name = package.name.split(NAME_PART).next().unwrap_or_default();
     package.name = format!("{first_name}{NAME_PART}{run}");
     package.flows = flows;
-    // Faults are not to be mended there.
+    // An error in the package cannot be fixed in this copy, so it has no file to point to.
     package.origin = PackageOrigin::default();
     Ok(Some(Replay {
         rows_rejected: count(folder)?,

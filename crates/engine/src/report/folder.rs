@@ -93,7 +93,7 @@ impl RunFolder {
             // One of an earlier attempt would tell of that.
             let _ = fs::remove_file(self.page_path());
             let text = format!(
-                "the report's page could not be written: {source}; `inrush report {}` makes it of the report",
+                "the report's page could not be written: {source}; `inrush report {}` writes it from the report",
                 report.run
             );
             report.notes.push(text.clone());
@@ -213,7 +213,7 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
     match fs::symlink_metadata(folder)?.is_dir() {
         true => Ok(()),
         false => Err(io::Error::other(
-            "it is a symbolic link, and a run writes into folders of its own only",
+            "it is a symbolic link, and a run writes only into its own folders",
         )),
     }
 }

@@ -22,7 +22,7 @@ pub struct KeptReport {
 #[derive(Debug, thiserror::Error)]
 pub enum KeptReportError {
     /// There is no run of this name.
-    #[error("{} is neither a run's folder with a {REPORT_FILE} nor such a file", path.display())]
+    #[error("{} is neither a run folder with a {REPORT_FILE} nor a {REPORT_FILE}", path.display())]
     NoRun {
         /// Where it was looked for.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum KeptReportError {
         source: std::io::Error,
     },
     /// It is not JSON.
-    #[error("{}: it is not JSON: {source}", path.display())]
+    #[error("{}: not JSON: {source}", path.display())]
     NotJson {
         /// The file.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum KeptReportError {
         source: serde_json::Error,
     },
     /// It is no report.
-    #[error("{}: it is JSON, but no report of a run: {reason}", path.display())]
+    #[error("{}: JSON, but not the report of a run: {reason}", path.display())]
     NotReport {
         /// The file.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum KeptReportError {
     },
     /// A later version of Inrush wrote it.
     #[error(
-        "{}: it has version {version} of the report's form, and this Inrush knows them to {REPORT_VERSION}",
+        "{}: the report has format version {version}, and this Inrush knows versions up to {REPORT_VERSION}",
         path.display()
     )]
     Newer {
@@ -71,24 +71,25 @@ pub enum KeptReportError {
 }
 
 impl KeptReportError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> &'static str {
         match self {
             KeptReportError::NoRun { .. } => {
-                "name the run as its report does, its folder, or its report.json; --runs-folder says where the folders of \
-                 runs are"
+                "give the name of the run, its folder or its report.json; --runs-folder names the \
+                 folder of the runs"
             }
             KeptReportError::NoRuns { .. } => {
-                "--runs-folder says where the folders of runs are; a run that found all loaded already leaves no report, \
-                 nor does one that was killed: the same command goes on with it, and writes one"
+                "--runs-folder names the folder of the runs; a run that found all files loaded \
+                 writes no report, and neither does a run that was killed: the same command \
+                 resumes it and writes one"
             }
-            KeptReportError::Unreadable { .. } => "the run's user can read it",
+            KeptReportError::Unreadable { .. } => "the user of the run can read it",
             KeptReportError::NotJson { .. } => {
-                "a run writes it whole: it was changed or cut off since, likely by a copy"
+                "a run writes the whole report: it was changed or cut off later, likely by a copy"
             }
             KeptReportError::NotReport { .. } => "name the report.json of a run",
             KeptReportError::Newer { .. } => {
-                "take the Inrush that wrote it, or a later one: inrush_version in it says which"
+                "use the version of Inrush that wrote it (inrush_version in the report), or a later version"
             }
         }
     }

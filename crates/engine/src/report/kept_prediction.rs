@@ -17,33 +17,33 @@ use crate::error::Error;
 /// took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prediction {
-    /// When it was made, RFC 3339.
+    /// The time of the prediction, RFC 3339.
     pub made_at: String,
-    /// Streams that it is for.
+    /// The number of streams that it applies to.
     pub streams: usize,
-    /// Bytes of the files as stored, which it is for.
+    /// The size of the files as stored, in bytes, that it applies to.
     pub stored_bytes: u64,
-    /// Seconds of all of it.
+    /// Seconds of the whole run.
     pub predicted_s: f64,
-    /// Seconds of planning, of which the run has its own.
+    /// Seconds of planning, as measured in the preflight.
     pub plan_s: f64,
-    /// Seconds from the first stream's start to the last one's end.
+    /// Seconds from the start of the first stream to the end of the last stream.
     pub load_s: f64,
     /// Seconds of checking the account and switching.
     pub switch_s: f64,
     /// Seconds of ANALYZE after the switch.
     pub analyze_s: f64,
-    /// The step that limits it.
+    /// The step that limits the run.
     pub limiting: Cause,
-    /// Why it is that step, in words and figures.
+    /// The evidence for that step, in words and figures.
     pub because: String,
-    /// What it leaves out.
+    /// What the prediction does not include.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaves_out: Vec<String>,
 }
 
 impl Prediction {
-    /// The step that limits it, in words.
+    /// The limiting step, in words.
     pub fn limiting_words(&self) -> &'static str {
         match self.limiting {
             Cause::SourceRead => "reading the files",
@@ -56,8 +56,8 @@ impl Prediction {
             Cause::DestinationDisk => "the destination's disk",
             Cause::DestinationLocks => "locks at the destination",
             Cause::Coordination => "the long tail",
-            Cause::Pace => "the rate that was asked for",
-            Cause::Undecided => "what the evidence does not tell",
+            Cause::Pace => "the rate limit",
+            Cause::Undecided => "not decided by the evidence",
         }
     }
 }
@@ -67,7 +67,7 @@ fn path(runs_folder: &Path, run_key: &RunKey) -> PathBuf {
     runs_folder.join(format!("preflight-{}.json", run_key.short()))
 }
 
-/// Leaves a prediction for the next run, in place of one that was there.
+/// Writes a prediction for the next run; replaces an earlier prediction.
 pub fn leave_prediction(
     runs_folder: &Path,
     run_key: &RunKey,
@@ -92,7 +92,7 @@ pub fn leave_prediction(
     Ok(path)
 }
 
-/// The prediction for a run of so many streams and bytes; one that is about others is none.
+/// The prediction for a run with these numbers of streams and bytes, if there is one.
 pub fn find_prediction(
     runs_folder: &Path,
     run_key: &RunKey,

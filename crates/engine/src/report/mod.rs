@@ -1,4 +1,4 @@
-//! What happened in a run: the account of every row, where the time went, and which rows were rejected.
+//! The report of a run: the account of every row, the time of each phase, and the rejected rows.
 
 mod disk_reserve;
 mod folder;

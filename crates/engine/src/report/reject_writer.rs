@@ -240,7 +240,7 @@ impl RejectFile {
             let file = &mut self.open[at];
             let mut terminator = file.terminator.clone();
             // A carriage return at its end would be read as a part of the line end, and the row
-            // be mended unseen.
+            // be fixed unseen.
             if self.dialect.terminator_written() == b"\n"
                 && reject.raw.ends_with(&file.carriage_return)
             {
@@ -408,7 +408,7 @@ fn is_of_piece(file_name: &str, name: &str) -> bool {
     }
 }
 
-/// What stands before the rows, so that the file can be mended and loaded as it is: an empty line
+/// What stands before the rows, so that the file can be fixed and loaded as it is: an empty line
 /// for each that is passed over, and the header.
 fn beginning(header: Option<&[String]>, dialect: &Dialect) -> Vec<u8> {
     let mut bytes = dialect

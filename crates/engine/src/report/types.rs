@@ -11,31 +11,31 @@ use super::machine::MachineReport;
 use crate::ledger::Account;
 use crate::meter::Meter;
 
-/// The form of the report. A change of meaning raises it.
+/// The version of the report's format. A change of meaning raises it.
 pub const REPORT_VERSION: u32 = 1;
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// All rows that were not rejected are in their targets.
+    /// All rows except the rejected rows are in their targets.
     Loaded,
-    /// They were already; nothing was done.
+    /// An earlier run had loaded the rows; nothing was done.
     AlreadyLoaded,
-    /// Nothing was switched.
+    /// The run failed; nothing was switched in.
     Failed,
-    /// The user stopped it; nothing was switched.
+    /// The user stopped the run; nothing was switched in.
     Interrupted,
 }
 
-/// What happened in a run.
+/// The report of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunReport {
-    /// The form of this report.
+    /// The version of this report's format.
     pub report_version: u32,
     /// The version of Inrush.
     pub inrush_version: String,
-    /// The run's name, which is also that of its folder.
+    /// The name of the run and of its folder.
     pub run: String,
     /// The package.
     pub package: String,
@@ -43,55 +43,55 @@ pub struct RunReport {
     pub package_hash: String,
     /// SHA-256 of the statements that the plan runs.
     pub plan_hash: String,
-    /// How it ended.
+    /// The outcome of the run.
     pub outcome: Outcome,
     /// The exit status of the command.
     #[serde(deserialize_with = "known_status")]
     #[schemars(with = "u8")]
     pub exit_status: ExitStatus,
-    /// What went wrong.
+    /// The error, if the run failed.
     pub error: Option<String>,
-    /// How to mend that, where it is known.
+    /// How to fix the error, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The run whose rejects, mended, it loaded.
+    /// The run whose corrected rejects it loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replays: Option<String>,
-    /// It went on where an earlier one stopped.
+    /// This run resumed an earlier run.
     pub resumed: bool,
-    /// When it began, RFC 3339.
+    /// The start of the run, RFC 3339.
     pub started_at: String,
-    /// When it ended, RFC 3339.
+    /// The end of the run, RFC 3339.
     pub finished_at: String,
     /// Seconds of each phase.
     pub phases: Phases,
-    /// What a preflight of these very files had predicted.
+    /// The prediction of a preflight of the same files, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Prediction>,
-    /// All rows of all flows, those of earlier attempts included.
+    /// The rows of all flows, including those of earlier attempts.
     pub account: Account,
-    /// One for each flow.
+    /// One entry for each flow.
     pub tables: Vec<TableReport>,
-    /// One for each load unit.
+    /// One entry for each load unit.
     pub units: Vec<UnitReport>,
-    /// One for each stream.
+    /// One entry for each stream.
     pub streams: Vec<StreamReport>,
-    /// The first rejects; all are in the run's folder.
+    /// The first rejected rows; all rejected rows are in the run's folder.
     pub rejects: Vec<RejectReport>,
-    /// What a user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Where the data went, without a password.
+    /// The URL of the destination, without a password.
     pub destination: String,
-    /// The server and its settings that matter.
+    /// The server and the settings that matter to a load.
     pub server: ServerReport,
     /// The machine that the loader ran on.
     pub machine: MachineReport,
-    /// The embedded server, where there was one.
+    /// The embedded server, if there was one.
     pub embedded: Option<EmbeddedReport>,
-    /// What was measured while the streams ran; nothing where they did not.
+    /// The measurements while the streams ran; absent if they did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measurements: Option<Measurements>,
-    /// What held the run back, as far as the measurements tell.
+    /// The verdict: what limited the run, as far as the measurements show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
@@ -99,15 +99,15 @@ pub struct RunReport {
 /// Seconds of each phase of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Phases {
-    /// Reading files' sizes and the catalog.
+    /// Seconds of planning: reading file sizes and the catalog.
     pub plan_s: f64,
-    /// From the first stream's start to the last one's end.
+    /// Seconds of loading: from the start of the first stream to the end of the last stream.
     pub load_s: f64,
-    /// Checking the account and switching.
+    /// Seconds of checking the account and switching.
     pub switch_s: f64,
-    /// ANALYZE.
+    /// Seconds of ANALYZE.
     pub analyze_s: f64,
-    /// All of it.
+    /// Seconds of the whole run.
     pub total_s: f64,
 }
 
@@ -120,25 +120,25 @@ pub struct TableReport {
     pub target: String,
     /// Its rows.
     pub account: Account,
-    /// Bytes of its files as stored.
+    /// The size of its files as stored, in bytes.
     pub stored_bytes: u64,
-    /// Its partitions that this run attached.
+    /// The partitions that this run attached.
     pub partitions: Vec<PartitionReport>,
-    /// Of an upsert: rows that took the place of others of the same key; the rest are new.
+    /// For an upsert: the rows that replaced rows with the same key. The other rows are new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_updated: Option<u64>,
-    /// Columns with values that were changed as their policies allow, in the rows that this
+    /// The columns in which values were changed, as their policies allow, in the rows that this
     /// attempt committed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ColumnChangesReport>,
 }
 
-/// What was changed in a column, as its policies allow.
+/// The values of a column that were changed, as its policies allow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ColumnChangesReport {
     /// The column.
     pub column: String,
-    /// How many values were changed, and how.
+    /// The number of changed values, by kind of change.
     #[serde(flatten)]
     pub changes: ColumnChanges,
 }
@@ -148,9 +148,9 @@ pub struct ColumnChangesReport {
 pub struct PartitionReport {
     /// Its name.
     pub name: String,
-    /// Its first key as an SQL expression; none is unbounded.
+    /// The lower bound, inclusive, as an SQL expression; absent if unbounded.
     pub lower: Option<String>,
-    /// One past its last key as an SQL expression; none is unbounded.
+    /// The upper bound, exclusive, as an SQL expression; absent if unbounded.
     pub upper: Option<String>,
 }
 
@@ -165,37 +165,37 @@ pub struct UnitReport {
     pub files: Vec<String>,
     /// Its staging table.
     pub staging_table: String,
-    /// Filled by several streams.
+    /// Several streams filled the unit.
     pub shared: bool,
-    /// Its rows went straight into the target, split by split.
+    /// The rows were written directly to the target, split by split.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub straight: bool,
-    /// Loaded by an earlier attempt and kept.
+    /// An earlier attempt loaded the unit, and it was kept.
     pub kept: bool,
-    /// Committed.
+    /// The unit was committed.
     pub finished: bool,
-    /// Loaded carefully, by one stream with a savepoint for each batch, since the server had
-    /// refused a row.
+    /// The unit was loaded carefully, by one stream with a savepoint for each batch, because the server
+    /// had refused a row.
     #[serde(default)]
     pub careful: bool,
     /// Its rows.
     pub account: Account,
-    /// The server's own count of its rows.
+    /// The server's count of its rows.
     pub rows_counted: Option<u64>,
-    /// Where this run's time for it went.
+    /// The time that this run spent on the unit, by step.
     pub meter: Meter,
 }
 
 /// One stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamReport {
-    /// Counted from 1.
+    /// The number of the stream, counted from 1.
     pub stream: usize,
-    /// Pieces of work that it finished.
+    /// The pieces of work that it finished.
     pub pieces: usize,
-    /// Where its time went.
+    /// The time of the stream, by step.
     pub meter: Meter,
-    /// Seconds from the start of loading to its last piece's end.
+    /// Seconds from the start of loading to the end of its last piece.
     pub ended_s: f64,
 }
 
@@ -204,19 +204,19 @@ pub struct StreamReport {
 pub struct RejectReport {
     /// The file.
     pub file: String,
-    /// Its line, counted from 1.
+    /// The line of the row, counted from 1.
     pub line: u64,
-    /// Bytes before it in the uncompressed file.
+    /// The byte offset of the row in the uncompressed file.
     pub byte_offset: u64,
-    /// The column at fault, where it is one.
+    /// The column with the error, if it is in one column.
     pub column: Option<String>,
-    /// The field at fault, shortened.
+    /// The text of the field with the error, shortened.
     pub value: Option<String>,
-    /// Stable name of the cause.
+    /// The stable code of the cause.
     pub code: inrush_rows::reject::RejectCode,
     /// The cause in words.
     pub reason: String,
-    /// The encoding of the file, and of its rows that are kept aside; nothing for UTF-8.
+    /// The encoding of the file and of its rejected rows; absent for UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
 }
@@ -235,9 +235,9 @@ pub struct ServerReport {
 pub struct EmbeddedReport {
     /// Its version.
     pub version: String,
-    /// Its data folder; none where it is gone after the run.
+    /// The data folder; absent if it was removed after the run.
     pub data_folder: Option<String>,
-    /// What was set for loading, and why.
+    /// The settings that were changed for loading, and why.
     pub settings: Vec<EmbeddedSetting>,
 }
 
@@ -248,7 +248,7 @@ pub struct EmbeddedSetting {
     pub name: String,
     /// Its value.
     pub value: String,
-    /// Why it was set so.
+    /// The reason for this value.
     pub why: String,
 }
 
@@ -257,7 +257,7 @@ pub fn report_schema() -> serde_json::Value {
     schemars::schema_for!(RunReport).to_value()
 }
 
-/// The exit status of a report. A later version may know more of them: to this one such a run has failed.
+/// The exit status of a report. A status of a later version that this version does not know is read as failed.
 fn known_status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExitStatus, D::Error> {
     let code = u8::deserialize(deserializer)?;
     Ok(ExitStatus::try_from(code).unwrap_or(ExitStatus::Failed))

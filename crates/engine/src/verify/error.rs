@@ -99,7 +99,7 @@ pub enum VerifyError {
     },
     /// The database's sums of a unit are not ours.
     #[error(
-        "{table}: the rows in the database are not those that were sent; nothing was switched{}",
+        "{table}: the rows in the database differ from the rows sent; nothing was switched{}",
         lines(differences)
     )]
     Sums {
@@ -110,9 +110,9 @@ pub enum VerifyError {
     },
     /// The database's rows of a unit are not ours.
     #[error(
-        "{table}: the rows in the database are not those that were sent; nothing was switched{}{}",
+        "{table}: the rows in the database differ from the rows sent; nothing was switched{}{}",
         lines(rows), if columns.is_empty() {
-            "\n  every column has the values that were sent, but in other rows".to_owned()
+            "\n  every column has the values sent, but in other rows".to_owned()
         } else {
             lines(columns)
         }
@@ -127,7 +127,7 @@ pub enum VerifyError {
     },
     /// A file does not hold what somebody promised of it.
     #[error(
-        "{target}: {by} says {what} = {promised}, and there are {found}{}; nothing was switched",
+        "{target}: {by} has {what} = {promised}, but {found} were found{}; nothing was switched",
         if *rejected > 0 { format!(" ({rejected} rows were rejected)") } else { String::new() }
     )]
     Promise {
@@ -146,8 +146,8 @@ pub enum VerifyError {
     },
     /// A file has no trailer where it should.
     #[error(
-        "{file}: a file of this flow ends with a record that begins with {starts_with:?}, and here \
-         {why}; nothing was switched"
+        "{file}: each file of this flow must end with a record that begins with {starts_with:?}, \
+         but {why}; nothing was switched"
     )]
     TrailerMissing {
         /// The file.
@@ -158,13 +158,13 @@ pub enum VerifyError {
         why: &'static str,
     },
     /// A record stands behind a trailer.
-    #[error("{place}: records stand behind this trailer; nothing was switched")]
+    #[error("{place}: records follow this trailer; nothing was switched")]
     TrailerNotLast {
         /// The trailer.
         place: String,
     },
     /// A trailer does not have a number where it should.
-    #[error("{file}: {field} of its trailer {text:?} is no number; nothing was switched")]
+    #[error("{file}: {field} of its trailer {text:?} is not a number; nothing was switched")]
     TrailerUnreadable {
         /// The file.
         file: String,
@@ -189,8 +189,8 @@ pub enum VerifyError {
     },
     /// The table that rows went straight into is not there any more.
     #[error(
-        "{target}: the table that rows of this run went into has not that name any more: it was \
-         dropped, or renamed, and what has its name now is another one"
+        "{target}: this is not the table that this run wrote rows to: that table was dropped or \
+         renamed, and another table may have its name now"
     )]
     TargetReplaced {
         /// The target.
@@ -198,8 +198,8 @@ pub enum VerifyError {
     },
     /// A staging table is not there any more.
     #[error(
-        "staging table {table} is not the one that a unit was committed into: somebody dropped that \
-         one, or gave its name to another table; nothing was switched"
+        "staging table {table} is not the table that the unit was committed into: that table was \
+         dropped, or its name was given to another table; nothing was switched"
     )]
     StagingGone {
         /// The staging table.
@@ -207,8 +207,8 @@ pub enum VerifyError {
     },
     /// A staging table was emptied or written anew while the switch began.
     #[error(
-        "staging table {table} was emptied, or written anew, after its rows were verified; nothing \
-         was switched"
+        "staging table {table} was emptied or rewritten after its rows were verified; nothing was \
+         switched"
     )]
     Rewritten {
         /// The staging table.
@@ -216,7 +216,7 @@ pub enum VerifyError {
     },
     /// A split in the ledger has no sums to compare, or those of other columns.
     #[error(
-        "{table}: the ledger has no sums of all of its splits to compare; nothing was switched"
+        "{table}: the ledger does not have the sums of all its splits to compare; nothing was switched"
     )]
     NoTally {
         /// The staging table.
@@ -240,7 +240,7 @@ fn lines(differences: &[Difference]) -> String {
 }
 
 impl VerifyError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> String {
         match self {
             VerifyError::Gap { .. }
@@ -248,39 +248,37 @@ impl VerifyError {
             | VerifyError::Bytes { .. }
             | VerifyError::Account { .. }
             | VerifyError::NoTally { .. } => {
-                "the ledger does not tell of one whole reading of the file: somebody changed it, \
-                 or this is a fault of Inrush; `inrush cleanup`, then load again"
+                "the ledger's ranges do not cover the file exactly once: somebody changed the \
+                 ledger, or this is a bug of Inrush; run `inrush cleanup`, then load again"
                     .to_owned()
             }
             VerifyError::RefusedRows { .. } => {
-                "a file was changed, or the staging table: `inrush cleanup`, then load again"
+                "a file or the staging table was changed: run `inrush cleanup`, then load again"
                     .to_owned()
             }
             VerifyError::TargetReplaced { .. } => {
-                "give the table its name back, and the same command goes on; or give the run up with \
-                 `inrush cleanup --run`, and the same command loads all of it into the new table"
+                "give the table its name back, and the same command resumes; or give the run up \
+                 with `inrush cleanup --run`, and the same command loads everything into the new \
+                 table"
                     .to_owned()
             }
-            VerifyError::StagingGone { .. } => {
-                "the same command loads that unit anew".to_owned()
-            }
+            VerifyError::StagingGone { .. } => "the same command loads that unit again".to_owned(),
             VerifyError::Rewritten { .. } => {
-                "the same command counts its rows again; where some are missing, `inrush cleanup`, \
-                 then load again"
+                "the same command counts its rows again; if rows are missing, run `inrush \
+                 cleanup`, then load again"
                     .to_owned()
             }
             VerifyError::Promise { .. }
             | VerifyError::TrailerMissing { .. }
             | VerifyError::TrailerNotLast { .. }
             | VerifyError::TrailerUnreadable { .. } => {
-                "the file was cut off or is not the one that was meant: fetch it again, then \
-                 `inrush cleanup` and the same command"
+                "the file was cut off, or is the wrong file: fetch it again, then run `inrush \
+                 cleanup` and the same command"
                     .to_owned()
             }
             VerifyError::Sums { .. } | VerifyError::Rows { .. } => {
                 "something changed values on the way into the staging table: a type, a domain or \
-                 somebody else's session; `inrush cleanup`, then load again, with \
-                 `verify = \"rows\"` if it was less"
+                 another session; run `inrush cleanup`, then load again with `verify = \"rows\"`"
                     .to_owned()
             }
         }

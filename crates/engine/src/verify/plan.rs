@@ -57,7 +57,7 @@ impl VerifyPlan {
     pub(super) fn number(&self, index: usize) -> SumForm {
         self.columns[index]
             .number
-            .expect("only columns of numbers are summed up")
+            .expect("only number columns have sums")
     }
 
     /// How many sums there are: of rows, of the engine, and of each column of `summed` its count and its measures.

@@ -1,4 +1,4 @@
-//! How the value of a row is written, by the kind of its column.
+//! Writes the value of a row, by the kind of its column.
 //!
 //! # Why it is sound
 //!

@@ -1,5 +1,5 @@
-//! The same bytes as the encoder's, made plainly: a value at a time, through Arrow's own
-//! accessors, into a vector that grows. And what a batch's values are to PostgreSQL.
+//! A simple encoder for comparison: it writes one value at a time, through Arrow's own accessors, into
+//! a vector. Also the form that PostgreSQL gives a batch's values.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

@@ -1,4 +1,4 @@
-//! What is refused, by which words, and that the output is left as it was.
+//! Tests of refused batches: the message, and that the output does not change.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How a file's records are found from the middle of it, by its dialect.
+//! The method of finding records from the middle of a file, by its dialect.
 
 use std::sync::Arc;
 

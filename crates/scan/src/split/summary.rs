@@ -1,4 +1,4 @@
-//! What a pass over a range has found, for each state in which it may begin.
+//! The result of a pass over a range, for each state in which the range may begin.
 
 use crate::split::State;
 

@@ -1,6 +1,6 @@
-//! What must hold of any dialect and any text: each check panics where it does not. The tests
-//! and the fuzz targets (`fuzz/`) share them, so that what a fuzzer has found is checked in
-//! every test run.
+//! Properties that hold for any dialect and any text: a check panics if its property fails. The tests
+//! and the fuzz targets (`fuzz/`) share these checks, so every test run repeats each input that a
+//! fuzzer has found.
 
 #![allow(dead_code)] // Nobody uses all of them.
 

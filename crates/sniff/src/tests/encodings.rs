@@ -87,7 +87,7 @@ fn what_is_declared_is_not_proposed_again() {
     let guess = sniff(&[Arc::new(file)], &options).expect("it can be read");
     assert_unsure(
         &guess,
-        &["1 row would be rejected: bytes that are nothing in Shift_JIS"],
+        &["1 row would be rejected: bytes that are not characters of Shift_JIS"],
     );
     let unsure = guess.all_unsure().join("\n");
     assert!(

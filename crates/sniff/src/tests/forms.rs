@@ -29,7 +29,7 @@ forms! {
     quoted_newlines_without_its_name: "a.txt", "id,note\n1,\"two\nlines, and \"\"more\"\"\"\n2,plain\n3,\"x,y\"\n"
         => ", \" header", "id integer, note text", [];
     semicolons_with_decimal_commas: "a.csv", "name;amount\nAnn;1,5\nBob;2,25\nCy;10,0\n"
-        => "; \" header", "name text, amount text", ["not written as their names tell", "numbers have commas"];
+        => "; \" header", "name text, amount text", ["do not have the format of their names", "numbers have commas"];
     semicolons_without_header: "a.txt", "a;1,5\nb;2,7\nc;3,1\n"
         => "; \"", "column_1 text, column_2 text", ["numbers have commas"];
     only_decimal_commas: "a.txt", "1,5;2,5;3,5\n4,5;5,5;6,5\n7,5;8,5;9,5\n"
@@ -39,7 +39,7 @@ forms! {
     tsv_of_copy_without_its_name: "a.txt", "1\tAnn\t\\N\n2\t\\N\t2024-01-31\n3\ttab\\there\t2024-02-01\n"
         => "\\t \\ null \\N", "column_1 integer, column_2 text, column_3 date", [];
     tabs_with_quotes: "a.tsv", "id\tname\n1\t\"Ann\tLee\"\n2\t\"Bob\"\n3\tCy\n"
-        => "\\t \" header", "id integer, name text", ["not written as their names tell"];
+        => "\\t \" header", "id integer, name text", ["do not have the format of their names"];
     inches: "a.txt", "1|5\" disk|9.50\n2|3\" disk|8.25\n3|cable|1.00\n"
         => "|", "column_1 integer, column_2 text, column_3 numeric(15,2)", [];
     apostrophes: "a.txt", "1,'Ann, Lee',x\n2,'Bob',y\n3,'O''Hara',z\n"
@@ -51,7 +51,7 @@ forms! {
     one_column_of_numbers: "a.csv", "n\n1\n2\n3\n"
         => "one \" header", "n integer", [];
     one_column_of_sentences: "a.txt", "Once upon a time, there was\na fox; it was red\nand it ran\noff, off, and away\n"
-        => "one \"", "column_1 text", ["was taken for a row"];
+        => "one \"", "column_1 text", ["was taken as a row"];
     one_column_of_timestamps: "a.txt", "2024-01-31 10:11:12\n2024-01-31 10:11:13\n2024-02-01 00:00:00\n"
         => "one \"", "column_1 timestamp", [];
     timestamps_beside_numbers: "a.txt", "2024-01-31 10:11:12,5\n2024-01-31 10:11:13,6\n2024-02-01 00:00:00,7\n"
@@ -73,19 +73,19 @@ forms! {
     title_filled_up_with_delimiters: "a.csv", "Sales of 2024,,\n,,\nid,town,amount\n1,Graz,5\n2,Linz,6\n3,Wien,7\n"
         => ", \" header skip 2", "id integer, town text, amount integer", [];
     title_over_text: "a.csv", "Towns\n\nname,town\nAnn,Graz\nBob,Linz\nCy,Wien\n"
-        => ", \" header skip 2", "name text, town text", ["by its look alone"];
+        => ", \" header skip 2", "name text, town text", ["only by its look"];
     title_over_rows: "a.csv", "Sales of 2024\n\n1,5\n2,6\n3,7\n"
-        => ", \"", "column_1 integer, column_2 integer", ["would be rejected or taken for the header: where they are a title, set skip_lines = 2"];
+        => ", \"", "column_1 integer, column_2 integer", ["would be rejected or taken as the header: if they are a title, set skip_lines = 2"];
     a_ragged_row_is_no_title: "a.txt", "1,2\n1,2,3\n4,5,6\n7,8,9\n"
         => ", \"", "column_1 integer, column_2 integer, column_3 integer", ["1 record of another form"];
     a_hollow_row_is_no_title: "a.csv", "x,,\nAnn,Graz,b\nBob,Linz,c\nCy,Wien,d\n"
-        => ", \"", "column_1 text, column_2 text, column_3 text", ["where they are a title, and line 2 names the fields, set skip_lines = 1"];
+        => ", \"", "column_1 text, column_2 text, column_3 text", ["if they are a title, and line 2 is the header, set skip_lines = 1"];
     title_with_as_many_fields: "a.csv", "Report, Q1\nid,amount\n1,5\n2,6\n3,7\n"
-        => ", \" header", "report text, q1 text", ["by its look alone", "below line 2 2 columns would be of another type; where that line names the fields, set skip_lines = 1"];
+        => ", \" header", "report text, q1 text", ["only by its look", "below line 2 2 columns would have another type; if that line is the header, set skip_lines = 1"];
     header_of_two_lines: "a.csv", "id,amount\nno,EUR\n1,5\n2,6\n3,7\n"
-        => ", \" header", "id text, amount text", ["by its look alone", "set skip_lines = 1"];
+        => ", \" header", "id text, amount text", ["only by its look", "set skip_lines = 1"];
     separator_line: "a.csv", "sep=;\r\nid;name\r\n1;Ann\r\n2;Bob\r\n3;Cy\r\n"
-        => "; \" header skip 1", "id integer, name text", ["not written as their names tell"];
+        => "; \" header skip 1", "id integer, name text", ["do not have the format of their names"];
     separator_line_decides: "a.txt", "\"SEP=|\"\n1,5|a,b\n2,6|c,d\n3,7|e,f\n"
         => "| \" skip 1", "column_1 text, column_2 text", ["numbers have commas"];
     separator_line_and_title: "a.csv", "sep=,\nSales\n\nid,name\n1,Ann\n2,Bob\n3,Cy\n"
@@ -99,7 +99,7 @@ forms! {
     doubled_backslashes_of_mysql: "a.txt", "1,C:\\\\new,x\n2,\\N,y\n3,d,z\n"
         => ", \\ null \\N", "column_1 integer, column_2 text, column_3 text", ["backslashes are taken as escapes"];
     paths_in_a_tsv: "a.tsv", "1\tC:\\dir\tx\n2\t\\N\ty\n3\tC:\\new\tz\n"
-        => "\\t \" null \\N", "column_1 integer, column_2 text, column_3 text", ["not written as their names tell"];
+        => "\\t \" null \\N", "column_1 integer, column_2 text, column_3 text", ["do not have the format of their names"];
     comments: "a.csv", "# made by x\n# at noon\nid,amount\n1,5\n2,6\n3,7\n"
         => ", \" header", "id integer, amount integer", [];
     header_behind_a_hash: "a.csv", "#id,amount\n1,5\n2,6\n3,7\n"
@@ -111,23 +111,23 @@ forms! {
     two_delimiters: "a.txt", "a,b|c,d|e\nf,g|h,i|j\nk,l|m,n|o\n"
         => ", \"", "column_1 text, column_2 text, column_3 text", ["`|` would cut the records into 3 fields as"];
     carets_around_commas: "a.csv", "1^Smith, John\n2^Doe, Jane\n3^Roe, Max\n"
-        => "^ \"", "column_1 integer, column_2 text", ["not written as their names tell", "`,` would cut the records into 2 fields as"];
+        => "^ \"", "column_1 integer, column_2 text", ["do not have the format of their names", "`,` would cut the records into 2 fields as"];
     tildes_around_commas: "a.txt", "1~Smith, John~x\n2~Doe, Jane~y\n3~Roe, Max~z\n"
         => "~ \"", "column_1 integer, column_2 text, column_3 text", [];
     tildes_and_quotes: "q.csv", "\"name\"~\"amount\"\n\"Ann\"~\"4,911,967.95\"\n\"Bob\"~\"5,911,967.95\"\n\"Cy\"~\"6,911,967.95\"\n"
-        => "~ \" header", "name text, amount text", ["not written as their names tell"];
+        => "~ \" header", "name text, amount text", ["do not have the format of their names"];
     tildes_and_some_quotes: "q.csv", "1~\"Ann, Lee\"\n2~\"Bob, Lee\"\n3~\"Cy, Lee\"\n"
-        => "~ \"", "column_1 integer, column_2 text", ["not written as their names tell"];
+        => "~ \"", "column_1 integer, column_2 text", ["do not have the format of their names"];
     exclamation_marks_around_commas: "a.txt", "1!Smith, John!x\n2!Doe, Jane!y\n3!Roe, Max!z\n"
         => "! \"", "column_1 integer, column_2 text, column_3 text", [];
     equals_and_quotes: "a.txt", "a=\"x,y\"\nb=\"z,w\"\nc=\"u,v\"\n"
-        => "= \"", "column_1 text, column_2 text", ["was taken for a row"];
+        => "= \"", "column_1 text, column_2 text", ["was taken as a row"];
     carets_in_values: "a.csv", "n,power\n1,a^2\n2,b^3\n3,c^4\n"
         => ", \" header", "n integer, power text", [];
     hashes_in_values: "a.csv", "n,colour,track\n1,#fff,C#5\n2,#000,D#4\n3,#123,E#1\n"
         => ", \" header", "n integer, colour text, track text", [];
     one_record: "a.txt", "1,2,3\n"
-        => ", \"", "column_1 integer, column_2 integer, column_3 integer", ["too few records", "single record"];
+        => ", \"", "column_1 integer, column_2 integer, column_3 integer", ["too few records", "only one record"];
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_declared_format_is_taken_as_it_is() {
     assert_eq!(columns(&guess), "column_1 text, column_2 integer");
     let guess =
         sniffed_files(&[("a.csv", b"x,1\ny,2;2;2\nz,3;2\n")], &options).expect("it can be read");
-    assert_unsure(&guess, &["with the declared format only"]);
+    assert_unsure(&guess, &["with the declared format, only"]);
 }
 
 #[test]

@@ -14,8 +14,8 @@ fn refusal(name: &str, text: &[u8]) -> String {
 #[test]
 fn files_without_a_row_are_refused() {
     for (text, words) in [
-        (&b""[..], "empty, so there is nothing to guess"),
-        (b"\xef\xbb\xbf", "empty, so there is nothing to guess"),
+        (&b""[..], "empty, so its columns cannot be guessed"),
+        (b"\xef\xbb\xbf", "empty, so its columns cannot be guessed"),
     ] {
         let error = refusal("a.csv", text);
         assert!(error.contains(words), "{error}");
@@ -73,7 +73,7 @@ fn bytes_that_are_not_utf8_are_told() {
         &guess,
         &[
             "1 row would be rejected: bytes that are not UTF-8",
-            "they are likely windows-1252: if they are, declare it with encoding = \"windows-1252\"",
+            "they are likely windows-1252: if so, declare it with encoding = \"windows-1252\"",
         ],
     );
 }

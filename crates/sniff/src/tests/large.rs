@@ -87,7 +87,7 @@ fn of_a_compressed_file_the_beginning_is_looked_at() {
     gzip.write_all(text.as_bytes()).expect("memory");
     let guess = sampled("a.csv.gz", &gzip.finish().expect("memory"), false);
     assert_eq!(columns(&guess), "column_1 integer, column_2 integer");
-    assert_unsure(&guess, &["only its beginning was looked at"]);
+    assert_unsure(&guess, &["only its beginning was sampled"]);
 }
 
 #[test]
@@ -112,5 +112,5 @@ fn of_a_file_in_utf16_the_beginning_is_looked_at() {
         columns(&guess),
         "column_1 integer, column_2 text, column_3 integer"
     );
-    assert_unsure(&guess, &["only its beginning was looked at"]);
+    assert_unsure(&guess, &["only its beginning was sampled"]);
 }

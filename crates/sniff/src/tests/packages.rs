@@ -86,11 +86,11 @@ fn comments_say_what_was_seen() {
     );
     let (text, _) = read_back(&guess);
     for words in [
-        "# - column when: dates whose order of day and month no value tells",
-        "    # Text since `007` (a.csv line 2) begins with a zero",
+        "# - column when: dates in which no value shows the order of day and month",
+        "    # Text, because `007` (a.csv line 2) begins with a zero",
         "    \"id integer\",",
         "    # no NULL in 3 rows; 1 to 3",
-        "all of the file was looked at, 3 rows",
+        "all of the file was read, 3 rows",
     ] {
         assert!(text.contains(words), "{words} is not in\n{text}");
     }

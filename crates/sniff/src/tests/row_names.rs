@@ -156,7 +156,7 @@ fn what_reads_in_several_ways_is_refused() {
             (0, &None),
             "{text}"
         );
-        assert_unsure(&guess, &["where they are a title"]);
+        assert_unsure(&guess, &["if they are a title"]);
         let unsure = guess.all_unsure().join("\n");
         assert!(!unsure.contains("write.table"), "{unsure}");
     }

@@ -47,21 +47,21 @@ types! {
     printed_floats: ["0.1234567890123456", "0.5", "0.25"] => "double precision", [];
     not_a_number: ["1.5", "NaN", "2.5"] => "double precision", [];
     // A dot before exactly three digits, and nothing that settles it.
-    dots_of_thousands_or_decimals: ["1.500", "12.750", "999.000"] => "text", ["a dot stands before exactly three digits wherever there is one (`1.500`, a.txt line 2)", "numeric(15,3)", "group_separator = \".\""];
-    dots_beside_whole_numbers: ["5", "1.500", "1500"] => "text", ["a dot stands before exactly three digits"];
-    negative_dots: ["-1.500", "-2.750", "-3.000"] => "text", ["a dot stands before exactly three digits"];
+    dots_of_thousands_or_decimals: ["1.500", "12.750", "999.000"] => "text", ["every dot is before exactly three digits (`1.500`, a.txt line 2)", "numeric(15,3)", "group_separator = \".\""];
+    dots_beside_whole_numbers: ["5", "1.500", "1500"] => "text", ["every dot is before exactly three digits"];
+    negative_dots: ["-1.500", "-2.750", "-3.000"] => "text", ["every dot is before exactly three digits"];
     dots_settled_by_a_shorter_fraction: ["1.500", "12.75", "999.000"] => "numeric(15,3)", [];
     dots_settled_by_a_longer_fraction: ["1.500", "12.7525", "999.000"] => "numeric(15,4)", [];
     dots_settled_by_a_longer_number: ["1.500", "1234.500", "999.000"] => "numeric(15,3)", [];
     dots_settled_by_a_zero: ["1.500", "0.750", "999.000"] => "numeric(15,3)", [];
     dots_settled_by_nothing_before: ["1.500", ".750", "999.000"] => "numeric(15,3)", [];
     dots_settled_by_an_exponent: ["1.500", "1.234e5", "2.000"] => "double precision", [];
-    dots_and_not_a_number: ["1.500", "NaN", "2.750"] => "text", ["NaN or an infinity stands among whole numbers"];
+    dots_and_not_a_number: ["1.500", "NaN", "2.750"] => "text", ["NaN or an infinity is among whole numbers"];
     dots_twice: ["1.500", "1.234.567", "12.750"] => "text", ["separators between their digits (`1.234.567`, a.txt line 3)"];
     dots_and_commas: ["1.500,25", "2.750,50", "3.000,00"] => "text", ["numbers have commas"];
     dots_in_addresses: ["10.0.0.1", "10.0.0.2", "192.168.1.1"] => "text", [];
     dots_in_short_dates: ["01.02.03", "04.05.06", "07.08.09"] => "text", [];
-    dots_and_a_null_word: ["1.500", "NA", "2.750"] => "text", ["a dot stands before exactly three digits"];
+    dots_and_a_null_word: ["1.500", "NA", "2.750"] => "text", ["every dot is before exactly three digits"];
     blanks_between_digits: ["1 500", "12 750", "7"] => "text", ["separators between their digits (`1 500`, a.txt line 2)"];
     narrow_blanks_between_digits: ["1\u{202f}500,25", "12\u{202f}750", "7,5"] => "text", ["separators between their digits"];
     apostrophes_between_digits: ["1'500", "12'750.50", "7"] => "text", ["separators between their digits"];
@@ -75,7 +75,7 @@ types! {
     signed_exponents: ["1e+05", "2", "3"] => "double precision", [];
     small_exponents: ["5e-07", "2", "3"] => "double precision", [];
     exponents_behind_a_point: ["1.5e5", "2", "3"] => "double precision", [];
-    infinities_among_whole_numbers: ["101", "INF", "102"] => "text", ["NaN or an infinity stands among whole numbers"];
+    infinities_among_whole_numbers: ["101", "INF", "102"] => "text", ["NaN or an infinity is among whole numbers"];
     infinities_among_decimals: ["1.5", "-Infinity", "2.25"] => "double precision", [];
     infinities_alone: ["INF", "NAN", "inf"] => "text", [];
     hexadecimal: ["0x1F", "0x20", "0x21"] => "text", [];
@@ -106,11 +106,11 @@ types! {
     nulls: ["1", "", "3"] => "integer", [];
     late_nulls: ["1", "2", ""] => "integer", [];
     nothing: ["", "", ""] => "text", ["no value was seen"];
-    null_words: ["1", "NA", "3"] => "text", ["`NA` stands in 1 row", "all else is integer"];
+    null_words: ["1", "NA", "3"] => "text", ["`NA` is in 1 row", "all other values are integer"];
     null_words_only: ["NULL", "NULL", "NULL"] => "text", ["nothing but NULL was seen"];
-    hyphens: ["1.5", "-", "3.25"] => "text", ["all else is numeric(15,2)"];
+    hyphens: ["1.5", "-", "3.25"] => "text", ["all other values are numeric(15,2)"];
     null_words_in_text: ["Ann", "NULL", "None"] => "text", [];
-    not_a_number_first: ["n/a", "2024-01-31", "2024-02-01"] => "text", ["all else is date"];
+    not_a_number_first: ["n/a", "2024-01-31", "2024-02-01"] => "text", ["all other values are date"];
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn empty_texts_in_quotes_are_told() {
     assert_eq!(columns(&guess), "id integer, n text");
     assert_unsure(
         &guess,
-        &["an empty text stands in 1 row", "all else is integer"],
+        &["an empty text is in 1 row", "all other values are integer"],
     );
 }
 
@@ -131,7 +131,7 @@ fn what_was_seen_is_told() {
         column.seen,
         "1 NULL in 3 rows, the first in a.txt line 3; -7 to 5"
     );
-    assert_eq!(guess.extent(), "all of the file was looked at, 3 rows");
+    assert_eq!(guess.extent(), "all of the file was read, 3 rows");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn commas_before_a_point_separate_thousands() {
         ),
         (
             ["\"1,5\"", "\"2,5\""],
-            "where the comma is the decimal separator",
+            "if the comma is the decimal separator",
         ),
     ] {
         let text = format!("x,y\n{},a\n{},b\n", values[0], values[1]);

@@ -1,4 +1,4 @@
-//! How fast files of each kind are read into chunks of records, by one reader and by a feed.
+//! Measures how fast files of each kind are read into chunks of records, by one reader and by a feed.
 //!
 //! Run with `cargo run --release -p inrush-files --example source_throughput -- FILE...`. A file's
 //! name tells its compression; `NAME=FILE` reads it in the encoding of that name.

@@ -1,4 +1,4 @@
-//! How a file is compressed, by its name, and the decompressors.
+//! The compression of a file, told from its name, and the decompressors.
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;

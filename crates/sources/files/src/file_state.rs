@@ -1,4 +1,4 @@
-//! What tells that a file was not written to since it was found: its state and its time.
+//! The state of a file that shows whether it was written to since it was found: its inode and its time of change.
 
 use std::fmt;
 use std::fs::Metadata;

@@ -263,12 +263,14 @@ fn check_kind(
                     .to_owned()
             }
             (_, "Parquet" | "Arrow IPC") => {
-                "its rows are found from its end, so it is read as a file by itself only: unpack it, or \
-                 write it to a file first; if it is one, it is likely not written to its end"
+                "its rows are found from its end, so it can only be read as a plain file: unpack \
+                 it, or write it to a file first; if it is a plain file, it is likely not written \
+                 completely"
                     .to_owned()
             }
             (Compression::Zip, _) => {
-                "unzip the outer archive and load the file, whose compression its name tells".to_owned()
+                "unzip the outer archive and load the file; its name shows its compression"
+                    .to_owned()
             }
             _ => "make it again as text".to_owned(),
         },

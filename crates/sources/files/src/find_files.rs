@@ -112,7 +112,7 @@ fn files_of(
         if compression == Compression::Zip {
             return Err(SourceError::Archive {
                 path,
-                reason: "an archive's directory stands at its end, and this is a pipe".to_owned(),
+                reason: "the directory of an archive is at its end, but this is a pipe".to_owned(),
             });
         }
         let file = SourceFile {
@@ -223,7 +223,7 @@ fn paths_of(
             pattern: pattern.to_owned(),
             hint: match folder {
                 Some(folder) => format!(
-                    "it matches folders only, {} among them; to load the files in them add /*",
+                    "it matches only folders, such as {}; to load the files in them, add /*",
                     folder.display()
                 ),
                 None => nearest::describe(&literal),
@@ -294,7 +294,7 @@ fn inspect(path: &Path) -> Result<Metadata, SourceError> {
         Ok(metadata) => metadata,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
             let hint = match fs::read_link(path) {
-                Ok(target) => format!("it is a link to {}, which is not there", target.display()),
+                Ok(target) => format!("it is a link to {}, which does not exist", target.display()),
                 Err(_) => nearest::describe(path),
             };
             return Err(SourceError::Missing {

@@ -1,4 +1,4 @@
-//! How the reader of a range that begins in the middle of a file finds its first record by a few bytes before it.
+//! Finds the first record of a range that begins in the middle of a file, from a few bytes before it.
 
 use inrush_scan::Dialect;
 use inrush_scan::split::{Method, RecordFinder};

@@ -30,7 +30,7 @@ impl fmt::Display for TrailingBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the byte {:#04x}, which is neither another gzip member nor part of a padding of zeros",
+            "the byte {:#04x}, which is neither another gzip member nor zero padding,",
             self.first_byte
         )
     }

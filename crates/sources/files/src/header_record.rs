@@ -26,7 +26,7 @@ pub(super) fn parse(
         Some(FaultKind::UnclosedQuote) => Some("has a quote that is not closed"),
         Some(FaultKind::DanglingEscape) => Some("ends with an escape"),
         Some(FaultKind::BareCarriageReturn) => Some(
-            "has a carriage return without a line feed behind it (where lines end so, set \
+            "has a carriage return without a line feed after it (if lines end this way, set \
              terminator = \"cr\" in the format)",
         ),
         Some(FaultKind::EndMarker) => Some("is COPY's end-of-data marker"),
@@ -57,8 +57,8 @@ pub(super) fn parse(
 fn not_utf8(text: &[u8], encoding: Option<TextEncoding>) -> String {
     match (encoding, NotUtf8::find(text)) {
         (Some(encoding), _) => format!(
-            "it has bytes that are nothing in {encoding}, the encoding of the file; declare the encoding that the file was \
-             written in, or fix the header"
+            "it has bytes that are not characters of {encoding}, the encoding of the file; declare \
+             the encoding that the file was written in, or fix the header"
         ),
         (None, Some(found)) => found.explain(),
         (None, None) => "its escapes make bytes that are not UTF-8; fix them, or set header = false if the first \

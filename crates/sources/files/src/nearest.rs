@@ -13,8 +13,8 @@ const ENTRIES_MAX: usize = 10_000;
 /// Says what is there in place of `path`, of which some part does not exist or matches nothing.
 pub(super) fn describe(path: &Path) -> String {
     if path.components().any(|part| part.as_os_str() == "~") {
-        return "~ is the shell's word for the home folder and is not known here: write the \
-                path out, or leave it unquoted on a command line"
+        return "~ is replaced by the shell, not by Inrush: write the whole path, or leave it \
+                unquoted on a command line"
             .to_owned();
     }
     // The deepest folder that exists, and the first name in it that does not.

@@ -1,4 +1,4 @@
-//! How a large file is shared among streams: cut into ranges, or fed to them.
+//! Shares a large file among streams: in ranges, or by a feed.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether byte ranges of a file can be read by themselves, as its first bytes and its origin say.
+//! Tells whether byte ranges of a file can be read independently, from its first bytes and its origin.
 
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;

@@ -156,7 +156,7 @@ pub(super) fn unpacking(kind: &str) -> Option<&'static str> {
             "write its table as CSV with the sqlite3 command (.mode csv, .headers on, .output)"
         }
         "a DuckDB database" => "write the table as Parquet: COPY t TO 't.parquet'",
-        "encrypted Parquet" => "there is no key for it: write it again without encryption",
+        "encrypted Parquet" => "Inrush has no key for it: write it again without encryption",
         _ => return None,
     })
 }

@@ -189,7 +189,10 @@ pub(super) fn check_unchanged(file: &File, planned: &SourceFile) -> Result<(), S
         .map_err(|cause| SourceError::read(&planned.path, 0, cause))?;
     let (size, planned_size) = (metadata.len(), planned.container_bytes());
     if size != planned_size {
-        let what = format!("it had {} and has {size}", counted(planned_size, "byte"));
+        let what = format!(
+            "it had {} and now has {size}",
+            counted(planned_size, "byte")
+        );
         return Err(changed(planned, what));
     }
     if modified_ns(&metadata) != planned.modified_ns {

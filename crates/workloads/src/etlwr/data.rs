@@ -104,8 +104,8 @@ impl DataSet {
             false => (own, ""),
         };
         Some(format!(
-            "remove {} and make it anew: inrush bench etlwr generate {} --part {part} --tables \
-             {table}{tenth} --to {}",
+            "remove {} and generate it again: inrush bench etlwr generate {} --part {part} \
+             --tables {table}{tenth} --to {}",
             quoted(&path.display().to_string()),
             self.manifest.words(),
             quoted(&folder.display().to_string()),
@@ -126,7 +126,7 @@ impl DataSet {
 /// What is said of parts that none of the tables has.
 pub fn no_files() -> WorkloadError {
     WorkloadError::Usage {
-        what: "these parts of these tables are no files: nation and region come with part 1"
+        what: "these parts of these tables have no files: nation and region belong to part 1"
             .to_owned(),
         hint: "leave --part out, or choose other --tables".to_owned(),
     }
@@ -139,15 +139,15 @@ fn common_manifest(folders: &[PathBuf], which: &Selection) -> Result<Manifest, W
         let Some(manifest) = Manifest::read(folder)? else {
             return Err(WorkloadError::Usage {
                 what: format!(
-                    "--data: {} has no {MANIFEST}, which says of which scale its files are",
+                    "--data: {} has no {MANIFEST}, which declares the scale of its files",
                     folder.display()
                 ),
                 hint: match which.ten_percent {
-                    true => "make the tenth with `inrush bench etlwr generate --ten-percent`, \
+                    true => "generate the tenth with `inrush bench etlwr generate --ten-percent`, \
                              with the --scale and --parts of the whole"
                         .to_owned(),
-                    false => "make the files with `inrush bench etlwr generate`; beside files of \
-                              dbgen itself write {\"scale\": 1, \"parts\": 4}"
+                    false => "generate the files with `inrush bench etlwr generate`; for files of \
+                              dbgen itself, write {\"scale\": 1, \"parts\": 4}"
                         .to_owned(),
                 },
             });
@@ -237,8 +237,8 @@ fn incomplete(
             manifest.describe()
         ),
         hint: format!(
-            "`inrush bench etlwr generate {} --to FOLDER{}{}` makes what is not there, --part \
-             those of one machine",
+            "`inrush bench etlwr generate {} --to FOLDER{}{}` generates the missing files, with \
+             --part those of one machine",
             manifest.words(),
             which
                 .tables
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(
             set.made_anew(&file).unwrap(),
             format!(
-                "remove {} and make it anew: inrush bench etlwr generate --scale 5 --parts 2 \
+                "remove {} and generate it again: inrush bench etlwr generate --scale 5 --parts 2 \
                  --part 2 --tables part --ten-percent --to {}",
                 quoted(&file.display().to_string()),
                 quoted(&folder.path().display().to_string())

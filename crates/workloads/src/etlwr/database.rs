@@ -95,9 +95,9 @@ impl Database {
             None => Ok(()),
             Some(table) => Err(WorkloadError::Usage {
                 what: format!(
-                    "--to: the database has a table {table}, and the workload makes its tables itself"
+                    "--to: the database has a table {table}, but the workload creates its tables itself"
                 ),
-                hint: "load into another database, or drop it where it is of an earlier run"
+                hint: "load into another database, or drop it if it comes from an earlier run"
                     .to_owned(),
             }),
         }
@@ -125,8 +125,8 @@ impl Database {
         })?;
         if let Some(refused) = refused {
             notes.push(format!(
-                "no CHECKPOINT before each run, so a run may pay for what is written of an earlier \
-                 one: {refused}"
+                "no CHECKPOINT before each run, so a run may wait for writes of an earlier run: \
+                 {refused}"
             ));
         }
         Ok(notes)
@@ -147,7 +147,7 @@ impl Database {
         let removed = ledger.discard(&which)?;
         let note = |removed: upkeep::StoppedRun| {
             format!(
-                "what the stopped run {} had staged was removed before",
+                "the staged rows of the stopped run {} were removed before",
                 removed.run.name
             )
         };

@@ -66,7 +66,7 @@ impl Job {
         match Manifest::read(&self.folder)? {
             Some(there) if there != self.manifest => Err(WorkloadError::Usage {
                 what: format!(
-                    "{} holds {}, and {} is to be made",
+                    "{} has {}, but {} should be generated",
                     self.folder.display(),
                     there.describe(),
                     self.manifest.describe()
@@ -76,10 +76,7 @@ impl Job {
             Some(_) => Ok(()),
             None => match self.files().find(|(_, _, path)| path.exists()) {
                 Some((_, _, path)) => Err(WorkloadError::Usage {
-                    what: format!(
-                        "{} is there, and nothing says of which scale it is",
-                        path.display()
-                    ),
+                    what: format!("{} exists, but its scale is unknown", path.display()),
                     hint: "choose another folder".to_owned(),
                 }),
                 None => Ok(()),
@@ -169,7 +166,7 @@ impl Job {
         let started = Instant::now();
         let made = generation.make(told).map_err(|error| match error.kind() {
             std::io::ErrorKind::Interrupted => WorkloadError::Stopped {
-                hint: "the same command goes on: files that are there are whole, and stay"
+                hint: "the same command resumes: existing files are complete, and are kept"
                     .to_owned(),
             },
             _ => WorkloadError::Generate(error),

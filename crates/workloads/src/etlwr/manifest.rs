@@ -74,8 +74,7 @@ impl Manifest {
         let manifest: Manifest =
             serde_json::from_str(&text).map_err(|error| WorkloadError::Usage {
                 what: format!("{}: {error}", path.display()),
-                hint: "it says of which scale the files beside it are: \
-                       {\"scale\": 1, \"parts\": 4}"
+                hint: "it declares the scale of the files beside it: {\"scale\": 1, \"parts\": 4}"
                     .to_owned(),
             })?;
         tpch::scale_is_known(manifest.scale).map_err(WorkloadError::Generate)?;

@@ -147,8 +147,8 @@ impl Measurement<'_> {
                 "runs that ended are in the results; the same command measures all anew".to_owned(),
             ),
             inrush::Error::Interrupted if is_temporary => Some(
-                "run it again; with --to embedded:FOLDER and the files in a folder of yours \
-                 (--data) it goes on where it stopped"
+                "run it again; with --to embedded:FOLDER and --data FOLDER it resumes where it \
+                 stopped"
                     .to_owned(),
             ),
             inrush::Error::RejectLimit { reject, .. } => {
@@ -176,7 +176,7 @@ impl Measurement<'_> {
             false => None,
         };
         anew.unwrap_or_else(|| {
-            "a row that dbgen makes never is a reject: this is a fault of Inrush, or of the \
+            "a row that dbgen makes never is a reject: this is a bug of Inrush or a fault of the \
              machine: please report it"
                 .to_owned()
         })
@@ -194,13 +194,13 @@ impl Measurement<'_> {
         }
         if cores_in_all.is_none() {
             notes.push(
-                "the server is on another machine, whose cores nobody has told: --cores N"
+                "the server is on another machine, and its cores are unknown: use --cores N"
                     .to_owned(),
             );
         }
         if self.settings.verify != Verify::Count {
             notes.push(format!(
-                "verify = {:?} is in the time that is measured; the record runs verified nothing",
+                "the measured time includes verify = {:?}; the record runs verified nothing",
                 verify_word(self.settings.verify)
             ));
         }
@@ -299,7 +299,7 @@ impl Measurement<'_> {
 fn already_loaded(report: &RunReport) -> WorkloadError {
     WorkloadError::Usage {
         what: format!(
-            "run {} has loaded these very files already, so there is nothing to measure",
+            "run {} has loaded the same files already, so there is nothing to measure",
             report.run
         ),
         hint: "drop its tables, or load into another database".to_owned(),
@@ -310,12 +310,12 @@ fn already_loaded(report: &RunReport) -> WorkloadError {
 pub fn plan_hint(error: &inrush::Error) -> Option<String> {
     let hint = match error {
         inrush::Error::Plan(PlanError::Target { .. }) => {
-            "the workload makes its tables itself: load into another database, or drop those of an \
-             earlier run"
+            "the workload creates its tables itself: load into another database, or drop the \
+             tables of an earlier run"
         }
         inrush::Error::Plan(PlanError::Room { .. }) => {
-            "free space there, or choose a smaller --scale or fewer parts; --no-disk-check tries it \
-             all the same"
+            "free space there, or choose a smaller --scale or fewer parts; --no-disk-check skips \
+             this check"
         }
         _ => return None,
     };
@@ -337,13 +337,13 @@ fn remarks(report: &RunReport, streams: u16) -> Vec<String> {
     let mut notes = Vec::new();
     if report.resumed {
         notes.push(format!(
-            "run {} went on where an earlier one stopped, so no figure is made of it",
+            "run {} resumed an earlier run, so it is not measured",
             report.run
         ));
     }
     if report.streams.len() < usize::from(streams) && !report.resumed {
         notes.push(format!(
-            "{streams} streams were asked for, and there was work for {}",
+            "{streams} streams were requested, but there was work for {}",
             report.streams.len()
         ));
     }

@@ -48,7 +48,7 @@ impl Expected {
             };
             if partitions != wanted {
                 differences.push(format!(
-                    "{table} has {partitions} partitions, and dbgen makes {wanted} parts with rows"
+                    "{table} has {partitions} partitions, but dbgen makes {wanted} parts with rows"
                 ));
             }
         }
@@ -86,7 +86,7 @@ fn compare(
         })
     });
     let others = found.keys().filter(|file| !expected.contains_key(**file));
-    let others = others.map(|file| format!("{table}: rows of {file}, which was not asked for"));
+    let others = others.map(|file| format!("{table}: rows of {file}, which was not requested"));
     files.chain(others).collect()
 }
 

@@ -1,4 +1,4 @@
-//! What the accounts of the record runs say.
+//! The published figures of the record runs.
 
 use schemars::JsonSchema;
 use serde::Serialize;

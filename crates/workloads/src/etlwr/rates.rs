@@ -1,16 +1,16 @@
-//! How fast text was loaded.
+//! Loading rates of text.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How fast text was loaded. Units are powers of ten.
+/// The loading rates of text. Units are powers of ten.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Rates {
-    /// Terabytes of text in an hour.
+    /// Terabytes of text per hour.
     pub tb_per_hour: f64,
-    /// Megabytes of text in a second.
+    /// Megabytes of text per second.
     pub mb_per_s: f64,
-    /// The same, divided by the cores of all machines that took part.
+    /// Megabytes of text per second and core, with the cores of all machines involved.
     pub mb_per_s_per_core: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What the results file says. Its schema (docs/bench-etlwr.schema.json) is generated from these types.
+//! The types of the results file. Its schema (docs/bench-etlwr.schema.json) is generated from these types.
 
 use inrush::report::{EmbeddedReport, RunReport, ServerReport};
 use schemars::JsonSchema;
@@ -8,13 +8,13 @@ use super::manifest::Manifest;
 use super::published::{PublishedFigures, published};
 use super::rates::Rates;
 
-/// The form of the results file. A change of meaning raises it.
+/// The version of the results file's format. A change of meaning raises it.
 pub const RESULTS_VERSION: u32 = 1;
 
-/// What a repetition of the record workload took.
+/// The results of a repetition of the record workload.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Results {
-    /// The form of this file.
+    /// The version of this file's format.
     pub results_version: u32,
     /// The version of Inrush.
     pub inrush_version: String,
@@ -22,31 +22,31 @@ pub struct Results {
     pub workload: String,
     /// The command that does the same again.
     pub command: String,
-    /// When the first run began, RFC 3339.
+    /// The start of the first run, RFC 3339.
     pub started_at: String,
-    /// When the last run ended, RFC 3339.
+    /// The end of the last run, RFC 3339.
     pub finished_at: String,
-    /// All runs that were asked for are in it; false while they go on, and where they were stopped.
+    /// `true`: the file has all requested runs. `false`: runs are in progress, or were stopped.
     pub complete: bool,
-    /// What was loaded.
+    /// The loaded data.
     pub data: DataResult,
-    /// How it was loaded.
+    /// The settings of the load.
     pub settings: SettingsResult,
     /// The machine that the loader ran on.
     pub machine: MachineResult,
-    /// Cores of all machines that took part, where they are known.
+    /// The number of cores of all machines involved, if known.
     pub cores_in_all: Option<u32>,
-    /// Where the data went, without a password.
+    /// The URL of the destination, without a password.
     pub destination: String,
-    /// The server and its settings that matter.
+    /// The server and the settings that matter to a load.
     pub server: ServerReport,
-    /// The embedded server, where there was one.
+    /// The embedded server, if there was one.
     pub embedded: Option<EmbeddedReport>,
-    /// Making the files, where this command did it.
+    /// The generation of the files, if this command generated them.
     pub generated: Option<GeneratedResult>,
-    /// Each run, in the order in which they ran.
+    /// The runs, in the order in which they ran.
     pub runs: Vec<RunResult>,
-    /// Seconds by streams, the fewest streams first: figure 9 of the account of 2016.
+    /// Seconds by the number of streams, the fewest streams first, as in figure 9 of the paper of 2016.
     pub curve: Vec<PointResult>,
     /// What the accounts of the record runs say.
     pub published: Vec<PublishedFigures>,
@@ -54,20 +54,20 @@ pub struct Results {
     pub notes: Vec<String>,
 }
 
-/// What was loaded.
+/// The loaded data.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DataResult {
-    /// Of which scale the files are.
+    /// The scale of the files.
     pub files_of: Manifest,
-    /// Where they are.
+    /// The folders of the files.
     pub folders: Vec<String>,
     /// The parts that were loaded.
     pub parts: Vec<u32>,
     /// The tables, in the sequence of 2009.
     pub tables: Vec<TableData>,
-    /// Files in all.
+    /// The number of all files.
     pub files: usize,
-    /// Bytes of text in all.
+    /// Bytes of text of all files.
     pub bytes: u64,
 }
 
@@ -82,19 +82,19 @@ pub struct TableData {
     pub bytes: u64,
 }
 
-/// How it was loaded.
+/// The settings of the load.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SettingsResult {
     /// `sequence`: table by table, as each stream of 2009 did; `largest_first`: the largest parts of
     /// all tables.
     pub order: String,
-    /// What was verified of each part before its COMMIT: `count`, `sums` or `rows`.
+    /// How each part was verified before its COMMIT: `count`, `sums` or `rows`.
     pub verify: String,
-    /// The tables were analyzed; that time is not counted.
+    /// The tables were analyzed; the time of ANALYZE does not count.
     pub analyze: bool,
-    /// The numbers of streams that were asked for.
+    /// The requested numbers of streams.
     pub streams: Vec<u16>,
-    /// How often each was asked for.
+    /// How often each number of streams was measured.
     pub rounds: u16,
 }
 
@@ -111,45 +111,45 @@ pub struct MachineResult {
     pub kernel: String,
 }
 
-/// Making files.
+/// The generation of files.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GeneratedResult {
-    /// How long it took.
+    /// Seconds that it took.
     pub seconds: f64,
-    /// Files that were asked for.
+    /// The number of requested files.
     pub files: usize,
-    /// Those that were made; the others were there.
+    /// The number of files that were generated; the other files existed.
     pub files_made: usize,
-    /// Bytes of all files that were asked for.
+    /// Bytes of all requested files.
     pub bytes: u64,
-    /// Bytes of those that were made.
+    /// Bytes of the generated files.
     pub bytes_made: u64,
 }
 
 /// One load.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunResult {
-    /// The run's name, which is also that of its folder.
+    /// The name of the run and of its folder.
     pub run: String,
-    /// Its report.
+    /// The path of its report.
     pub report: Option<String>,
-    /// Streams that were asked for.
+    /// The requested number of streams.
     pub streams: u16,
-    /// Streams that there was work for.
+    /// The number of streams that had work.
     pub streams_used: usize,
-    /// Counted from 1.
+    /// The round, counted from 1.
     pub round: u16,
-    /// It went on where an earlier one stopped, so no figure is made of it.
+    /// This run resumed an earlier run, so it is not measured.
     pub resumed: bool,
-    /// What is measured: loading and switching.
+    /// The measured seconds: loading and switching.
     pub seconds: f64,
-    /// From the first stream's start to the last one's end.
+    /// Seconds from the start of the first stream to the end of the last stream.
     pub load_s: f64,
-    /// Checking the account and switching.
+    /// Seconds of checking the account and switching.
     pub switch_s: f64,
-    /// ANALYZE, which is not counted.
+    /// Seconds of ANALYZE, which do not count.
     pub analyze_s: f64,
-    /// From the start of the run to its end, planning included.
+    /// Seconds from the start of the run to its end, including planning.
     pub total_s: f64,
     /// CPU seconds of the loader, user and system.
     pub loader_cpu_s: f64,
@@ -157,13 +157,13 @@ pub struct RunResult {
     pub rows: u64,
     /// Bytes of text that were loaded.
     pub bytes: u64,
-    /// How fast.
+    /// The loading rates.
     pub rates: Option<Rates>,
-    /// What held it back, in the words of its report.
+    /// The line of its report's verdict: what limited the run.
     pub verdict: Option<String>,
-    /// Each table.
+    /// The loaded tables.
     pub tables: Vec<TableResult>,
-    /// Whether what was loaded is what dbgen makes.
+    /// The comparison of the loaded rows with dbgen's rows.
     pub proof: ProofResult,
 }
 
@@ -178,38 +178,38 @@ pub struct TableResult {
     pub bytes: u64,
     /// Its partitions.
     pub partitions: usize,
-    /// Bytes that it takes in the database.
+    /// The size of the table in the database, in bytes.
     pub stored_bytes: u64,
 }
 
-/// What was loaded, held against what dbgen makes.
+/// The comparison of the loaded rows with dbgen's rows.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ProofResult {
-    /// Each part of each table has as many rows as dbgen makes of it, by the server's own count, and
+    /// By the server's count, each part of each table has as many rows as dbgen's part, and
     /// is a partition.
     pub rows_are_dbgens: bool,
-    /// What the engine has held against what it read, of each part: `count`, `sums` or `rows`.
+    /// How each part was compared with the files before its COMMIT: `count`, `sums` or `rows`.
     pub verified: String,
-    /// What differs.
+    /// The differences found.
     pub differences: Vec<String>,
 }
 
 /// A point of the curve: all runs with one number of streams.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PointResult {
-    /// Streams.
+    /// The number of streams.
     pub streams: u16,
-    /// Runs that were measured.
+    /// The number of measured runs.
     pub runs: usize,
-    /// Their median.
+    /// The median of their seconds.
     pub seconds: f64,
-    /// The quickest.
+    /// The seconds of the fastest run.
     pub seconds_least: f64,
-    /// The slowest.
+    /// The seconds of the slowest run.
     pub seconds_most: f64,
-    /// How many times as fast as the point with the fewest streams.
+    /// The speed divided by the speed of the point with the fewest streams.
     pub speedup: f64,
-    /// How fast, by the median.
+    /// The loading rates, by the median.
     pub rates: Rates,
 }
 
@@ -277,7 +277,7 @@ pub struct Begun<'a> {
     pub cores_in_all: Option<u32>,
     /// Making the files.
     pub generated: Option<GeneratedResult>,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 

@@ -52,7 +52,7 @@ pub fn parts(text: Option<&str>, parts: u32) -> Result<Vec<u32>, WorkloadError> 
         let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>())
         else {
             return Err(WorkloadError::Usage {
-                what: format!("--part: {piece:?} is no part, and no range of parts"),
+                what: format!("--part: {piece:?} is neither a part nor a range of parts"),
                 hint: "write them as in 6, 1-14 or 1-3,8".to_owned(),
             });
         };

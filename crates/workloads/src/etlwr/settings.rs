@@ -1,4 +1,4 @@
-//! How the workload is loaded and measured.
+//! The settings for loading and measuring the workload.
 
 use std::path::PathBuf;
 
@@ -65,15 +65,16 @@ impl Settings {
         let kinds = ["postgresql://", "postgres://", "embedded:", "${env:"];
         if url != "embedded" && !kinds.iter().any(|kind| url.starts_with(kind)) {
             return Err(WorkloadError::Usage {
-                what: format!("--to: {url} is no PostgreSQL, which this workload is made for"),
+                what: format!("--to: {url} is not PostgreSQL, which this workload needs"),
                 hint: "write postgresql://USER@HOST/DATABASE, embedded:FOLDER or embedded"
                     .to_owned(),
             });
         }
         if self.keep && url == "embedded" {
             return Err(WorkloadError::Usage {
-                what: "--keep: the embedded server goes with the command, and its tables with it"
-                    .to_owned(),
+                what:
+                    "--keep: the embedded server and its tables are removed when the command ends"
+                        .to_owned(),
                 hint: "--to embedded:FOLDER keeps them".to_owned(),
             });
         }

@@ -1,4 +1,4 @@
-//! Whether files and database fit on their disks, before anything is made.
+//! Checks that files and database fit on their disks, before anything is created.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -48,7 +48,7 @@ pub fn markdown(results: &Results) -> String {
         results.inrush_version,
     );
     if !results.complete {
-        text.push_str("\n**Not complete**: runs that were asked for are missing.\n");
+        text.push_str("\n**Not complete**: requested runs are missing.\n");
     }
     let _ = write!(
         text,
@@ -344,8 +344,8 @@ pub fn proofs(results: &Results) -> Vec<String> {
     let right = right.count();
     if right > 0 {
         lines.push(format!(
-            "verified in {}: each part has as many rows as dbgen makes of it, and is a partition; \
-             {} of each part agree with its file",
+            "verified in {}: each part has as many rows as dbgen's part, and is a partition; {} of \
+             each part agree with its file",
             counted(right as u64, "run"),
             match results.settings.verify.as_str() {
                 "count" => "the counts",

@@ -64,7 +64,7 @@ fn there(path: &Path, keep: bool) -> io::Result<Option<Written>> {
         })),
         Ok(_) => Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
-            "it is there, and is no file",
+            "it exists, but is not a file",
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -88,7 +88,7 @@ fn lock(unfinished: &Path) -> io::Result<File> {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(io::Error::new(
             io::ErrorKind::ResourceBusy,
-            "another process is making it",
+            "another process is generating it",
         )),
         // A file system without locks: two processes on one folder are the user's to avoid.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(file),

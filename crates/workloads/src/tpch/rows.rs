@@ -1,4 +1,4 @@
-//! How many rows dbgen makes, without making them.
+//! The numbers of rows that dbgen makes, computed without making them.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};

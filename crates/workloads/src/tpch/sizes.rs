@@ -1,4 +1,4 @@
-//! How large TPC-H is, before it is made.
+//! The sizes of TPC-H's files, computed before they are made.
 
 /// Bytes of a row on average at scale 1, what a decimal more of the scale adds to it (a digit in each
 /// of its keys), rows at scale 1, and bytes in PostgreSQL for a byte of text.

@@ -77,7 +77,7 @@ pub fn make(
     }
     let made = made.map_err(|error| match error {
         WorkloadError::Stopped { .. } if is_disposable => CommandError::Stopped {
-            hint: "with --data FOLDER the files stay, and the same command goes on".to_owned(),
+            hint: "with --data FOLDER the files are kept, and the same command resumes".to_owned(),
         },
         error => error.into(),
     })?;

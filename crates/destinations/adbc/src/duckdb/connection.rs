@@ -259,8 +259,7 @@ pub fn odd(error: ArrowError) -> AdbcError {
 
 /// A text as C has it.
 pub fn c_text(text: &str) -> AdbcResult<CString> {
-    CString::new(text)
-        .map_err(|_| refused("a text has a NUL byte, which DuckDB does not take here"))
+    CString::new(text).map_err(|_| refused("a text has a NUL byte, which DuckDB refuses"))
 }
 
 /// A text of C's, where there is one.

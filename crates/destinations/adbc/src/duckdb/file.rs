@@ -51,7 +51,7 @@ pub fn is_possible(file: &Path) -> Result<(), Error> {
     }
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => Err(Error::Address {
-            what: format!("the folder of {} is not there", file.display()),
+            what: format!("the folder of {} does not exist", file.display()),
             hint: format!("make it: mkdir -p {}", folder.display()),
         }),
         _ => Ok(()),
@@ -118,11 +118,11 @@ pub fn cannot_open(file: &Path, message: &str) -> Error {
         };
     }
     let hint = if message.contains("were not recognized") || message.contains(SETTING) {
-        "options of the connection go to DuckDB as its settings: mend or leave out that one"
+        "the connection's options are passed to DuckDB as settings: correct or remove this option"
     } else if message.contains("not a valid DuckDB database file") {
-        "name another file: this one is left as it is"
+        "name another file: this file was not changed"
     } else if message.contains("ermission denied") {
-        "the user of this process may not write there: name another file, or grant it"
+        "the user of this process may not write there: name another file, or grant the right"
     } else if message.contains("storage version") || message.contains("newer version") {
         "another version of DuckDB wrote this file: pip install -U duckdb"
     } else {
@@ -172,7 +172,7 @@ mod tests {
             "Invalid Input Error: The following options were not recognized: nosuch".to_owned(),
         ] {
             let error = cannot_open(Path::new("x.duckdb"), &said);
-            assert!(error.hint().expect("a hint").contains("as its settings"));
+            assert!(error.hint().expect("a hint").contains("as settings"));
         }
     }
 

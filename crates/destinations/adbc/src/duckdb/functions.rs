@@ -158,7 +158,8 @@ pub fn load(path: &Path) -> Result<&'static Functions> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if LOADED.get().is_none() {
         let functions = Functions::find(&path).map_err(|error| {
-            let hint = "is it the library of DuckDB 1.5 or newer, made for this machine? pip install -U duckdb";
+            let hint =
+                "is it the library of DuckDB 1.5 or newer for this machine? pip install -U duckdb";
             driver_library::unloaded(&path, &error.to_string(), hint)
         })?;
         // Whoever was first stays.
@@ -170,10 +171,12 @@ pub fn load(path: &Path) -> Result<&'static Functions> {
             what: format!(
                 "the driver {} cannot be loaded: this process uses {} already",
                 path.display(),
-                first.map_or(Path::new("another one"), |(first, _)| first).display()
+                first
+                    .map_or(Path::new("another one"), |(first, _)| first)
+                    .display()
             ),
-            hint: "use one library of DuckDB at a time: let the connection's option driver be the same, or start \
-                   another process"
+            hint: "use one library of DuckDB at a time: set the connection's option driver to the \
+                   same library, or start another process"
                 .to_owned(),
         }),
     }

@@ -325,7 +325,7 @@ fn guarded(work: impl FnOnce() -> AdbcResult<()>) -> Result<(), CString> {
     let message = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(error)) => error.message,
-        Err(_) => "rows came to a bad end".to_owned(),
+        Err(_) => "the thread that sends rows panicked".to_owned(),
     };
-    Err(CString::new(message).unwrap_or_else(|_| c"rows came to a bad end".to_owned()))
+    Err(CString::new(message).unwrap_or_else(|_| c"the thread that sends rows panicked".to_owned()))
 }

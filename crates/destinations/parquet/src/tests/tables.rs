@@ -1,4 +1,4 @@
-//! Whole tables: created, appended to, replaced; those of others; odd names.
+//! Tests of whole tables: create, append, replace, tables of other programs, unusual names.
 
 use super::*;
 use inrush_rows::ids::RunId;

@@ -10,7 +10,7 @@ pub enum LedgerError {
     Destination(#[from] PostgresError),
     /// Another run of the same package is at work.
     #[error(
-        "{} at work now, held by {holder} since {since}",
+        "{} in progress, held by {holder} since {since}",
         run.as_ref().map_or_else(
             || "this package is".to_owned(),
             |run| format!("run {run} of this package is")
@@ -25,7 +25,9 @@ pub enum LedgerError {
         since: String,
     },
     /// Somebody took this run over.
-    #[error("run {run} was taken over by another process: this one stops and commits nothing more")]
+    #[error(
+        "run {run} was taken over by another process: this process stops and commits nothing more"
+    )]
     TakenOver {
         /// Its name.
         run: String,
@@ -43,24 +45,24 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             LedgerError::Destination(error) => error.hint(),
             LedgerError::Busy { .. } => Some(
-                "wait for it, or stop that process; the same command then goes on from what it \
-                 has committed"
+                "wait for it, or stop that process; then the same command resumes from the \
+                 committed units"
                     .to_owned(),
             ),
             LedgerError::TakenOver { .. } => {
-                Some("`inrush status` says which process holds it now".to_owned())
+                Some("`inrush status` shows the process that holds it now".to_owned())
             }
             LedgerError::Version { found, known, .. } if found > known => {
                 Some("use the newer Inrush".to_owned())
             }
             LedgerError::Version { schema, .. } => Some(format!(
-                "finish or clean up what it holds with the older Inrush, then drop the schema \
-                 {schema}, or give this one another with run.ledger_schema"
+                "finish or clean up its runs with the older Inrush and drop the schema {schema}; \
+                 or name another schema with run.ledger_schema"
             )),
         }
     }

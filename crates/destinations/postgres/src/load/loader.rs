@@ -254,7 +254,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// An error that another try may mend; others come back as errors, and so do all where nothing
+    /// An error that another try may fix; others come back as errors, and so do all where nothing
     /// can be read again.
     pub(super) fn refusal(&self, error: Error) -> Result<PostgresError, Error> {
         let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);

@@ -19,8 +19,8 @@ use crate::{PostgresError, Session};
 
 const NOTHING_KEPT: &str =
     "nothing is in the targets (staging = false); the same command loads all of it";
-const LATE_REFUSAL: &str = "this could be told only once the rows of all flows were in, and nothing of them is in the \
-     targets now; mend the row, or take `staging = false` out to have it as a reject";
+const LATE_REFUSAL: &str = "this was found only after the rows of all flows were loaded, so all of \
+     them were rolled back; fix the row, or remove `staging = false` to get it as a reject";
 
 /// How a part is begun, ended, and undone. A part that was undone is begun by one more savepoint, within that of before.
 pub const PART: [&str; 3] = [
@@ -87,7 +87,7 @@ pub fn told(error: Error) -> Error {
         // The ledger knows it once the server answers, as the hint says.
         Some(SwitchError::Unknown { .. }) => None,
         Some(SwitchError::Refused { .. }) => Some(LATE_REFUSAL.to_owned()),
-        Some(SwitchError::Statement { .. }) => Some(format!("mend the statement: {NOTHING_KEPT}")),
+        Some(SwitchError::Statement { .. }) => Some(format!("fix the statement: {NOTHING_KEPT}")),
         Some(SwitchError::Blocked { .. }) => Some(NOTHING_KEPT.to_owned()),
         _ if engine.is_lost() || refused.is_some_and(PostgresError::is_blocked) => {
             Some(NOTHING_KEPT.to_owned())

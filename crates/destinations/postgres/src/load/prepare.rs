@@ -452,8 +452,8 @@ async fn forget_lost_rejects(
                 continue;
             }
             notes.push(format!(
-                "{} that run {} had rejected before it stopped {} not in {}, which was removed since, \
-                 or the command is given in another folder: {}",
+                "{} that run {} had rejected before it stopped {} not in {} (the folder was \
+                 removed, or the command runs in another folder): {}",
                 counted(missing, "row"),
                 run.name,
                 if missing == 1 { "is" } else { "are" },
@@ -469,7 +469,7 @@ async fn forget_lost_rejects(
                         flow.target()
                     ),
                     false => format!(
-                        "unit {} of {} is loaded anew, and they are kept again",
+                        "unit {} of {} is loaded again, to keep its rejects again",
                         unit.number,
                         flow.target()
                     ),

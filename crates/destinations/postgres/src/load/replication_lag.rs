@@ -78,12 +78,12 @@ impl Replicas {
         self.paused = behind.is_some();
         let text = match behind {
             Some(behind) => format!(
-                "paused: {} is {} behind, and {} are allowed",
+                "paused: {} is {} behind; the limit is {}",
                 behind.who,
                 bytes(behind.bytes),
                 bytes(behind.bytes_max)
             ),
-            None => "goes on: no standby or slot is too far behind".to_owned(),
+            None => "resumed: no standby or slot is too far behind".to_owned(),
         };
         let note = Event::Note { text };
         // A load that keeps its standbys near the limit pauses often: the log tells each time.

@@ -1,10 +1,10 @@
-//! Pieces of work whose rows go straight into the target (`atomic = false`): each is a transaction of
-//! its own, and is tried again where the server refuses a row of it.
+//! Loads pieces of work directly into the target (`atomic = false`). Each piece is one transaction. If
+//! the server refuses a row of a piece, that piece alone is loaded again, carefully; committed pieces
+//! stay.
 //!
-//! What other transactions have committed stays, so only the piece itself is loaded carefully. Two of
-//! them may have rows of the same key: then one waits until the other ends, and they may wait for
-//! each other, or longer than a lock is waited for. The one that gives way is loaded once more
-//! while no other piece of the run is on its way, so that it waits for none of them.
+//! Two pieces may have rows with the same key. Then one transaction waits for the other, and the wait
+//! may end in a deadlock or a lock timeout. The piece whose transaction fails is loaded again while no
+//! other piece of the run is being loaded, so it does not have to wait.
 
 use inrush_files::{Feed, FeedRange, Split};
 
@@ -105,7 +105,7 @@ impl Loader<'_> {
         }
     }
 
-    /// How a piece is tried next that failed; errors that no other way would mend come back.
+    /// How a piece is tried next that failed; errors that no other way would fix come back.
     fn next_attempt(&self, tried: Attempt, error: Error) -> Result<Attempt, Error> {
         let next = match of_server(&error) {
             Some(refused) if refused.is_blocked() => Attempt {

@@ -54,7 +54,7 @@ impl Summary {
             && *dropped > 0
         {
             self.note(format!(
-                "loaded anew: {} of the stopped attempt, whose files or settings had changed",
+                "loaded again: {} of the stopped attempt, because files or settings had changed",
                 counted(*dropped as u64, "unit")
             ));
         }
@@ -114,8 +114,8 @@ impl Summary {
             (_, Some(verified)) => verified,
             _ => {
                 self.note(
-                    "the ledger could not be read at the end; rows are those of units that were \
-                     kept from before"
+                    "the ledger could not be read at the end; the report has only the rows of \
+                     units kept from earlier attempts"
                         .to_owned(),
                 );
                 (

@@ -158,7 +158,7 @@ async fn check_list(
     };
     if values.len() < 2 {
         return Err(mismatch(format!(
-            "bounds lists {} value, and a partition has two ends",
+            "bounds lists {} value, but a partition has two ends",
             values.len()
         )));
     }
@@ -210,7 +210,7 @@ async fn place_in_list(
                 "{} begins with a key that is infinite, or not between the years 1 and 9999",
                 file_names[index]
             ),
-            hint: "put a row first whose key lies within the listed bounds".to_owned(),
+            hint: "begin the file with a row whose key is within the listed bounds".to_owned(),
         })?;
         // How many bounds are at or before the key: 0 is before the first, all is past the last.
         let sql = format!(
@@ -227,8 +227,7 @@ async fn place_in_list(
             return Err(PlanError::Mismatch {
                 flow: flow.to_owned(),
                 what: format!(
-                    "{} begins with the key {first}, which lies outside of the listed bounds \
-                     {} to {}",
+                    "{} begins with the key {first}, which is outside the listed bounds {} to {}",
                     file_names[index],
                     values[0],
                     values[values.len() - 1]
@@ -270,7 +269,10 @@ pub fn unit_bounds(
     let value = |text: &str| {
         convert_one(&plain, text).map_err(|error| PlanError::Mismatch {
             flow: flow.to_owned(),
-            what: format!("the bound {text} is no value of {}: {error}", key.type_sql),
+            what: format!(
+                "the bound {text} is not a value of {}: {error}",
+                key.type_sql
+            ),
             hint: "write bounds as ISO dates (2024-01-31) or whole numbers".to_owned(),
         })
     };

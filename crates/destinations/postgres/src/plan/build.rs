@@ -312,8 +312,8 @@ impl PlanRequest<'_> {
         let wal_level = &self.server.wal_level;
         (wal_level != "minimal" && self.package.run.freeze).then(|| {
             format!(
-                "the server runs with wal_level = {wal_level}, so every row is written to the WAL as \
-                 well; with minimal it would not be"
+                "the server runs with wal_level = {wal_level}, so every row is also written to the \
+                 WAL; with minimal it would not be"
             )
         })
     }

@@ -36,7 +36,7 @@ pub async fn find(
         && let Some(run) = book.latest_run(session, run_key).await?
         && run.state == LedgerRunState::Switched
     {
-        // What was mended since has been loaded, or rejected again, all the same.
+        // What was fixed since has been loaded, or rejected again, all the same.
         return Ok(Earlier::Loaded(Box::new(run)));
     }
     if !options.again && !options.is_replay {
@@ -197,9 +197,9 @@ pub async fn refuse_lost_ledger(
         return Err(PlanError::Target {
             target: flow.target(),
             what: format!(
-                "has rows of {} from run {run}, but the ledger in schema {ledger_schema} does not know that run: the schema \
-                 was dropped or restored since, or the run used another `ledger_schema`. This load would append the \
-                 same rows again",
+                "has rows of {} from run {run}, but the ledger in schema {ledger_schema} does not \
+                 know that run, because the schema was dropped or restored since, or the run used \
+                 another `ledger_schema`. This load would append the same rows again",
                 file.path.display()
             ),
             hint: format!(
@@ -250,13 +250,13 @@ fn refuse_lost_rows<'a>(
             return Err(PlanError::Target {
                 target: unit.target.clone(),
                 what: format!(
-                    "is not the table that run {name}, which was stopped, put rows into ({rows} of \
-                     {file}, atomic = false): that one was dropped since, or renamed, and this one \
-                     lacks them"
+                    "is not the table that the stopped run {name} wrote rows to ({rows} of {file}, \
+                     atomic = false): that table was dropped or renamed since, and this table does \
+                     not have the rows"
                 ),
                 hint: format!(
                     "give that table its name back to load the rest; or give the run up, and the \
-                     same command then loads all of it into this one: inrush cleanup --run {name}"
+                     same command loads everything into this table: inrush cleanup --run {name}"
                 ),
             });
         }
@@ -264,10 +264,10 @@ fn refuse_lost_rows<'a>(
             return Err(PlanError::Target {
                 target: unit.target.clone(),
                 what: format!(
-                    "has {rows} rows of {file} by run {name}, which was stopped. Another version of \
-                     Inrush loaded them, so this one cannot tell whether the rest belongs to them; \
-                     and rows that went straight into the target (atomic = false) are not taken out \
-                     again"
+                    "has {rows} rows of {file} from the stopped run {name}. Another version of \
+                     Inrush loaded them, so this version cannot tell whether the rest belongs to \
+                     them; and rows that were written directly to the target (atomic = false) are \
+                     not removed"
                 ),
                 hint: format!(
                     "resume the run with the version that began it; or delete these rows and give \
@@ -278,12 +278,12 @@ fn refuse_lost_rows<'a>(
         return Err(PlanError::Target {
             target: unit.target.clone(),
             what: format!(
-                "has {rows} rows of {file} by run {name}, which was stopped; the file is not asked \
-                 for any more, or it or the flow's settings changed since, and rows that went \
-                 straight into the target (atomic = false) are not taken out again"
+                "has {rows} rows of {file} from the stopped run {name}; the file is no longer in \
+                 the flow, or the file or the flow's settings changed since; and rows that were \
+                 written directly to the target (atomic = false) are not removed"
             ),
             hint: format!(
-                "give the command of then, with files and settings as they were, to load the rest; \
+                "run the original command, with the original files and settings, to load the rest; \
                  or delete these rows and give the run up: inrush cleanup --run {name}"
             ),
         });
@@ -306,9 +306,9 @@ fn emptied(
         let rows: u64 = of_target.map(|unit| left.rows(unit)).sum();
         if rows > 0 && flow.facts.as_ref().is_some_and(|facts| !facts.has_rows) {
             notes.push(format!(
-                "{target} is empty, and run {name}, which was stopped, had put {rows} rows into it \
-                 (atomic = false): somebody took them out since, and the same command loads only \
-                 the rest; to load all of it give that run up: inrush cleanup --run {name}",
+                "{target} is empty, but the stopped run {name} had written {rows} rows to it \
+                 (atomic = false): somebody deleted them since, and the same command loads only \
+                 the rest; to load everything, give that run up: inrush cleanup --run {name}",
                 name = run.name
             ));
         }

@@ -69,8 +69,8 @@ fn refuse_straight(
     let setting = commit.setting();
     Err(target.mismatch(
         format!(
-            "the rows go straight into a table that holds others ({setting}), so sums and \
-             hashes of the table say nothing of them"
+            "the rows are written directly to a table that has other rows ({setting}), so sums and \
+             hashes of the table cannot verify them"
         ),
         format!("use verify = \"count\", or leave {setting} out"),
     ))
@@ -94,8 +94,8 @@ async fn compare(
             return Err(PlanError::Mismatch {
                 flow: request.table.to_owned(),
                 what: format!(
-                    "the server hashes rows otherwise than PostgreSQL on this machine does \
-                         ({found}, and not {expected})"
+                    "the server hashes rows differently from PostgreSQL on this machine ({found} \
+                         instead of {expected})"
                 ),
                 hint: "use verify = \"sums\"".to_owned(),
             });

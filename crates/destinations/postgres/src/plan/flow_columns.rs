@@ -179,7 +179,7 @@ fn unchecked(
         return Ok(None);
     }
     let what = format!(
-        "the server may silently round, cut or rewrite values of {}, because only it reads {} text",
+        "the server may silently round, cut or rewrite values of {}, because only the server reads {} text",
         columns.join(", "),
         if columns.len() == 1 { "its" } else { "their" }
     );
@@ -190,7 +190,7 @@ fn unchecked(
         ))),
         UncheckedTypes::Refuse => Err(target.mismatch(
             what,
-            "make them text and convert them with post_sql, or load them as they are with \
+            "load them as text and convert them with post_sql, or load them unchanged with \
                  unchecked_types = \"warn\" in [run]",
         )),
     }

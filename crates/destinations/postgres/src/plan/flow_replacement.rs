@@ -84,7 +84,7 @@ async fn overlap(
     let existing = ranges::existing(facts);
     let found = ranges::overlap(session, &key.comparable_type(), asked, &existing).await?;
     Ok(found.map(|(asked, existing)| {
-        format!("has the partition {existing}, which overlaps the asked-for {asked}")
+        format!("has the partition {existing}, which overlaps the requested {asked}")
     }))
 }
 

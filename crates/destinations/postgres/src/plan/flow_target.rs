@@ -118,8 +118,7 @@ fn arrival(
     if request.flow.routing == Some(true) && !can_be_routed && !is_replay {
         return Err(PlanError::Mismatch {
             flow: flow_name.to_owned(),
-            what: "routing = true goes with mode = \"create\" and \"append\", where rows wait in \
-                   staging tables"
+            what: "routing = true needs mode = \"create\" or \"append\", and staging tables"
                 .to_owned(),
             hint: "leave `routing` out: with `atomic = false`, `staging = false` and \"upsert\" \
                    the server routes the rows itself"

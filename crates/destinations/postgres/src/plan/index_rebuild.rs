@@ -39,7 +39,7 @@ pub fn note(flow: &FlowPlan) -> Option<String> {
     let names: Vec<&str> = rebuilt(flow).map(|index| index.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "{}: the switch drops its indexes {} and builds them again; nobody can read the table \
+            "{}: the switch drops its indexes {} and builds them again; the table cannot be read \
              meanwhile",
             flow.target(),
             names.join(", ")

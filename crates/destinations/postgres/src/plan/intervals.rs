@@ -69,8 +69,8 @@ fn first_keys(
                             record.location,
                             text.as_deref().unwrap_or("NULL")
                         ),
-                        "with declared bounds the first row's key tells which partition a file \
-                         goes to",
+                        "with declared bounds, the key of the first row decides the partition of a \
+                         file",
                     )
                 })?)
             }

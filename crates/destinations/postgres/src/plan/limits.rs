@@ -70,8 +70,8 @@ pub fn check_connections(server: &ServerFacts, streams: usize) -> Result<(), Pla
     if streams as i64 + CONNECTIONS_KEPT_FREE > free {
         return Err(PlanError::Limit {
             what: format!(
-                "{} as many connections, and the server has {free} of {} left, of which \
-                 {CONNECTIONS_KEPT_FREE} stay free for others",
+                "{} as many connections, but the server has {free} of {} left, and Inrush leaves \
+                 {CONNECTIONS_KEPT_FREE} for others",
                 counted_do(streams as u64, "stream", "need"),
                 server.connections_max
             ),
@@ -124,8 +124,8 @@ pub fn check_locks(server: &ServerFacts, needed: u64) -> Result<(), PlanError> {
     if needed > room {
         return Err(PlanError::Limit {
             what: format!(
-                "the switch takes about {needed} locks in one transaction, and the server has \
-                 room for {room}"
+                "the switch takes about {needed} locks in one transaction, but the server has room \
+                 for {room}"
             ),
             hint: "raise max_locks_per_transaction and restart the server, or load fewer parts \
                    at a time"

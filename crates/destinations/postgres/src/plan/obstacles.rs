@@ -68,7 +68,7 @@ pub async fn refuse_leftovers(
                 qualified(&package.run.staging_schema, first)
             ),
             what: format!(
-                "stands in the way ({} of them), and no run of the ledger knows it",
+                "is in the way ({} of them), and no run of the ledger made it",
                 standing.len()
             ),
             hint: standing
@@ -94,7 +94,7 @@ pub fn refuse_overlap(flow: &FlowPlan) -> Result<(), PlanError> {
         Some(overlap) => Err(PlanError::Target {
             target: flow.target(),
             what: overlap.clone(),
-            hint: "choose bounds that leave the existing partitions alone".to_owned(),
+            hint: "choose bounds that do not overlap existing partitions".to_owned(),
         }),
     }
 }

@@ -108,11 +108,11 @@ fn note_uncut(
     };
     notes.push(format!(
         "{} is one partition{others}, although `bounds` asks for {parts} parts: it is {why}, and \
-         only plain files in UTF-8 can be cut{}",
+         only uncompressed files in UTF-8 can be cut{}",
         first.path.display(),
         match first.table() {
             Some(_) => "",
-            None => "; unpack or translate it first to have it cut",
+            None => "; unpack or translate it first",
         }
     ));
     Ok(())
@@ -221,7 +221,7 @@ fn check_order(flow: &str, file: &SourceFile, cuts: &[Cut]) -> Result<(), PlanEr
                     words(&pair[1].key),
                     pair[1].start.byte_offset
                 ),
-                hint: "sort it, or leave out `bounds`: the file is then one partition".to_owned(),
+                hint: "sort it, or leave out `bounds`: then the file is one partition".to_owned(),
             });
         }
     }
@@ -242,7 +242,7 @@ pub fn bound(unit: &mut UnitPlan, key: &KeyPlan, part: &Part) {
         lower: part.lower.clone(),
         upper: part.upper.clone(),
         describe: format!(
-            "part {}, keys from {} to below {}, of a file that must be in their order",
+            "part {}, keys from {} to below {}, of a file that must be sorted by the key",
             unit.number,
             words(&part.lower, "the first"),
             words(&part.upper, "the end")

@@ -80,7 +80,7 @@ fn fmt_run(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
     if plan.settings.order == LoadOrder::Package {
         told!(
             f,
-            "Order        flow by flow, as the package has them; of each the largest units first"
+            "Order        flow by flow, in the package's order; within a flow, the largest units first"
         )?;
     }
     Ok(())
@@ -104,7 +104,7 @@ fn fmt_disk(f: &mut fmt::Formatter<'_>, plan: &Plan, disk: &DiskFacts) -> fmt::R
     let text = match (has_pipe, disk.text_bytes) {
         (false, known) => format!("{} of text to store", bytes(known)),
         (true, 0) => "text of unknown size to store".to_owned(),
-        (true, known) => format!("{} of text to store, and what pipes bring", bytes(known)),
+        (true, known) => format!("{} of text to store, and the data of pipes", bytes(known)),
     };
     told!(
         f,
@@ -119,7 +119,7 @@ fn fmt_earlier(f: &mut fmt::Formatter<'_>, earlier: &Earlier) -> fmt::Result {
         Earlier::None => Ok(()),
         Earlier::Loaded(run) => told!(
             f,
-            "Earlier      loaded already by run {} ({}); nothing is left to do",
+            "Earlier      loaded already by run {} ({}); nothing to do",
             run.name,
             run.switched_at.as_deref().unwrap_or("?")
         ),

@@ -89,32 +89,30 @@ fn fmt_target(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan) -> fmt::
 fn target_becomes(plan: &Plan, flow: &FlowPlan) -> &'static str {
     match &flow.publish {
         _ if matches!(plan.earlier, Earlier::Loaded(_)) => TARGET_LOADED,
-        Publish::Attach if flow.replace.is_some() => {
-            "the target exists; partitions are attached in place of others"
-        }
-        Publish::CreatePartitioned { .. } => "the target is made, partitioned by range",
+        Publish::Attach if flow.replace.is_some() => "the target exists; partitions replace others",
+        Publish::CreatePartitioned { .. } => "the target is created, partitioned by range",
         Publish::Attach => "the target exists; its partitions are attached",
-        Publish::Swap => "the target exists; a new table takes its place",
+        Publish::Swap => "the target exists; a new table replaces it",
         Publish::Upsert { .. } => "the target exists; rows are merged into it by the key",
         Publish::Insert if flow.replace.is_some() => {
-            "the target exists; new rows take the place of all that it has"
+            "the target exists; new rows replace all its rows"
         }
         Publish::Straight(Commit::EachSplit) => {
-            "the target exists; rows go straight into it as they come, seen at once \
-                 (atomic = false)"
+            "the target exists; rows are written directly to it and are visible as soon as their \
+                 transaction commits (atomic = false)"
         }
         Publish::Straight(Commit::AtSwitch) => {
-            "the target exists; rows go straight into it, in the transaction that makes them \
-                 seen (staging = false)"
+            "the target exists; rows are written directly to it, in one transaction (staging = \
+                 false)"
         }
-        Publish::Rename => "the target is made: its staging table becomes it",
+        Publish::Rename => "the target is created: a staging table becomes the target",
         Publish::Insert => "the target exists and is plain; rows are copied into it",
         Publish::Route(route) if route.is_new => {
-            "the target is made: its staging table and the partitions of that become it"
+            "the target is created: a staging table with its partitions becomes the target"
         }
         Publish::Route(_) => {
-            "the target exists; the switch copies rows into the partitions that it has, and \
-                 attaches those that it has not"
+            "the target exists; the switch copies rows into existing partitions, and attaches new \
+                 partitions"
         }
     }
 }
@@ -200,17 +198,17 @@ fn unit_kind(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> &'static str {
     if flow.commits_at_switch() {
         "straight: filled by one stream in the transaction of the switch, without FREEZE"
     } else if flow.is_straight() {
-        "straight: each split in a transaction of its own with its ledger row, without FREEZE"
+        "straight: each split in its own transaction with its ledger row, without FREEZE"
     } else if unit.shared {
-        "shared by streams: its table is committed first, each split in a transaction of its \
-             own, without FREEZE"
+        "shared by streams: its table is committed first, then each split in its own transaction, \
+             without FREEZE"
     } else if matches!(flow.publish, Publish::Route(_)) {
-        "private: made, filled and committed by one stream in one transaction; COPY into a \
-             partitioned table knows no FREEZE"
+        "private: created, filled and committed by one stream in one transaction; COPY into a \
+             partitioned table has no FREEZE"
     } else if plan.settings.freeze {
-        "private: made, filled and committed by one stream in one transaction, with FREEZE"
+        "private: created, filled and committed by one stream in one transaction, with FREEZE"
     } else {
-        "private: made, filled and committed by one stream in one transaction"
+        "private: created, filled and committed by one stream in one transaction"
     }
 }
 
@@ -222,9 +220,9 @@ fn separator(before: &str) -> &'static str {
 fn kept_pipes(flow: &FlowPlan) -> &'static str {
     match flow.keeps_pipes() {
         true => {
-            "what they bring is kept in the run's folder until the load is done, as long as its disk \
-             has 1 GiB left, so that rows which the server refuses are rejects"
+            "the data of pipes is kept in the run's folder until the load is done, as long as its \
+             disk has 1 GiB free, so that rows that the server refuses become rejects"
         }
-        false => "read once: the first row that the server refuses ends the load",
+        false => "pipes are read once: the first row that the server refuses ends the load",
     }
 }

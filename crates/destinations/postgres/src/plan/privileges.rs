@@ -161,7 +161,7 @@ async fn insert(
         .await?;
     Ok(Privilege {
         what: format!("INSERT on {target}"),
-        needed_for: "rows that go straight in".to_owned(),
+        needed_for: "rows that are written directly".to_owned(),
         held: rows[0].get::<_, Option<bool>>(0).unwrap_or(true),
         grant: format!("GRANT INSERT ON {target} TO {};", identifier(role)),
     })

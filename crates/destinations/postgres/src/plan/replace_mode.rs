@@ -98,8 +98,8 @@ pub async fn of_partitions(
             {
                 return Err(refuse(
                     format!(
-                        "has the default partition {}, which is partitioned itself: an empty one \
-                         cannot take its place",
+                        "has the default partition {}, which is itself partitioned: an empty \
+                         partition cannot replace it",
                         default.qualified()
                     ),
                     "replace = { scope = \"partitions\" } leaves it alone".to_owned(),
@@ -124,11 +124,11 @@ pub async fn of_partitions(
         if !dependents.is_empty() {
             return Err(refuse(
                 format!(
-                    "has partitions that cannot be dropped, since others depend on them: {}",
+                    "has partitions that cannot be dropped, because other objects depend on them: {}",
                     dependents.join(", ")
                 ),
-                "drop those, let them read the target itself, or keep what is replaced: replace = \
-                 { keep = true }"
+                "drop those objects, let them read the target itself, or keep the replaced \
+                 partitions: replace = { keep = true }"
                     .to_owned(),
             ));
         }
@@ -151,7 +151,7 @@ pub async fn of_plain(
     };
     if replace.scope == ReplaceScope::Partitions {
         return Err(refuse(
-            "is a plain table, and the flow replaces partitions".to_owned(),
+            "is a plain table, but the flow replaces partitions".to_owned(),
             "take `scope` out of `replace`",
         ));
     }
@@ -165,11 +165,11 @@ pub async fn of_plain(
         if !cascading.is_empty() {
             return Err(refuse(
                 format!(
-                    "is referred to by foreign keys that would delete or change rows of other \
-                     tables with its own ({})",
+                    "is referenced by foreign keys that would also delete or change rows of other \
+                     tables ({})",
                     cascading.join(", ")
                 ),
-                "drop them for the load, and add them again after it",
+                "drop the foreign keys for the load, and add them again after it",
             ));
         }
         return Ok(ReplacePlan {
@@ -184,11 +184,11 @@ pub async fn of_plain(
     if !obstacles.is_empty() {
         return Err(refuse(
             format!(
-                "cannot be swapped for a new table, since that would lose or leave behind: {}",
+                "cannot be replaced by a new table, because that would lose or leave behind: {}",
                 obstacles.join(", ")
             ),
-            "replace = { by = \"rows\" } deletes its rows and inserts the new ones: all of it \
-             stays, and each row is written twice",
+            "replace = { by = \"rows\" } deletes its rows and inserts the new rows: everything \
+             else stays, and each row is written twice",
         ));
     }
     Ok(ReplacePlan {
@@ -219,12 +219,12 @@ impl PartlyCovered {
     /// What stands in the way.
     pub fn what(&self) -> String {
         format!(
-            "has the partition {}, of which the new one {} covers only a part",
+            "has the partition {}, which the new partition {} covers only in part",
             self.partition, self.asked
         )
     }
 
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> String {
         "declare `bounds` that end where the partitions end (such as { every = \"1 month\" }), or \
          replace the whole table: replace = { scope = \"table\" }"
@@ -283,7 +283,7 @@ pub fn template(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Ve
     }
     if replace.scope == ReplaceScope::Partitions && replace.old.is_empty() {
         statements.push(format!(
-            "ALTER TABLE {target} DETACH PARTITION <each that the new ones cover whole>"
+            "ALTER TABLE {target} DETACH PARTITION <each that the new partitions cover completely>"
         ));
     }
     for old in &replace.old {
@@ -358,11 +358,11 @@ pub async fn refuse_taken_names(
         return Err(PlanError::Target {
             target,
             what: format!(
-                "was replaced before, and what was kept then cannot be dropped, since others \
-                 depend on it: {}",
+                "was replaced before, and the table kept then cannot be dropped, because other \
+                 objects depend on it: {}",
                 dependents.join(", ")
             ),
-            hint: "drop those, or keep under a name of its own: replace = { keep = \"NAME\" }"
+            hint: "drop those objects, or keep the old rows under another name: replace = { keep = \"NAME\" }"
                 .to_owned(),
         });
     }
@@ -375,7 +375,7 @@ pub async fn refuse_taken_names(
             let table = qualified(staging_schema, name);
             Err(PlanError::Target {
                 target,
-                what: format!("is to be kept as {table}, and that name is taken"),
+                what: format!("would be kept as {table}, but that name is taken"),
                 hint: format!(
                     "DROP TABLE {table}; if nobody needs it, or choose another name: replace = {{ \
                      keep = \"NAME\" }}"
@@ -389,21 +389,24 @@ pub async fn refuse_taken_names(
 pub fn words(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
     if replace.by_rows {
         return vec![
-            "replaces all of its rows: they are deleted, and the new ones inserted; readers are \
-             not held up, writers wait"
+            "replaces all its rows: they are deleted, and the new rows inserted; readers are not \
+             blocked, writers wait"
                 .to_owned(),
-            "what is replaced is gone after the switch".to_owned(),
+            "the replaced rows are gone after the switch".to_owned(),
         ];
     }
     let is_whole = replace.old.iter().any(|old| old.bound.is_none());
     let mut lines = vec![match replace.scope {
-        _ if is_whole => "replaces the table itself; whoever reads it now is waited for".to_owned(),
+        _ if is_whole => {
+            "replaces the table itself; the switch waits for sessions that read it".to_owned()
+        }
         ReplaceScope::Table => format!(
-            "replaces all {} of its partitions; whoever reads it now is waited for",
+            "replaces all {} of its partitions; the switch waits for sessions that read it",
             replace.old.len()
         ),
-        ReplaceScope::Partitions => "replaces the partitions that the new ones cover whole; \
-                                     whoever reads the target now is waited for"
+        ReplaceScope::Partitions => "replaces the partitions that the new partitions cover \
+                                     completely; the switch waits for sessions that read the \
+                                     target"
             .to_owned(),
     }];
     const SHOWN: usize = 8;
@@ -423,15 +426,17 @@ pub fn words(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<S
     }
     lines.push(match &replace.keep {
         KeepPlan::Drop => {
-            "what is replaced is gone after the switch: `inrush undo` cannot bring it back \
-             (replace = { keep = true } can)"
+            "the replaced rows are gone after the switch: `inrush undo` cannot restore them \
+             (unless replace = { keep = true })"
                 .to_owned()
         }
-        KeepPlan::UntilNext => "what is replaced is kept, for `inrush undo`, until the target is \
+        KeepPlan::UntilNext => {
+            "the replaced rows are kept, for `inrush undo`, until the target is \
                                 replaced with keep = true again"
-            .to_owned(),
+                .to_owned()
+        }
         KeepPlan::Under(_) => {
-            "what is replaced is kept, for `inrush undo`, until somebody drops it".to_owned()
+            "the replaced rows are kept, for `inrush undo`, until somebody drops them".to_owned()
         }
     });
     lines

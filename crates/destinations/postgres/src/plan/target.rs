@@ -1,4 +1,4 @@
-//! Whether a target as it is can be loaded, and what should be known of that.
+//! Checks whether a target can be loaded as it is, and collects notes about it.
 
 use inrush_package::{Flow, IndexPolicy, Mode, TriggerPolicy};
 
@@ -40,17 +40,17 @@ fn check_new(flow: &Flow, target: &FlowTarget<'_>) -> Result<(), PlanError> {
     if let Arrival::Straight(commit) = target.arrival {
         let setting = commit.setting();
         return Err(target.refusal(
-            format!("does not exist, and {setting} puts rows straight into a table that does"),
+            format!("does not exist, and {setting} writes rows directly to an existing table"),
             format!("check the name, or leave {setting} out"),
         ));
     }
     match flow.mode {
         Mode::Upsert => Err(target.refusal(
-            "does not exist, and mode = \"upsert\" merges into a table that does",
+            "does not exist, and mode = \"upsert\" merges into an existing table",
             "check the name, or use mode = \"create\" the first time",
         )),
         Mode::Append => Err(target.refusal(
-            "does not exist, and mode = \"append\" adds to a table that does",
+            "does not exist, and mode = \"append\" needs an existing table",
             "check the name, or use mode = \"create\"",
         )),
         Mode::Create | Mode::Replace => Ok(()),
@@ -71,9 +71,11 @@ fn check_storage(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), Plan
     if facts.row_security {
         return Err(target.refusal(
             match target.arrival {
-                Arrival::Straight(_) => "has row security, under which the server takes no COPY",
+                Arrival::Straight(_) => {
+                    "has row security, and the server refuses COPY into such a table"
+                }
                 Arrival::Routed | Arrival::Staged => {
-                    "has row security, whose policies a switched load would go around"
+                    "has row security, and a switched load would bypass its policies"
                 }
             },
             format!(
@@ -115,7 +117,7 @@ fn check_rules(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanEr
     };
     Err(target.refusal(
         format!(
-            "has the rule {} on INSERT, which writes something else than the rows",
+            "has the rule {} on INSERT, which does not write the rows themselves",
             identifier(rule)
         ),
         format!(
@@ -134,7 +136,7 @@ fn check_indexes(
 ) -> Result<(), PlanError> {
     if facts.partitioning.is_some() && flow.indexes == IndexPolicy::Rebuild {
         return Err(target.refusal(
-            "is partitioned, and the flow says indexes = \"rebuild\"",
+            "is partitioned, but the flow has indexes = \"rebuild\"",
             "leave it out: the indexes of a partition are built after its rows anyway",
         ));
     }
@@ -152,10 +154,10 @@ fn check_replaceable(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), 
             .collect();
         return refuse(
             format!(
-                "is referred to by foreign keys ({}), which do not let its rows go",
+                "is referenced by foreign keys ({}), which do not allow deleting its rows",
                 labels.join(", ")
             ),
-            "drop them for the load, and add them again after it".to_owned(),
+            "drop the foreign keys for the load, and add them again after it".to_owned(),
         );
     }
     Ok(())
@@ -170,15 +172,14 @@ pub fn check_empty(target: &str, mode: Mode, facts: Option<&TableFacts>) -> Resu
     if !facts.readable {
         return Err(PlanError::Target {
             target: target.to_owned(),
-            what: "may not be read by this role, so nobody knows whether it is empty, as mode = \"create\" wants it"
+            what: "cannot be read by this role, so it is not known whether it is empty, as mode = \"create\" needs"
                 .to_owned(),
             hint: format!("GRANT SELECT ON {target} to the role"),
         });
     }
     Err(PlanError::Target {
         target: target.to_owned(),
-        what: "has rows already, and mode = \"create\" wants a target that is new or empty"
-            .to_owned(),
+        what: "has rows already, and mode = \"create\" needs a new or empty target".to_owned(),
         hint: "use mode = \"append\" to add to them, or empty the table yourself".to_owned(),
     })
 }
@@ -196,15 +197,15 @@ fn check_triggers(
     match (flow.triggers, is_attached) {
         (TriggerPolicy::Fire, true) if !facts.insert_triggers.is_empty() => refuse(
             format!(
-                "has INSERT triggers ({}), which rows that are attached do not fire",
+                "has INSERT triggers ({}), but attached rows do not fire them",
                 facts.insert_triggers.join(", ")
             ),
-            "triggers = \"skip\" in the flow, if the load may do without them".to_owned(),
+            "set triggers = \"skip\" in the flow, if the triggers need not fire".to_owned(),
         ),
         (TriggerPolicy::Skip, false) if !facts.insert_triggers.is_empty() => refuse(
             format!(
-                "is a plain table, where INSERT triggers fire ({}), and the flow says \
-                 triggers = \"skip\"",
+                "is a plain table, where INSERT triggers fire ({}), but the flow has triggers = \
+                 \"skip\"",
                 facts.insert_triggers.join(", ")
             ),
             format!(
@@ -222,7 +223,7 @@ fn check_partitioning(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(),
     let Some(partitioning) = &facts.partitioning else {
         if let Some(column) = &target.partition_by {
             return refuse(
-                format!("is not partitioned, and the flow says partition_by = \"{column}\""),
+                format!("is not partitioned, but the flow has partition_by = \"{column}\""),
                 "leave partition_by out, or name a target that is new or partitioned".to_owned(),
             );
         }
@@ -233,26 +234,26 @@ fn check_partitioning(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(),
         ('r', [None]) => {
             return refuse(
                 "is partitioned by an expression".to_owned(),
-                "parts of files can be attached to tables partitioned by one column".to_owned(),
+                "files can become partitions only of a table partitioned by one column".to_owned(),
             );
         }
         ('r', _) => {
             return refuse(
                 format!("is partitioned by {} columns", partitioning.key.len()),
-                "parts of files can be attached to tables partitioned by one column".to_owned(),
+                "files can become partitions only of a table partitioned by one column".to_owned(),
             );
         }
         (strategy, _) => {
             let word = if strategy == 'h' { "hash" } else { "list" };
             return refuse(
                 format!("is partitioned by {word}"),
-                "parts of files can be attached to tables partitioned by range".to_owned(),
+                "files can become partitions only of a table partitioned by range".to_owned(),
             );
         }
     };
     match &target.partition_by {
         Some(column) if column != key => refuse(
-            format!("is partitioned by \"{key}\", and the flow says partition_by = \"{column}\""),
+            format!("is partitioned by \"{key}\", but the flow has partition_by = \"{column}\""),
             format!("partition_by = \"{key}\", or leave it out"),
         ),
         _ => Ok(()),
@@ -262,16 +263,17 @@ fn check_partitioning(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(),
 fn straight_notes(commit: Commit, facts: &TableFacts, target: &str) -> Vec<String> {
     let mut notes = vec![match commit {
         Commit::EachSplit => format!(
-            "{target} takes rows as they come (atomic = false): readers see a part of them until \
-             the run ends, a run that is given up leaves what it has loaded, each row is written \
-             once and into every index, and none is frozen. What is loaded is known split by \
-             split: the same command after a stop loads the rest and nothing twice"
+            "rows are written directly to {target} and are visible as soon as their transaction \
+             commits (atomic = false): readers see a part of the rows until the run ends, and a \
+             run that is given up leaves its rows there. Each row is written once and into every \
+             index, and is not frozen. The ledger knows the loaded splits: after a stop, the same \
+             command loads the rest and nothing twice"
         ),
         Commit::AtSwitch => format!(
-            "{target} takes rows as they come, in one transaction by one stream (staging = false): \
-             readers see none of them until it is committed, each row is written once and into \
-             every index, and none is frozen. Of a run that is stopped nothing is kept: the same \
-             command after a stop loads all of it"
+            "rows are written directly to {target}, by one stream in one transaction (staging = \
+             false): readers see no row until it commits. Each row is written once and into every \
+             index, and is not frozen. A stopped run keeps nothing: after a stop, the same command \
+             loads all rows"
         ),
     }];
     if !facts.insert_triggers.is_empty() {
@@ -289,8 +291,8 @@ fn notes(flow: &Flow, flow_target: &FlowTarget<'_>, facts: &TableFacts) -> Vec<S
     let mut notes = Vec::new();
     if mode == Mode::Upsert {
         notes.push(format!(
-            "{target} is merged into: the switch inserts or updates each row from staging in one \
-             statement, so it takes time, writes each row twice, and keeps other writers out \
+            "rows are merged into {target}: the switch inserts or updates each row from staging in \
+             one statement, so it takes time, writes each row twice, and blocks other writers \
              meanwhile; rows whose key is NULL are always new"
         ));
         return notes;
@@ -298,7 +300,7 @@ fn notes(flow: &Flow, flow_target: &FlowTarget<'_>, facts: &TableFacts) -> Vec<S
     let partitioned = facts.partitioning.as_ref();
     if !facts.insert_triggers.is_empty() && partitioned.is_some() {
         notes.push(format!(
-            "{target} has INSERT triggers ({}): rows that are attached do not fire them",
+            "{target} has INSERT triggers ({}): attached rows do not fire them",
             facts.insert_triggers.join(", ")
         ));
     }
@@ -309,8 +311,8 @@ fn notes(flow: &Flow, flow_target: &FlowTarget<'_>, facts: &TableFacts) -> Vec<S
     }
     if partitioned.is_some() && !facts.foreign_keys.is_empty() {
         notes.push(format!(
-            "{target} has foreign keys ({}): attaching checks every row against them, under a \
-             lock of the tables that they refer to",
+            "{target} has foreign keys ({}): attaching checks every row against them, under a lock \
+             on the referenced tables",
             facts.foreign_keys.join(", ")
         ));
     }
@@ -336,8 +338,8 @@ fn notes(flow: &Flow, flow_target: &FlowTarget<'_>, facts: &TableFacts) -> Vec<S
             },
             match mode == Mode::Append {
                 true =>
-                    "; with `staging = false` in [run] each would be written once, and a stopped \
-                         load would begin anew",
+                    "; with `staging = false` in [run] each row would be written once, but a \
+                         stopped load would start again from the beginning",
                 false => "",
             }
         ));

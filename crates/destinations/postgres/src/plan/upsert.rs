@@ -18,7 +18,7 @@ pub async fn check(
 ) -> Result<(), PlanError> {
     if let Some(missing) = key.iter().find(|name| !columns.contains(name)) {
         return Err(target.mismatch(
-            format!("the key column `{missing}` of the upsert is not among those loaded"),
+            format!("the key column `{missing}` of the upsert is not loaded"),
             "`key` names columns that the files fill",
         ));
     }
@@ -38,9 +38,9 @@ pub async fn check(
     let names: Vec<String> = key.iter().map(|name| identifier(name)).collect();
     let names = names.join(", ");
     Err(target.refusal(
-        format!("has no unique index on the key ({names}) that an upsert could go by"),
+        format!("has no unique index on the key ({names}), which an upsert needs"),
         format!(
-            "CREATE UNIQUE INDEX ON {} ({names}); or name the columns of one that it has",
+            "CREATE UNIQUE INDEX ON {} ({names}); or name the columns of an existing unique index",
             target.sql
         ),
     ))

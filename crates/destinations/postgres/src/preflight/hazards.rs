@@ -44,7 +44,7 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
             unfinished,
             ..
         } => found.push(tells(format!(
-            "run {} of this package stopped; {} of its units are kept{}, and the run goes on from them",
+            "run {} of this package stopped; {} of its units are kept{}, and the run resumes from them",
             run.name,
             kept.len(),
             match unfinished.len() {
@@ -111,7 +111,7 @@ pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, E
             // A superuser is held to none of them.
             if limit >= 0 && !is_superuser && free < needed {
                 found.push(stops(
-                    format!("{what}, {free} of which are free, and the run needs {needed}"),
+                    format!("{what}, {free} of which are free, but the run needs {needed}"),
                     format!(
                         "{raise} {}; or --streams {}",
                         limit - free + needed,
@@ -125,8 +125,8 @@ pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, E
         if !is_superuser && free < needed {
             found.push(stops(
                 format!(
-                    "the server keeps {reserved} of its {} connections for superusers and others, {free} are free, \
-                     and the run needs {needed}",
+                    "the server keeps {reserved} of its {} connections for superusers and others, \
+                     {free} are free, but the run needs {needed}",
                     row.get::<_, i64>(5)
                 ),
                 format!("raise max_connections, or --streams {}", (free - 1).max(1)),
@@ -152,19 +152,19 @@ async fn of_settings(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Err
     if !standbys.is_empty() && plan.server.wal_level != "minimal" {
         found.push(hurts(
             format!("each COMMIT waits for a standby (synchronous_standby_names = '{standbys}')"),
-            "where the load may be repeated after a loss, set synchronous_commit = local for the role",
+            "if the load can be repeated after a loss, set synchronous_commit = local for the role",
         ));
     }
     let archive: String = rows[0].get(1);
     if archive != "off" {
         found.push(tells(format!(
-            "archive_mode = {archive}: what the load writes to the WAL is archived as well"
+            "archive_mode = {archive}: the WAL of the load is archived as well"
         )));
     }
     let fsync: String = rows[0].get(2);
     if fsync == "off" {
         found.push(tells(
-            "fsync = off: a crash of the machine may lose or break what was loaded",
+            "fsync = off: a crash of the machine may lose or damage the loaded rows",
         ));
     }
     Ok(found)
@@ -203,11 +203,12 @@ async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error>
                 (row.get(1), row.get(2), row.get(3), row.get(4), row.get(5));
             hurts(
                 format!(
-                    "{name} (process {process}) holds {mode} on {table} in a transaction of {seconds:.0} s: where it \
-                     lasts until the switch, that waits {} ms and tries again, and gives up in the end",
+                    "{name} (process {process}) holds {mode} on {table} in a transaction of \
+                     {seconds:.0} s: if it lasts until the switch, the switch waits {} ms for the \
+                     lock, tries again, and gives up in the end",
                     plan.settings.lock_timeout_ms
                 ),
-                "let it end before the run does",
+                "let that transaction end before the switch",
             )
         })
         .collect())

@@ -19,7 +19,7 @@ pub fn parts(plan: &Plan, schedule: &Schedule) -> Vec<String> {
         ),
         (
             has(|flow| matches!(flow.publish, Publish::Upsert { .. })),
-            "rows of the target that are merged with: the trial's table was empty",
+            "merging with the rows of the target: the trial's table was empty",
         ),
         (
             has(|flow| has_target(flow, |facts| !facts.insert_triggers.is_empty())),
@@ -34,7 +34,7 @@ pub fn parts(plan: &Plan, schedule: &Schedule) -> Vec<String> {
         ),
         (
             has(|flow| flow.replace.is_some()),
-            "taking out what the new rows replace",
+            "removing the rows that are replaced",
         ),
         (
             has(|flow| !flow.pre_sql.is_empty() || !flow.post_sql.is_empty()),
@@ -50,7 +50,7 @@ pub fn parts(plan: &Plan, schedule: &Schedule) -> Vec<String> {
         ),
         (
             schedule.load_s > SHORT_S,
-            "what slows down with time, such as checkpoints, and disks that fall behind",
+            "slow-downs in long runs, such as checkpoints and slow disks",
         ),
     ];
     let left_out = all.into_iter().filter(|(is_so, _)| *is_so);

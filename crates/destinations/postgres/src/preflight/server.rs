@@ -95,8 +95,8 @@ impl ServerFound {
         found.wal = found.told(wal, PreflightStep::Log, None)?;
         if ground == Ground::Temporary {
             found.findings.push(findings::tells(
-                "the role may make temporary tables only: what the destination takes was measured with those, which \
-                 write no WAL",
+                "the role may create only temporary tables: the destination's speed was measured \
+                 with those, which write no WAL",
             ));
         }
         Ok(found)
@@ -212,7 +212,7 @@ impl ServerFound {
             },
             what: format!("{begin}: {message}"),
             hint: Some(
-                "mend the files; or accept rejects (`rejects`), and the unit is loaded once more, carefully".to_owned(),
+                "fix the files; or accept rejects (`rejects`), and the unit is loaded once more, carefully".to_owned(),
             ),
         });
     }

@@ -1,4 +1,4 @@
-//! How much the run writes at the server, and what that means for its log and its disk.
+//! Estimates how much the run writes on the server, to its WAL and its disk.
 
 use super::hazards::{self, WalSettings};
 use super::predict::MeasuredPlan;

@@ -1,4 +1,4 @@
-//! Why a switch did not happen. The targets are as they were.
+//! Errors of a switch. The targets are as they were.
 
 use inrush_pgclient::ClientError;
 
@@ -44,14 +44,14 @@ pub enum SwitchError {
         overlap: String,
     },
     /// Somebody else filled the target while the load ran.
-    #[error("{target} got rows from somebody else while the load ran; nothing was switched")]
+    #[error("{target} got rows from another session while the load ran; nothing was switched")]
     Filled {
         /// The target.
         target: String,
     },
     /// The server counts other rows in the target than were loaded.
     #[error(
-        "{target} holds {} after the copy from staging, and {expected} were expected; nothing was \
+        "{target} has {} after the copy from staging, but {expected} were expected; nothing was \
          switched",
         inrush_rows::plural::counted(*counted, "row")
     )]
@@ -64,7 +64,9 @@ pub enum SwitchError {
         expected: u64,
     },
     /// A statement of the user failed.
-    #[error("flow `{flow}`: {setting} failed, and all was taken back: {statement}\n  {source}")]
+    #[error(
+        "flow `{flow}`: {setting} failed, and the switch was rolled back: {statement}\n  {source}"
+    )]
     Statement {
         /// The flow.
         flow: String,
@@ -96,11 +98,13 @@ pub enum SwitchError {
         target: String,
         /// Which partition, and by what.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         mend: String,
     },
     /// The name that an old table is to be kept under is taken.
-    #[error("{table} stands where a replaced table is to be kept; nothing was switched")]
+    #[error(
+        "{table} has the name that the replaced table would be kept under; nothing was switched"
+    )]
     KeptNameTaken {
         /// The table that has the name.
         table: String,
@@ -113,7 +117,7 @@ pub enum SwitchError {
     },
     /// A lock could not be had.
     #[error(
-        "the switch waited {tries} times for a lock of {waited_ms} ms and gave way each time{}",
+        "the switch waited {tries} times for a lock, {waited_ms} ms each time, and did not get it{}",
         blockers.as_ref().map(|who| format!("; it is held by {who}")).unwrap_or_default()
     )]
     Blocked {
@@ -136,7 +140,7 @@ impl SwitchError {
         }
     }
 
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             SwitchError::Destination(error) => error.hint(),
@@ -146,7 +150,7 @@ impl SwitchError {
             SwitchError::Verify(error) => Some(error.hint()),
             SwitchError::Overlap { .. } => Some(
                 "sort and cut the files by the key, or declare `bounds` and let each file lie \
-                 within one partition; `inrush cleanup` removes what is staged"
+                 within one partition; `inrush cleanup` removes the staged rows"
                     .to_owned(),
             ),
             SwitchError::Statement { source, .. } => match source.as_ref() {
@@ -159,29 +163,30 @@ impl SwitchError {
                     )
                 }
                 _ => Some(
-                    "all units are loaded and kept: mend the statement, and the same command \
+                    "all units are loaded and kept: fix the statement, then the same command \
                      switches"
                         .to_owned(),
                 ),
             },
-            SwitchError::Changed { .. } => Some("the same command plans anew".to_owned()),
+            SwitchError::Changed { .. } => Some("the same command makes a new plan".to_owned()),
             SwitchError::NotDeleted { .. } => {
                 Some("a trigger or rule of the target keeps them: drop it for the load".to_owned())
             }
             SwitchError::Partly { mend, .. } => Some(mend.clone()),
             SwitchError::KeptNameTaken { table } => Some(format!(
                 "DROP TABLE {table}; if nobody needs it, or choose another name: replace = {{ keep \
-                 = \"NAME\" }}; the same command then switches what is loaded"
+                 = \"NAME\" }}; then the same command switches the loaded rows"
             )),
-            SwitchError::Filled { .. } => {
-                Some("see who writes to it; then the same command, or mode = \"append\"".to_owned())
-            }
+            SwitchError::Filled { .. } => Some(
+                "find the other writer, then run the same command; or use mode = \"append\""
+                    .to_owned(),
+            ),
             SwitchError::Count { .. } => Some(
                 "a trigger or rule of the target changed the copy: drop it for the load".to_owned(),
             ),
             SwitchError::Unknown { .. } => Some(
-                "run the same command again when the server answers: the ledger knows, and what \
-                 is switched is not loaded twice"
+                "run the same command again when the server answers: the ledger knows whether the \
+                 rows were switched, and nothing is loaded twice"
                     .to_owned(),
             ),
             SwitchError::Blocked { .. } => Some(

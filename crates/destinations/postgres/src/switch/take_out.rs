@@ -34,7 +34,7 @@ pub async fn take_out(
     staging_schema: &str,
 ) -> Result<TakenOut, SwitchError> {
     let target = flow.target();
-    let doing = format!("taking out what {target} had");
+    let doing = format!("removing the old rows of {target}");
     if replace.by_rows {
         return delete_rows(session, flow).await;
     }
@@ -275,7 +275,7 @@ async fn drop_last_generation(
     for old in replace_mode::last_generation(session, target, replace, &kept).await? {
         let sql = format!("DROP TABLE {}", old.qualified());
         session
-            .execute(&sql, "dropping what the last replacement kept")
+            .execute(&sql, "dropping the tables that the last replacement kept")
             .await?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Why a run cannot be undone. The targets are as they were.
+//! Errors of an undo. The targets are as they were.
 
 use crate::PostgresError;
 use crate::ledger::LedgerError;
@@ -13,7 +13,7 @@ pub enum UndoError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The ledger does not know the run.
-    #[error("the ledger in schema {schema} knows no run {run}")]
+    #[error("the ledger in schema {schema} has no run {run}")]
     Unknown {
         /// The name that was given.
         run: String,
@@ -35,12 +35,12 @@ pub enum UndoError {
         run: String,
         /// What stands in the way.
         what: String,
-        /// How to mend it, or what to do instead.
+        /// How to fix it, or what to do instead.
         hint: String,
     },
     /// A lock could not be had.
     #[error(
-        "{tries} times a lock of the target was waited for, {waited_ms} ms each; nothing was \
+        "undo waited {tries} times for a lock on the target, {waited_ms} ms each; nothing was \
          changed"
     )]
     Blocked {
@@ -52,24 +52,25 @@ pub enum UndoError {
 }
 
 impl UndoError {
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
             UndoError::Destination(error) => error.hint(),
             UndoError::Ledger(error) => error.hint(),
             UndoError::Unknown { .. } => Some(
-                "runs are named in what `inrush run` prints at its end, and as their folders in \
-                 runs/"
+                "`inrush run` prints the name of the run at its end; its folder in runs/ has the \
+                 same name"
                     .to_owned(),
             ),
             UndoError::NotSwitched {
                 state: "loading", ..
-            } => Some("`inrush cleanup` removes what a stopped run left".to_owned()),
+            } => Some("`inrush cleanup` removes the staging tables of a stopped run".to_owned()),
             UndoError::NotSwitched { .. } => None,
             UndoError::Impossible { hint, .. } => Some(hint.clone()),
-            UndoError::Blocked { .. } => {
-                Some("see who holds it (pg_locks); the same command tries again".to_owned())
-            }
+            UndoError::Blocked { .. } => Some(
+                "find the session that holds it (pg_locks); the same command tries again"
+                    .to_owned(),
+            ),
         }
     }
 }

@@ -59,9 +59,9 @@ pub async fn plan(
         if own.iter().any(|table| table.what == What::Inserted) {
             return Err(impossible(
                 format!(
-                    "it put its rows among those of {target}, and nothing tells them apart any more"
+                    "it added its rows to those of {target}, and they can no longer be told apart"
                 ),
-                "delete them by hand, by what the files hold",
+                "delete them by hand, using the contents of the files",
             ));
         }
         if let Some(dropped) = own.iter().find(|table| table.what == What::Dropped) {
@@ -70,14 +70,14 @@ pub async fn plan(
                     "it dropped {} of {target}, which it replaced",
                     qualified(&dropped.table_schema, &dropped.table_name)
                 ),
-                "load the files of before again; replace = { keep = true } keeps what is replaced",
+                "load the earlier files again; replace = { keep = true } keeps replaced rows",
             ));
         }
         let made = own.iter().any(|table| table.what == What::Made);
         if let (true, Some(later)) = (made, later.iter().find(|run| run.targets.contains(target))) {
             return Err(impossible(
                 format!(
-                    "it made {target}, and run {} has loaded into that since",
+                    "it created {target}, and run {} has loaded into that table since",
                     later.name
                 ),
                 "undo the later run first",
@@ -112,11 +112,14 @@ impl TargetUndo {
                 hint: hint.to_owned(),
             })
         };
-        let by_hand = "what is left has to be set right by hand";
+        let by_hand = "the rest has to be repaired by hand";
         let standing = old_tables::by_oid(session, self.oid).await?;
         let Some(standing) = standing.filter(|table| table.qualified() == self.target) else {
             return impossible(
-                format!("{} was dropped, renamed or made anew since", self.target),
+                format!(
+                    "{} was dropped, renamed or created again since",
+                    self.target
+                ),
                 by_hand,
             );
         };
@@ -131,7 +134,7 @@ impl TargetUndo {
                         self.target,
                         table.bound.as_deref().unwrap_or_default()
                     ),
-                    "a later run has replaced it (undo that one first), or somebody took it out",
+                    "a later run has replaced it (undo that run first), or somebody removed it",
                 );
             }
         }
@@ -140,11 +143,11 @@ impl TargetUndo {
             if let Some(other) = partitions.iter().find(|old| !own.contains(&old.oid)) {
                 return impossible(
                     format!(
-                        "it made {}, which has the partition {} since",
+                        "it created {}, which has got the partition {} since",
                         self.target,
                         other.qualified()
                     ),
-                    "take that partition out first, or leave the table as it is",
+                    "detach that partition first, or leave the table as it is",
                 );
             }
         }
@@ -154,11 +157,11 @@ impl TargetUndo {
             if found.is_none_or(|old| old.qualified() != name || old.bound.is_some()) {
                 return impossible(
                     format!(
-                        "{name}, where it kept what it took out of {}, is gone",
+                        "{name}, where it kept the old rows of {}, is gone",
                         self.target
                     ),
-                    "a later run that replaced the target again has dropped it, or somebody \
-                     else; load the files of before again",
+                    "a later run that replaced the target has dropped it, or somebody else has; \
+                     load the earlier files again",
                 );
             }
         }
@@ -273,8 +276,8 @@ impl TargetUndo {
         if taken.contains(&original.name) {
             return Err(UndoError::Impossible {
                 run: way.run.name.clone(),
-                what: format!("{name} is to come back, and something else has that name now"),
-                hint: "rename that; then the same command".to_owned(),
+                what: format!("{name} would be restored, but another object has that name now"),
+                hint: "rename that object, then run the same command".to_owned(),
             });
         }
         // A name that is taken by now does an index no harm.

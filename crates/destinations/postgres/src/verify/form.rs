@@ -1,4 +1,4 @@
-//! How a column is summed up and hashed, by its type in the database.
+//! The sum and the hash of a column, by its type in the database.
 
 use inrush_rows::column::{ColumnType, SpecialType};
 

@@ -146,8 +146,8 @@ impl Comparison {
             .collect();
         if !counted.is_empty() {
             lines.push(format!(
-                "of these columns only the NULLs are verified, since the server reads the text of their values \
-                 itself: {}",
+                "only the NULLs of these columns are verified, because the server reads the text \
+                 of their values itself: {}",
                 counted.join(", ")
             ));
         }

@@ -180,9 +180,8 @@ fn begin(
     // Another process may have run the package between the plan and the lock.
     if switched(destination, &plan.run_key)? != before {
         return Err(Error::from(inrush_destination::Error::Held {
-            what: "another run of this package came to its end while this one was planned"
-                .to_owned(),
-            hint: "run the same command again: it looks at what is loaded now".to_owned(),
+            what: "another run of this package ended while this run was planned".to_owned(),
+            hint: "run the same command again: it plans from the current state".to_owned(),
         }));
     }
     Ok(BegunRun {

@@ -81,7 +81,7 @@ pub fn resolve(
     if columns.is_empty() {
         return Err(known.mismatch(
             "no column is loaded".to_owned(),
-            "list one column at least that is not skipped",
+            "list at least one column that is not skipped",
         ));
     }
     let must = facts.iter().flat_map(|facts| &facts.columns);
@@ -106,7 +106,7 @@ fn existing(known: &KnownColumns<'_>, column: &TargetColumn) -> Result<ResolvedT
     let Some(column_type) = &column.column_type else {
         return Err(known.mismatch(
             format!(
-                "column `{}` of {} has the type {}, which cannot be filled from here",
+                "column `{}` of {} has the type {}, which Inrush cannot load",
                 column.name, known.target, column.sql
             ),
             "skip the field, or load into a table with a column of another type and cast it there",

@@ -139,7 +139,7 @@ impl ContractFlowPlanner<'_> {
         {
             Some(has) if !asked.is_empty() && *has != asked => Err(mismatch(
                 format!(
-                    "{} is partitioned by {}, and the flow says partition_by = {asked:?}",
+                    "{} is partitioned by {}, but the flow has partition_by = {asked:?}",
                     self.name.sql,
                     match has.is_empty() {
                         true => "nothing".to_owned(),

@@ -156,7 +156,7 @@ pub async fn build(
             return Err(PlanError::Target {
                 target: target.sql,
                 what: "is the target of two flows".to_owned(),
-                hint: "give the files to one flow, or name another table".to_owned(),
+                hint: "put the files into one flow, or name another table".to_owned(),
             });
         }
         names.push(target);

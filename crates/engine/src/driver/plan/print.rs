@@ -68,7 +68,7 @@ impl fmt::Display for ContractPlan {
         if self.settings.order == LoadOrder::Package {
             told!(
                 f,
-                "Order        flow by flow, as the package has them; of each the largest units first"
+                "Order        flow by flow, in the package's order; within a flow, the largest units first"
             )?;
         }
         told!(
@@ -128,8 +128,7 @@ impl fmt::Display for ContractPlan {
                 PublishedTogether::Run => "all targets in one step: readers see all rows or none",
                 PublishedTogether::Target if self.flows.len() == 1 =>
                     "in one step: readers see all rows or none",
-                PublishedTogether::Target =>
-                    "each target in one step of its own, one after the other",
+                PublishedTogether::Target => "each target in one step, one target after the other",
             }
         )?;
         if !self.abilities.not_promised.is_empty() {
@@ -214,14 +213,12 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
 
 fn becomes(flow: &ContractFlow) -> &'static str {
     match (&flow.facts, flow.target.mode) {
-        (None, _) => "the target is made of what is staged",
-        (Some(_), WriteMode::Create) => "the target exists and is empty; rows are put into it",
+        (None, _) => "the target is created from the staged rows",
+        (Some(_), WriteMode::Create) => "the target exists and is empty; rows are added to it",
         (Some(_), WriteMode::Append) => "the target exists; rows are added to it",
-        (Some(_), WriteMode::Replace) => {
-            "the target exists; new rows take the place of all that it has"
-        }
+        (Some(_), WriteMode::Replace) => "the target exists; new rows replace all its rows",
         (Some(_), WriteMode::ReplacePartitions) => {
-            "the target exists; its partitions that new rows fall into give way to them"
+            "the target exists; new rows replace the partitions that they belong to"
         }
     }
 }

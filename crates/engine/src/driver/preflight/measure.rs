@@ -123,9 +123,7 @@ impl ContractPreflight<'_> {
     ) -> Result<String, Error> {
         let measured = Scratch::make(self).and_then(|scratch| {
             let Some(scratch) = scratch else {
-                return Ok(
-                    "a driver goes to a place that has no other one beside it to be thrown away",
-                );
+                return Ok("the database behind a driver has no second place for a trial load");
             };
             let mut flows = flows.iter_mut();
             flows.try_for_each(|found| take(&scratch, found, measuring_time))?;

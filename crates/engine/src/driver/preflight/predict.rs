@@ -55,7 +55,7 @@ pub fn predict(
     let mut leaves_out = Vec::new();
     if plan.flows.iter().any(|flow| flow.facts.is_some()) {
         leaves_out
-            .push("what a target that has rows adds to publishing: the trial's was new".to_owned());
+            .push("publishing into a target that has rows: the trial's target was new".to_owned());
     }
     let key = &plan.run_key;
     predict::tell(report, preflight.options, key, &phases, answer, leaves_out);

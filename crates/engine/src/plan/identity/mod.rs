@@ -133,8 +133,8 @@ pub fn another_version<'a>(
     match keys.filter(|key| is_of_another_version(key)).count() {
         0 => None,
         count => Some(format!(
-            "run {run}, which was stopped, was loaded by another version of Inrush, which named its \
-             units in another way: {} again from the beginning",
+            "the stopped run {run} was loaded by another version of Inrush, which named its units \
+             differently: {} again from the beginning",
             counted_do(count as u64, "unit", "start")
         )),
     }

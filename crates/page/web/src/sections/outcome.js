@@ -1,4 +1,4 @@
-// How a run ended, in words for whoever was not there, and what to do next.
+// The outcome of a run in words, and the next step.
 
 import { bytes, count, counted, seconds, sum } from "../format.js";
 
@@ -23,23 +23,23 @@ function kept(report) {
     begun.length > 0 && `parts of ${finished.length > 0 ? `${begun.length} more` : counted(begun.length, "unit")}`,
   ].filter(Boolean);
   if (what.length === 0) {
-    return rowsStraight(report) > 0 ? null : "No unit was committed; the same command begins anew.";
+    return rowsStraight(report) > 0 ? null : "No unit was committed; the same command starts from the beginning.";
   }
   return (
     `Kept: ${what.join(" and ")}, ${counted(rowsOf([...finished, ...begun]), "row")} in staging tables. ` +
-    "The same command goes on from there; what came through a pipe has to be sent once more."
+    "The same command resumes from there; data from a pipe has to be sent again."
   );
 }
 
 /** What is where after a run that did not come to its end. */
 function left(report) {
   if (isGone(report)) {
-    return ["The embedded server and its data went with the command; with embedded:FOLDER they stay, and the same command goes on."];
+    return ["The embedded server and its data are gone; embedded:FOLDER keeps them, and the same command resumes."];
   }
   const rows = rowsStraight(report);
   if (rows === 0) return [`The targets are as they were. ${kept(report)}`];
   return [
-    `${counted(rows, "row")} went straight into their target (atomic = false) and stay there; the same command loads the rest.`,
+    `${counted(rows, "row")} were written directly to their target (atomic = false) and stay there; the same command loads the rest.`,
     kept(report),
   ];
 }
@@ -49,12 +49,12 @@ const switched = (report) =>
   rowsStraight(report) > 0 && !isGone(report) ? "some rows are in their target already" : "nothing was switched in";
 
 const TOO_MANY =
-  "More rows were rejected than the flow allows. Mend them in the files, or let the flow accept more (`rejects` in the " +
+  "More rows were rejected than the flow allows. Fix them in the files, or let the flow accept more (`rejects` in the " +
   "package, or --max-rejects), then give the same command again.";
 
 const DIFFERS =
-  "What the destination holds, or what the files promise, is not what was read. Find out which of them is wrong (the error " +
-  "names the table, the column or the file) before you load again.";
+  "The rows read differ from the rows in the destination, or from the files' trailer or control file. Find out which is wrong " +
+  "(the error names the table, the column or the file) before you load again.";
 
 function mend(report) {
   const hint = report.hint && `${report.hint[0].toUpperCase()}${report.hint.slice(1)}.`;
@@ -69,7 +69,7 @@ function mend(report) {
     case 5:
       return [hint ?? DIFFERS];
     default:
-      return [hint ?? "Mend what the error names, then give the same command again."];
+      return [hint ?? "Fix the cause that the error names, then give the same command again."];
   }
 }
 
@@ -90,7 +90,7 @@ export function outcome(report) {
         sentence: `Loaded ${took}; ${count(account.rows_rejected)} rejected`,
         todo: [
           [
-            `${counted(account.rows_rejected, "row")} could not be loaded and stand in the run's folder (rejects/). Mend them there, then `,
+            `${counted(account.rows_rejected, "row")} could not be loaded and are in the run's folder (rejects/). Fix them there, then `,
             { code: `inrush rejects replay ${report.run}` },
             " loads them.",
           ],

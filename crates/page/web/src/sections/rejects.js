@@ -33,7 +33,7 @@ export function rejects(report) {
       h("code", null, `inrush rejects show ${report.run}`),
       " tells why, ",
       h("code", null, `inrush rejects replay ${report.run}`),
-      " loads them once they are mended.",
+      " loads them once they are fixed.",
     ),
     sorted.map((those) => cause(those, partly)),
   );

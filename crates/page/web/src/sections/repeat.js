@@ -33,7 +33,7 @@ export function repeat(report) {
       ["Streams", count(report.streams.length)],
       ["Files, as stored", bytes(sum(report.tables.map((each) => each.stored_bytes)))],
       ["Went on where an earlier attempt stopped", report.resumed ? "yes" : null],
-      ["Mended rejects of run", report.replays && mono(report.replays)],
+      ["Corrected rejects of run", report.replays && mono(report.replays)],
     ]),
     h("h3", null, "The loader's machine"),
     facts([

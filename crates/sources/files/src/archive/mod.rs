@@ -99,7 +99,7 @@ pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>
         return Err(SourceError::ArchiveContent {
             path: path.to_path_buf(),
             what: "two of its members have the same name".to_owned(),
-            fix: "make the archive again with a name of its own for each file: unzip would write one over the other",
+            fix: "make the archive again with a different name for each file: unzip would overwrite one with the other",
         });
     }
     let mut listed = Vec::with_capacity(archive.len());

@@ -294,16 +294,16 @@ fn not_one(path: &Path, named: TableKind, first: &[u8]) -> SourceError {
     };
     match first {
         [b'P', b'A', b'R', b'E', ..] => other(
-            "an encrypted Parquet file, and there is no key",
+            "an encrypted Parquet file, for which Inrush has no key",
             "write it again without encryption",
         ),
         [b'F', b'E', b'A', b'1', ..] => other(
             "a file of Feather's first version",
-            "write it anew as version 2, which is Arrow's IPC file format",
+            "write it again as version 2, which is Arrow's IPC file format",
         ),
         [0xff, 0xff, 0xff, 0xff, ..] if named == TableKind::Arrow => other(
             "Arrow's stream format, which has no footer to find its rows by",
-            "write it anew in Arrow's file format",
+            "write it again in Arrow's file format",
         ),
         _ => {
             let magic = match named {
@@ -323,7 +323,7 @@ fn damaged(path: &Path, kind: TableKind, reason: String) -> SourceError {
     if reason == parquet::ENCRYPTED {
         return SourceError::TableKind {
             path: path.to_path_buf(),
-            what: "a Parquet file with encrypted columns, for which there is no key",
+            what: "a Parquet file with encrypted columns, for which Inrush has no key",
             mend: "write it again without encryption",
         };
     }
@@ -331,8 +331,8 @@ fn damaged(path: &Path, kind: TableKind, reason: String) -> SourceError {
     if lower.contains("utf-8") || lower.contains("utf8") {
         return SourceError::TableKind {
             path: path.to_path_buf(),
-            what: "a file with a string that is not valid UTF-8, and no place for it is told",
-            mend: "write it anew with valid strings, or with that column as binary",
+            what: "a file with a string that is not valid UTF-8, at an unknown place",
+            mend: "write it again with valid strings, or with that column as binary",
         };
     }
     SourceError::Table {

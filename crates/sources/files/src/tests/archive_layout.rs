@@ -39,7 +39,7 @@ fn joined_archives_are_refused() {
     assert_eq!(
         refusal(&[one.clone(), two.clone()].concat()),
         format!(
-            "FOLDER/a.zip: the archive cannot be loaded whole: its directory lists only the members from byte \
+            "FOLDER/a.zip: the archive cannot be loaded completely: its directory lists only the members from byte \
              {at} on, and `one.tbl`, at byte 0, stands before: archives were joined here (cat a.zip b.zip); \
              load the archives one by one, before they are joined, or make one archive of all files"
         )
@@ -88,7 +88,7 @@ fn members_that_the_directory_does_not_count_are_refused() {
         bytes[end + 10] = count;
         let text = refusal(&bytes);
         let expected = format!(
-            "FOLDER/a.zip: the archive cannot be loaded whole: its directory lists more members than the {count} \
+            "FOLDER/a.zip: the archive cannot be loaded completely: its directory lists more members than the {count} \
              that its end record counts; repair it with zip -FF"
         );
         assert!(
@@ -264,7 +264,7 @@ fn archives_in_archives_say_what_to_do() {
     let error = read(&Arc::new(file), &Dialect::tbl(), 100).expect_err("no text");
     assert_eq!(
         message(error, folder.path()),
-        "FOLDER/a.zip/inner.zip: expected text, but the file begins like zip (or an Excel workbook); unzip the \
-         outer archive and load the file, whose compression its name tells"
+        "FOLDER/a.zip/inner.zip: expected text, but the file begins like zip (or an Excel \
+         workbook); unzip the outer archive and load the file; its name shows its compression"
     );
 }

@@ -1,5 +1,5 @@
-//! What stands before the rows of a file (a byte order mark, lines that are passed over, the
-//! header) is the first range's, however short that is.
+//! Tests that the beginning of a file (byte order mark, skipped lines, header) belongs to the first
+//! range, however short that range is.
 
 use std::io::Write;
 

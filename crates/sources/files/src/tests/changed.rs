@@ -37,11 +37,14 @@ fn set_modified(file: &SourceFile, seconds: u64) {
 #[test]
 fn changes_before_reading_are_found() {
     let folder = tempdir().expect("a folder");
-    let ending = "; load files only when they are written to the end, then run the same command \
+    let ending = "; load files only after they are written completely, then run the same command \
                   again";
     let changes: [(Change, &str); 3] = [
-        (|file| append(file, "3|\n"), "(it had 6 bytes and has 9)"),
-        (|file| truncate(file, 3), "(it had 6 bytes and has 3)"),
+        (
+            |file| append(file, "3|\n"),
+            "(it had 6 bytes and now has 9)",
+        ),
+        (|file| truncate(file, 3), "(it had 6 bytes and now has 3)"),
         (
             |file| set_modified(file, 1_000_000_000),
             "(it was written again)",
@@ -100,7 +103,7 @@ fn a_file_that_is_gone_is_told() {
         "{text}"
     );
     assert!(
-        text.ends_with("it was there a moment ago: is something else moving files?"),
+        text.ends_with("it existed a moment ago: is another program moving files?"),
         "{text}"
     );
 }

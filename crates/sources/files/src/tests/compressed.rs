@@ -294,9 +294,8 @@ fn what_follows_gzip_data_is_told_with_its_place() {
             message(error, folder.path()),
             format!(
                 "FOLDER/a.gz: the gzip data end at byte {at} compressed ({} uncompressed), and \
-                 there stands the byte {byte}, which is neither another gzip member nor part of a \
-                 padding of zeros; rows may be lost there: make or copy the file again, or cut it \
-                 there if what follows is no part of it (head -c {at})",
+                 the byte {byte}, which is neither another gzip member nor zero padding, follows; rows may be lost there: make or copy the file again, or cut it \
+                 there if the rest does not belong to it (head -c {at})",
                 text.len()
             )
         );

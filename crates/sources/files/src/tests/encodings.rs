@@ -145,7 +145,7 @@ fn utf16_without_a_mark_is_read_in_the_order_that_its_text_shows() {
             let error = message(error, folder.path());
             let upper = order.to_uppercase();
             assert!(
-                error.contains(&format!("are those of {upper}; set it to {upper}")),
+                error.contains(&format!("show {upper}; set it to {upper}")),
                 "{error}"
             );
         }
@@ -178,19 +178,19 @@ fn a_contradicting_mark_is_refused() {
             b"\xef\xbb\xbfa,b\n".as_slice(),
             "windows-1252",
             "FOLDER/file: format.encoding is windows-1252, but the file begins with the byte \
-             order mark of UTF-8; leave the setting away, or set it to UTF-8",
+             order mark of UTF-8; leave the setting out, or set it to UTF-8",
         ),
         (
             b"\xfe\xff\0a\0\n",
             "utf-16le",
             "FOLDER/file: format.encoding is UTF-16LE, but the file begins with the byte order \
-             mark of UTF-16BE; leave the setting away, or set it to UTF-16BE",
+             mark of UTF-16BE; leave the setting out, or set it to UTF-16BE",
         ),
         (
             b"\xff\xfea\0\n\0",
             "utf-8",
             "FOLDER/file: format.encoding is UTF-8, but the file begins with the byte order \
-             mark of UTF-16LE; leave the setting away, or set it to UTF-16LE",
+             mark of UTF-16LE; leave the setting out, or set it to UTF-16LE",
         ),
     ] {
         let file = declared(&write(folder.path(), "file", bytes), name);

@@ -176,10 +176,10 @@ fn what_is_not_there_is_told_with_what_is() {
     );
     assert_eq!(
         refused(folder, &["data/s*"]),
-        "data/s*: no file matches; it matches folders only, FOLDER/data/sub among them; to load \
-         the files in them add /*"
+        "data/s*: no file matches; it matches only folders, such as FOLDER/data/sub; to load \
+         the files in them, add /*"
     );
-    assert!(refused(folder, &["~/a.csv"]).contains("~ is the shell's word"));
+    assert!(refused(folder, &["~/a.csv"]).contains("~ is replaced by the shell"));
     let error = resolve(&["none_such*.csv".to_owned()], Path::new("")).expect_err("refused");
     assert!(error.to_string().contains("the folder is .;"), "{error}");
 }
@@ -194,14 +194,16 @@ fn what_is_no_file_is_refused() {
     );
     assert_eq!(
         refused(path, &["/dev/null"]),
-        "/dev/null: a device, neither a file nor a pipe; write it to a file first"
+        "/dev/null: a device, which is neither a file nor a pipe; write its data to a file first"
     );
     let _socket = std::os::unix::net::UnixListener::bind(path.join("s")).expect("can be made");
-    assert!(refused(path, &["s"]).starts_with("FOLDER/s: a socket, neither a file nor a pipe"));
+    assert!(
+        refused(path, &["s"]).starts_with("FOLDER/s: a socket, which is neither a file nor a pipe")
+    );
     symlink("gone", path.join("l")).expect("links can be made");
     assert_eq!(
         refused(path, &["l"]),
-        "FOLDER/l: no such file; it is a link to gone, which is not there"
+        "FOLDER/l: no such file; it is a link to gone, which does not exist"
     );
     assert_eq!(refused(path, &["l*"]), refused(path, &["l"]));
     assert!(refused(path, &[]).starts_with("no files are named"));

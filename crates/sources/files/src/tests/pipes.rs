@@ -82,7 +82,7 @@ fn a_pipe_is_looked_at_and_then_read_from_its_beginning() {
         assert!(
             error
                 .to_string()
-                .contains("a pipe can be read only once, and it was")
+                .contains("a pipe can be read only once, and was read already")
         );
     }
 }
@@ -167,7 +167,7 @@ fn a_pipe_is_never_the_same_again_and_has_one_reader() {
     assert_eq!(
         message(error, folder.path()),
         "FOLDER/pipe: flow `orders` reads it already, and a pipe can be read only once; write \
-         it to a file first, or name it in one flow only"
+         its data to a file first, or name it in only one flow"
     );
     let other_run = resolved(&path, &Pipes::default(), "orders").expect("there");
     assert_ne!(first.identity(), other_run.identity());
@@ -201,7 +201,7 @@ fn an_archive_is_not_read_from_a_pipe() {
     let path = pipe_in(&folder, "pipe.zip");
     let error = resolved(&path, &Pipes::default(), "flow").expect_err("refused");
     assert!(
-        error.to_string().contains("its end, and this is a pipe"),
+        error.to_string().contains("its end, but this is a pipe"),
         "{error}"
     );
 }

@@ -187,10 +187,10 @@ fn long_records_make_the_buffer_grow_up_to_the_limit() {
         let error = read(&file, &dialect, chunk_bytes).expect_err("too long");
         assert_eq!(
             message(error, folder.path()),
-            "FOLDER/long:2 (byte 2): a record is longer than record_bytes_max (5000 bytes); \
-             the file likely does not end its records as the format's `terminator` says (old \
-             Macs wrote lone carriage returns: terminator = \"cr\"), or is no text at all; if \
-             records are that long, raise record_bytes_max"
+            "FOLDER/long:2 (byte 2): a record is longer than record_bytes_max (5000 bytes); likely \
+             the file's records have another terminator than the format (old Macs wrote lone \
+             carriage returns: terminator = \"cr\"), or the file is not text; if records are this \
+             long, raise record_bytes_max"
         );
     }
     let file = write(
@@ -330,12 +330,12 @@ refuses! {
          if it is an archive of texts, declare it: format.compression = \"zip\"; save the sheets of a \
          workbook as CSV (UTF-8)";
     unclosed_header, b"\na,\"b\n1,2\n",
-        "FOLDER/file.csv:2 (byte 1): the header has a quote that is not closed; mend the first \
+        "FOLDER/file.csv:2 (byte 1): the header has a quote that is not closed; fix the first \
          record, or set header = false if the file has none";
     header_not_utf8, b"a,\xe9\n1,2\n",
         "FOLDER/file.csv:1 (byte 0): the header cannot be read: byte 0xe9 is not UTF-8, and no encoding is declared. The \
          text is likely windows-1252, in which this line reads `a,\u{e9}`; if that is right, declare it: encoding = \
-         \"windows-1252\" in the format (--format encoding=windows-1252). If it is not, declare the encoding that the \
+         \"windows-1252\" in the format (--format encoding=windows-1252). If not, declare the encoding that the \
          file was written in";
 }
 

@@ -13,7 +13,7 @@ pub struct RefusalCause {
     pub code: RejectCode,
     /// The column at fault, where it is one.
     pub column: Option<String>,
-    /// What is wrong, and the mend.
+    /// What is wrong, and the fix.
     pub reason: String,
 }
 
@@ -44,16 +44,16 @@ pub fn cause(facts: &RefusalFacts, place: &RefusedTable<'_>) -> RefusalCause {
         "23505" => (
             RejectCode::DuplicateKey,
             format!(
-                "its key stands in a row before it in the files, or was in the target before \
-                 {}; the first one is loaded. Take this row out, or mend its key",
+                "an earlier row of the files has the same key, or the target had it before {}; the \
+                 first row is loaded. Remove this row, or fix its key",
                 in_brackets(facts, place)
             ),
         ),
         "23P01" => (
             RejectCode::ExclusionViolated,
             format!(
-                "it conflicts with a row before it in the files, or one that was in the target \
-                 before {}; the first one is loaded. Take this row out, or mend it",
+                "it conflicts with an earlier row of the files, or with a row that was in the \
+                 target before {}; the first row is loaded. Remove this row, or fix it",
                 in_brackets(facts, place)
             ),
         ),
@@ -61,15 +61,20 @@ pub fn cause(facts: &RefusalFacts, place: &RefusedTable<'_>) -> RefusalCause {
             RejectCode::ForeignKeyMissing,
             format!(
                 "it refers to a row that does not exist {}; load the table that it refers to \
-                 first, or mend the row",
+                 first, or fix the row",
                 in_brackets(facts, place)
             ),
         ),
         "23502" => (
             RejectCode::NullNotAllowed,
             match &facts.data_type {
-                Some(domain) => format!("NULL stands where the domain {domain} allows none"),
-                None => format!("NULL stands where none is allowed ({})", said(facts, place)),
+                Some(domain) => {
+                    format!("the value is NULL, but the domain {domain} allows no NULL")
+                }
+                None => format!(
+                    "the value is NULL, but NULL is not allowed ({})",
+                    said(facts, place)
+                ),
             },
         ),
         "54001" => (
@@ -89,11 +94,11 @@ pub fn cause(facts: &RefusalFacts, place: &RefusedTable<'_>) -> RefusalCause {
         code if code.starts_with("22") || code.starts_with("23") => (
             RejectCode::ValueRefused,
             format!(
-                "the server does not take the value: {}{}",
+                "the server refuses the value: {}{}",
                 said(facts, place),
                 match code {
                     "22P05" => {
-                        "; json (not jsonb) or bytea would keep it, or mend the value"
+                        "; json (not jsonb) or bytea would keep it, or fix the value"
                     }
                     _ => "",
                 }
@@ -118,8 +123,8 @@ fn check(facts: &RefusalFacts, place: &RefusedTable<'_>) -> (RejectCode, String)
     match (&facts.constraint, &facts.data_type) {
         (Some(name), None) if name == BOUNDS_CHECK => (
             RejectCode::OutsidePartition,
-            "its key lies outside of the partition that its file goes to; let each file lie \
-             within one partition, or declare wider `bounds`"
+            "its key is outside the partition of its file; each file must lie within one \
+             partition: cut the files by the key, or declare wider `bounds`"
                 .to_owned(),
         ),
         // The server names no constraint for bounds of partitions.
@@ -129,17 +134,17 @@ fn check(facts: &RefusalFacts, place: &RefusedTable<'_>) -> (RejectCode, String)
         ),
         (_, Some(_)) => (
             RejectCode::CheckViolated,
-            format!("the server does not take the value: {}", said(facts, place)),
+            format!("the server refuses the value: {}", said(facts, place)),
         ),
         (Some(name), None) => (
             RejectCode::CheckViolated,
             match place.definition {
                 Some(definition) => format!(
-                    "it breaks the constraint \"{name}\" of the target, {definition}; mend the \
+                    "it breaks the constraint \"{name}\" of the target, {definition}; fix the \
                      row or the constraint"
                 ),
                 None => format!(
-                    "it breaks the constraint \"{name}\" of the target; mend the row or the \
+                    "it breaks the constraint \"{name}\" of the target; fix the row or the \
                      constraint"
                 ),
             },

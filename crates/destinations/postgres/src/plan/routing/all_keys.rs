@@ -141,8 +141,8 @@ impl KeyScan<'_> {
         match self.files.iter().find(|file| file.is_pipe()) {
             Some(pipe) => mismatch(
                 format!(
-                    "{} is a pipe: its keys cannot be looked at before it is loaded, which `every` \
-                     needs with routing",
+                    "{} is a pipe: its keys cannot be read before it is loaded, but `every` with \
+                     routing needs them",
                     pipe.path.display()
                 ),
                 "list the bounds, or load from a file",
@@ -285,7 +285,7 @@ impl KeyScan<'_> {
                 self.flow
             ),
             hint: "choose a greater width, or look for keys in the files that are far from all \
-                   others"
+                   other keys"
                 .to_owned(),
         })
     }

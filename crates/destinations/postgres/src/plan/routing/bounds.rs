@@ -50,8 +50,8 @@ pub async fn route(
         },
         (None, None) => {
             return Err(target.mismatch(
-                "routing = true for a new table, and nothing says how it is partitioned",
-                "add partition_by = \"COLUMN\" and bounds, or make the table before",
+                "routing = true for a new table, but its partitions are not declared",
+                "add partition_by = \"COLUMN\" and bounds, or create the table first",
             ));
         }
     };
@@ -67,8 +67,8 @@ pub async fn route(
     planner.refuse_triggers(&route)?;
     if route.nodes.is_empty() && target.tree.is_some() {
         return Err(target.refusal(
-            "has no partition, so no row has a place in it",
-            "add its partitions first; of a table by range of one column, `bounds` can add them",
+            "has no partition, so it can hold no row",
+            "add its partitions first; `bounds` can add them to a table partitioned by range of one column",
         ));
     }
     Ok(route)
@@ -83,8 +83,8 @@ impl RoutePlanner<'_> {
         match (self.key, asks) {
             (None, true) => {
                 return Err(self.target.mismatch(
-                    "`bounds` add partitions by range of one column, and the target is partitioned \
-                     otherwise"
+                    "`bounds` adds partitions by range of one column, but the target is \
+                     partitioned in another way"
                         .to_owned(),
                     "take `bounds` out, and add the partitions yourself",
                 ));
@@ -92,15 +92,14 @@ impl RoutePlanner<'_> {
             (Some(_), true) if is_nested => {
                 return Err(self.target.mismatch(
                     "`bounds` would add plain partitions to a target whose partitions are \
-                     partitioned themselves"
+                     themselves partitioned"
                         .to_owned(),
                     "take `bounds` out, and add the partitions yourself",
                 ));
             }
             (_, false) if tree.is_none() => {
                 return Err(self.target.mismatch(
-                    "routing = true into a new table, and `bounds` do not say where its partitions \
-                     begin and end"
+                    "routing = true into a new table, but `bounds` does not declare its partitions"
                         .to_owned(),
                     "add bounds = { every = \"1 month\" } or a list of values",
                 ));
@@ -134,8 +133,8 @@ impl RoutePlanner<'_> {
                 };
                 let found = self.request.key_scans.intervals(&scan)?;
                 notes.push(format!(
-                    "all files were read once to find which partitions their rows need ({}): a \
-                     list of bounds needs no such pass",
+                    "all files were read once to find the partitions of their rows ({}): a list of \
+                     bounds needs no such pass",
                     match found.len() {
                         1 => "1".to_owned(),
                         count => count.to_string(),
@@ -175,9 +174,9 @@ impl RoutePlanner<'_> {
             None => Ok(lacking.into_iter().map(|(index, _)| index).collect()),
             Some((asked, existing)) => Err(self.target.refusal(
                 format!(
-                    "has the partition {existing}, which takes only some of the asked-for {asked}"
+                    "has the partition {existing}, which overlaps the requested {asked} only in part"
                 ),
-                "choose bounds that meet those of the existing partitions",
+                "choose bounds that match those of the existing partitions",
             )),
         }
     }
@@ -224,17 +223,17 @@ impl RoutePlanner<'_> {
         match self.request.flow.triggers {
             TriggerPolicy::Fire if is_attached => refuse(
                 format!(
-                    "has INSERT triggers ({}), which rows of partitions that are added do not fire",
+                    "has INSERT triggers ({}), but rows of added partitions do not fire them",
                     triggers.join(", ")
                 ),
-                "add the partitions before the load and take `bounds` out: rows are copied into \
-                 partitions that exist, and fire them"
+                "add the partitions before the load and remove `bounds`: rows that are copied into \
+                 existing partitions fire the triggers"
                     .to_owned(),
             ),
             TriggerPolicy::Skip if route.copies_rows() => refuse(
                 format!(
-                    "has INSERT triggers ({}), which rows that are copied into its partitions fire, \
-                     and the flow says triggers = \"skip\"",
+                    "has INSERT triggers ({}) that rows copied into its partitions fire, but the \
+                     flow has triggers = \"skip\"",
                     triggers.join(", ")
                 ),
                 format!(

@@ -61,8 +61,8 @@ pub fn check(target: &FlowTarget<'_>, notes: &mut Vec<String>) -> Result<(), Pla
     let Some(tree) = &target.tree else {
         return match facts {
             Some(_) => refuse(
-                "is not partitioned, and the flow says routing = true".to_owned(),
-                "take `routing` out: all rows go to the one table".to_owned(),
+                "is not partitioned, but the flow has routing = true".to_owned(),
+                "remove `routing`: all rows go to the one table".to_owned(),
             ),
             None => Ok(()),
         };
@@ -75,7 +75,7 @@ pub fn check(target: &FlowTarget<'_>, notes: &mut Vec<String>) -> Result<(), Pla
     {
         return refuse(
             format!(
-                "is partitioned by {}, and the flow says partition_by = \"{column}\"",
+                "is partitioned by {}, but the flow has partition_by = \"{column}\"",
                 tree.partition_by
             ),
             "leave partition_by out: rows are routed by the target's own key".to_owned(),
@@ -85,8 +85,8 @@ pub fn check(target: &FlowTarget<'_>, notes: &mut Vec<String>) -> Result<(), Pla
         if !matches!(node.kind, 'r' | 'p') {
             return refuse(
                 format!(
-                    "has the partition {}.{}, which is a foreign table: it could be filled and the \
-                     rest not",
+                    "has the partition {}.{}, which is a foreign table: it could be filled \
+                     although the rest is rolled back",
                     node.schema, node.name
                 ),
                 "detach it for the load, and load into the server that holds it".to_owned(),
@@ -107,8 +107,8 @@ pub fn check(target: &FlowTarget<'_>, notes: &mut Vec<String>) -> Result<(), Pla
         }
     }
     notes.push(format!(
-        "the switch copies rows into the partitions that {} has, so it takes time and writes \
-         each of them twice",
+        "the switch copies rows into the partitions of {}, so it takes time and writes each row \
+         twice",
         target.sql
     ));
     Ok(())

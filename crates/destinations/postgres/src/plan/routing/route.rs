@@ -1,4 +1,4 @@
-//! How rows are routed: the tree of partitions that the staging table has as the target has it.
+//! The route of rows: the target's tree of partitions, which the staging table copies.
 
 use super::statements;
 use crate::partition_tree::{PartitionNode, PartitionTree};
@@ -121,14 +121,14 @@ impl RoutePlan {
             (_, 0) => format!("{} of the target", partitions(leaves)),
             (0, _) => format!("{} that are made", partitions(count)),
             _ => format!(
-                "{} of the target and {} that are added",
+                "{} of the target and {} added",
                 partitions(leaves),
                 partitions(count)
             ),
         };
         format!(
-            "each row goes to its own partition, by {}, among {places}; the server finds it while \
-             the rows are loaded",
+            "each row goes to its own partition, by {}, among {places}; the server finds the \
+             partition while the rows are loaded",
             self.partition_by
         )
     }

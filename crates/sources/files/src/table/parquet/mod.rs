@@ -191,7 +191,7 @@ fn groups(metadata: &ArrowReaderMetadata, size: u64) -> Result<Vec<RowGroup>, St
     // Some writers leave the file's own number at 0, and only count the rows of each group.
     if told != 0 && i128::from(told) != i128::from(rows) {
         return Err(format!(
-            "its row groups have {rows} rows, and the file says {told}"
+            "its row groups have {rows} rows, but its footer says {told}"
         ));
     }
     Ok(with_first_rows(groups))
