@@ -1,4 +1,4 @@
-"""A run executes what `inrush check` printed: the server's statement log is held against it, in every mode.
+"""A run executes what `inrush check` printed: in each mode, held against the server's log.
 
 Statements that only read, and that the plan does not print, are passed over. All others must be in
 the plan, in the transaction and at the place where they were run, and all of the plan must be run.
@@ -19,7 +19,8 @@ from harness.servers import Database
 
 END = "\x00"
 # Reads that lock or change something are no reads.
-READ = rf"(?:(?:SELECT|WITH)(?![^{END}]*(?:FOR SHARE|FOR UPDATE|lo_unlink|lo_create|advisory))[^{END}]*{END})*"
+NO_READ = r"FOR SHARE|FOR UPDATE|lo_unlink|lo_create\(0|advisory"
+READ = rf"(?:(?:SELECT|WITH|VALUES|EXPLAIN)(?![^{END}]*(?:{NO_READ}))[^{END}]*{END})*"
 
 
 @dataclass
@@ -27,7 +28,19 @@ class Transaction:
     """Statements of a plan that are run together, as one pattern."""
 
     lines: list[str]
+    # Each session runs it once.
+    is_of_sessions: bool = False
     is_used: bool = False
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it may be run more than once."""
+        return self.is_of_sessions or self.is_optional
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether it may be run any number of times, or not at all."""
+        return len(self.lines) == 1 and pattern_of(self.lines[0]).endswith("*")
 
     def holds(self, statements: list[str]) -> bool:
         """Whether these statements are it."""
@@ -47,6 +60,8 @@ def pattern_of(line: str) -> str:
         return f"(?:{pattern}){{{times[1]}}}"
     if comment.startswith("if "):
         return f"(?:{pattern})*"
+    if comment.startswith("for each "):
+        return f"(?:{pattern})+"
     assert not comment, line
     return pattern
 
@@ -73,18 +88,18 @@ def transactions_of(lines: list[str]) -> Iterator[Transaction]:
 
 def planned(output: str) -> list[Transaction]:
     """Return the transactions that `inrush check` printed."""
-    lines: list[str] = []
-    is_inside = False
+    sections: dict[str, list[str]] = {}
+    section = ""
     for line in output.splitlines():
         if not line.startswith(" "):
-            is_inside = line.startswith(
-                ("Each session", "Set-up", "Begin", "Flow", "Load", "Switch")
-            )
+            section = line
             continue
         text = line.strip()
-        if is_inside and (text.endswith(";") or "; -- " in text or text.startswith("-- for each")):
-            lines.append(text)
-    return list(transactions_of(lines))
+        if text.endswith(";") or "; -- " in text or text.startswith("-- for each"):
+            sections.setdefault(section, []).append(text)
+    of_sessions = sections.pop("Each session, when it is opened")
+    lines = [line for own in sections.values() for line in own]
+    return [Transaction(of_sessions, is_of_sessions=True), *transactions_of(lines)]
 
 
 def logged(database: Database, log: str) -> list[list[str]]:
@@ -105,7 +120,7 @@ def logged(database: Database, log: str) -> list[list[str]]:
     found_transactions: list[list[str]] = []
     for own in sessions.values():
         inside: list[str] | None = None
-        for statement in without_planning(own):
+        for statement in own:
             if statement == "BEGIN":
                 inside = [statement]
                 found_transactions.append(inside)
@@ -116,13 +131,6 @@ def logged(database: Database, log: str) -> list[list[str]]:
             elif not re.fullmatch(READ, statement + END, re.DOTALL):
                 found_transactions.append([statement])
     return found_transactions
-
-
-def without_planning(statements: list[str]) -> list[str]:
-    """Leave out what a session did for the plan, which reads the catalog by settings of its own."""
-    begun = ("BEGIN", "SET lock_timeout = '3s'")
-    at = next((at for at, one in enumerate(statements) if one in begun), 1)
-    return statements[:1] + statements[at:]
 
 
 def hold(inrush: Inrush, database: Database, text: str) -> None:
@@ -136,20 +144,16 @@ def hold(inrush: Inrush, database: Database, text: str) -> None:
         log.seek(before)
         ran = logged(database, log.read())
     for statements in ran:
-        match = next((one for one in plan if not one.is_used and one.holds(statements)), None)
-        assert match, (
-            "not in the plan:\n" + "\n".join(statements) + "\n--- left of the plan:\n" + left(plan)
-        )
+        left_over = (one for one in plan if one.is_repeated or not one.is_used)
+        match = next((one for one in left_over if one.holds(statements)), None)
+        assert match, "not in the plan:\n" + "\n".join(statements) + "\nleft of it:\n" + left(plan)
         match.is_used = True
-    is_optional = [len(one.lines) == 1 and pattern_of(one.lines[0]).endswith("*") for one in plan]
-    for one, optional in zip(plan, is_optional, strict=True):
-        one.is_used |= optional
     assert not left(plan), left(plan)
 
 
 def left(plan: list[Transaction]) -> str:
     """Return the transactions of a plan that were not run."""
-    return "\n\n".join("\n".join(one.lines) for one in plan if not one.is_used)
+    return "\n\n".join("\n".join(one.lines) for one in plan if not (one.is_used or one.is_optional))
 
 
 ROWS = "id,day\n1,2024-01-01\n2,2024-01-31\n"

@@ -19,14 +19,21 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
     see("SET lock_timeout = '3s';");
     see("SELECT pg_advisory_lock(<the package and its targets>);");
     see("SET lock_timeout = 0;");
+    // What the plan asks of the catalog is asked again once the run is locked.
+    let limit = plan.settings.lock_timeout_ms;
+    see(&format!(
+        "SET lock_timeout = {limit}; -- if the catalog is read"
+    ));
+    see("SET lock_timeout = 0; -- if the catalog is read");
+    see("SET search_path = DEFAULT; -- if a name without a schema is looked up");
+    see("SET search_path = pg_catalog; -- if a name without a schema is looked up");
     see(&format!("INSERT INTO {} <the run>;", ledger("run")));
-    if plan
-        .flows
-        .iter()
-        .any(|flow| flow.commits_each_split() && flow.mark("", 0).is_some())
-    {
+    see("SET application_name = <the run's name>;");
+    let straight = plan.flows.iter().filter(|flow| flow.commits_each_split());
+    let marks = straight.filter(|flow| flow.mark("", 0).is_some()).count();
+    if marks > 0 {
         see("BEGIN;");
-        each_line_of_marks(see);
+        each_line_of_marks(marks, see);
         see("COMMIT;");
     }
     if plan.flows.iter().all(FlowPlan::commits_at_switch) {
@@ -35,15 +42,18 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The marks that tell of appended files if the ledger is lost.
-pub fn each_line_of_marks(see: &mut dyn FnMut(&str)) {
-    see(
-        "WITH <marks of this run, and the oldest of too many> SELECT lo_unlink(oid) FROM <them>; -- if the role may make large objects",
-    );
-    see("SELECT lo_create(0); -- if the role may make large objects, for each target");
-    see(
-        "COMMENT ON LARGE OBJECT <it> IS <the files that were appended>; -- if the role may make large objects, for each target",
-    );
+/// The marks of so many targets, which tell of appended files if the ledger is lost.
+pub fn each_line_of_marks(targets: usize, see: &mut dyn FnMut(&str)) {
+    const CONDITION: &str = "-- if the role may make large objects";
+    see(&format!(
+        "WITH <marks of this run, and the oldest of too many> SELECT lo_unlink(oid) FROM <them>; {CONDITION}"
+    ));
+    for _ in 0..targets {
+        see(&format!("SELECT lo_create(0); {CONDITION}"));
+        see(&format!(
+            "COMMENT ON LARGE OBJECT <it> IS <the files that were appended>; {CONDITION}"
+        ));
+    }
 }
 
 /// The statement that locks the run's row in the ledger, as long as its epoch is this attempt's.

@@ -138,7 +138,7 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
                 }
             }
             Step::RecordTables => see(&format!(
-                "INSERT INTO {} <each table that was made, attached or taken out>;",
+                "INSERT INTO {} <the table>; -- for each table that was made, filled, attached or taken out",
                 ledger("switched_table")
             )),
             Step::MarkSwitched => see(&format!(
@@ -146,8 +146,9 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
                 ledger("run")
             )),
             Step::LeaveMarks => {
-                if plan.flows.iter().any(FlowPlan::leaves_mark) {
-                    begin_steps::each_line_of_marks(see);
+                let marks = plan.flows.iter().filter(|flow| flow.leaves_mark()).count();
+                if marks > 0 {
+                    begin_steps::each_line_of_marks(marks, see);
                 }
             }
             Step::Commit => see("COMMIT;"),
