@@ -8,7 +8,7 @@ use super::switch_statements::{
     SwitchStep, UnitTask, create_target, expression, lock_mode, publish_unit,
 };
 use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, replace_mode, statistics};
-use crate::quote::qualified;
+use crate::quote::{identifier, qualified};
 use crate::staging::Upper;
 
 /// Staging tables of which a plan prints the names when it locks them.
@@ -196,8 +196,8 @@ fn each_line_of_flow(plan: &Plan, flow: &FlowPlan, see: &mut dyn FnMut(&str)) {
             FlowStep::PostSql => each_of_users(&flow.post_sql, see),
             FlowStep::TakeOut => {
                 if let Some(replace) = &flow.replace {
-                    let statements = replace_mode::template(replace, &target, staging_schema);
-                    statements.iter().for_each(|line| see(&format!("{line};")));
+                    let lines = replace_mode::template(replace, &target, staging_schema);
+                    lines.iter().for_each(|line| see(line));
                 }
             }
             FlowStep::Units => {
@@ -226,11 +226,19 @@ fn each_line_of_unit(
     see: &mut dyn FnMut(&str),
 ) {
     if flow.publish == Publish::Swap {
+        // Its indexes get the names of the old ones, by names in between that nothing else has.
+        let table = qualified(staging_schema, &task.staging_table);
+        let name = identifier(&task.staging_table);
+        see(&format!(
+            "REVOKE <what default privileges grant> ON {table} FROM <the role>; -- if they grant something"
+        ));
+        see("ALTER INDEX <each of the table> RENAME TO <a name in between>; -- if it has indexes");
+        see(&format!(
+            "ALTER TABLE {table} RENAME TO <a name in between>;"
+        ));
+        see(&format!("ALTER TABLE <the table> RENAME TO {name};"));
         see(
-            "ALTER INDEX <each of the new table> RENAME TO <that of the old one>; -- if it has indexes",
-        );
-        see(
-            "REVOKE ALL ON <the new table> FROM <those that default privileges grant it to>; -- if there are some",
+            "ALTER INDEX <each of the table> RENAME TO <the name of the old index>; -- if it has indexes",
         );
     }
     for step in publish_unit(flow, staging_schema, task) {

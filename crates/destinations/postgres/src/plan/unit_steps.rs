@@ -103,7 +103,7 @@ pub fn private<'a>(
 ) -> Vec<Step<'a>> {
     let mut steps = begin(plan);
     steps.extend(unit.create.iter().map(run));
-    if flow.key.is_some() && unit.bounds.is_none() {
+    if expects_keys(flow, unit) {
         steps.push(Step::ExpectKeys);
     }
     steps.extend(copies(splits));
@@ -210,6 +210,12 @@ pub fn careful<'a>(
     steps
 }
 
+/// Whether the ends of its file may tell the keys of a unit before it is loaded.
+fn expects_keys(flow: &FlowPlan, unit: &UnitPlan) -> bool {
+    let has_open_bounds = flow.key.is_some() && unit.bounds.is_none();
+    has_open_bounds && !unit.shared && !flow.is_straight() && unit.splits.len() == 1
+}
+
 fn run(statement: &String) -> Step<'_> {
     Step::Run(Cow::from(statement))
 }
@@ -309,7 +315,20 @@ impl Step<'_> {
                 "{}; -- if the first and the last row of the file tell its keys",
                 check(flow, &staging(), ["<first key>", "<last key>"])
             ),
+            Step::Copy(range) if expects_keys(flow, unit) => {
+                see(&format!("{};{}", unit.copy, often(range.len())));
+                let drop =
+                    staging::drop_bounds_check(&plan.settings.staging_schema, &unit.staging_table);
+                see(&format!("{drop}; -- if a row has a key outside of it, or no row has one of its ends"));
+                format!("{}; -- if rows are left", unit.copy)
+            }
             Step::Copy(range) => format!("{};{}", unit.copy, often(range.len())),
+            Step::Measure if expects_keys(flow, unit) => {
+                let count =
+                    staging::measure(&plan.settings.staging_schema, &unit.staging_table, None);
+                see(&format!("{count}; -- if a CHECK tells the smallest and the largest key"));
+                format!("{}; -- if none tells them", unit.measure)
+            }
             Step::Measure => format!("{};", unit.measure),
             Step::Verify => format!("{};", unit.verify.as_deref().unwrap_or_default()),
             Step::CheckKeys => format!(
