@@ -268,7 +268,7 @@ def test_two_scales_do_not_mix(inrush: Inrush, newest_database: Database, made: 
     both = ("--data", "other")
     run(inrush, newest_database.url, *both).expect(USAGE, "scale 0.002", "scale 0.001")
     inrush.write("foreign/part.tbl.1", "1|x|\n")
-    inrush(*other, "foreign").expect(USAGE, "part.tbl.1", "declares the scale")
+    inrush(*other, "foreign").expect(USAGE, "part.tbl.1", "its scale is unknown")
     run(inrush, newest_database.url, data="foreign").expect(USAGE, "etlwr.json")
 
 
@@ -555,7 +555,7 @@ def test_a_saved_package_loads_the_same(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--to", "x.duckdb"), ("no PostgreSQL",)),
+        (("--to", "x.duckdb"), ("not PostgreSQL",)),
         (("--to", "postgresql://u:secret@h/d"), ("password",)),
         (("--to", "embedded", "--keep"), ("--keep", "embedded:FOLDER")),
         (("--streams", "2", "--sweep", "1,2"), ("--sweep",)),

@@ -117,7 +117,7 @@ def test_the_run_finds_its_prediction(newest_database: Database, inrush: Inrush)
     assert newest_database.value("SELECT count(*) FROM t") == 60_000
     # What is loaded already is told, and there is nothing to predict.
     again = inrush("preflight", path, "--json").expect(CLEAN)
-    assert "loaded already" in again.output
+    assert "has loaded these files already" in again.output
     assert found(again)["prediction"] is None
 
 
@@ -179,7 +179,7 @@ def test_a_role_that_may_make_nothing_is_measured_without_the_server(
     path = write(inrush, database.server.url(database.name, role))
     report = found(inrush("preflight", path, "--json").expect(PREFLIGHT_FAILED))
     notes = {step["step"]: step.get("note") for step in report["steps"]}
-    assert notes["destination"] == "the role may not create tables, not even temporary ones"
+    assert notes["destination"] == "the role may make no table, not even a temporary one"
     assert report["prediction"] is None
 
 
@@ -305,7 +305,7 @@ def test_what_a_stopped_run_has_left_is_predicted(
 def test_a_run_that_is_at_work_stops_another(newest_database: Database, inrush: Inrush) -> None:
     path = write(inrush, newest_database.url)
     with inrush.stopped_by("stop:before_switch", "run", path) as running:
-        said = inrush("preflight", path).expect(PREFLIGHT_FAILED, "at work")
+        said = inrush("preflight", path).expect(PREFLIGHT_FAILED, "in progress")
         assert "stopped;" not in said.output
         running.resume().wait().expect(CLEAN)
 
@@ -378,7 +378,7 @@ def test_a_compressed_file_into_other_destinations(inrush: Inrush, url: str) -> 
     settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
     text = package({"url": url}, flow("t", "t.tbl.gz", **settings), streams=2)
     path = inrush.write("p.toml", text)
-    assert "fed to all streams" in inrush("check", path).expect(CLEAN).output
+    assert "shared by all streams through one reader" in inrush("check", path).expect(CLEAN).output
     report = found(inrush("preflight", path, "--json").expect(CLEAN))
     assert report["streams"] == 2
     steps = {step["step"]: step for step in report["steps"]}

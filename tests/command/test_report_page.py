@@ -543,11 +543,11 @@ def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> Non
 
 def test_mistakes_are_told(inrush: Inrush) -> None:
     inrush("report").expect(USAGE, "no folder in runs has a report.json", "--runs-folder", "killed")
-    inrush("report", "none").expect(USAGE, "runs/none is neither a run's folder")
+    inrush("report", "none").expect(USAGE, "runs/none is neither a run folder")
     whole = json.dumps(report(Wish(is_measured=False)))
     for name, text, said in (
-        ("cut", whole[: len(whole) // 2], "it is not JSON"),
-        ("bytes", b"\xff\xfe", "it is not JSON"),
+        ("cut", whole[: len(whole) // 2], "not JSON"),
+        ("bytes", b"\xff\xfe", "not JSON"),
         ("other", '{"name": 1}', "no report of a run: it has no `report_version`"),
         ("less", '{"report_version": 1}', "no report of a run: missing field"),
         ("newer", '{"report_version": 1000}', "version 1000 of the report's form"),

@@ -41,7 +41,7 @@ def test_init_writes_a_package_that_runs(newest_database: Database, inrush: Inru
     inrush.write("people.csv", SEMICOLONS)
     words = ("init", "people.csv", "--to", newest_database.url)
     inrush(*words).expect(CLEAN, "`;` stands between fields", "date (%d.%m.%Y)")
-    inrush(*words).expect(USAGE, "people.toml is there already", "--force")
+    inrush(*words).expect(USAGE, "people.toml exists already", "--force")
     inrush("check", "people.toml").expect(CLEAN)
     inrush("run", "people.toml").expect(CLEAN)
     assert newest_database.rows("SELECT * FROM people ORDER BY id") == ROWS

@@ -96,7 +96,7 @@ def test_no_command_opens_a_folder_that_came_with_a_package(
     path = reader.package(mode="append")
     before = sorted(reader.data.iterdir())
     outcome = reader(command, path)
-    outcome.expect(USAGE, "p.toml:", str(reader.data), "no record", "--trust")
+    outcome.expect(USAGE, "p.toml:", str(reader.data), "no reliable record", "--trust")
     assert not witness.exists()
     assert sorted(reader.data.iterdir()) == before
     # What was trusted once is known from then on.
@@ -140,7 +140,7 @@ def test_rejects_of_a_foreign_run_open_no_folder(foreign: tuple[Place, Path]) ->
     reader.inrush.write("runs/foreign/package.toml", text)
     reader.inrush.write("runs/foreign/rejects/t.0123456789abcdef.rejects", "id\n1\n")
     reader.inrush.write("runs/foreign/rejects/t.0123456789abcdef.jsonl", "")
-    reader("rejects", "replay", "foreign").expect(USAGE, "no record", "--trust")
+    reader("rejects", "replay", "foreign").expect(USAGE, "no reliable record", "--trust")
     assert not witness.exists()
 
 
@@ -168,5 +168,5 @@ def test_a_folder_without_a_record_says_so(place: Place) -> None:
     path = place.package()
     place.inrush.write("state", "a file, and no folder")
     place("run", path).expect(CLEAN)
-    place("check", path).expect(USAGE, "no record", "--trust")
+    place("check", path).expect(USAGE, "no reliable record", "--trust")
     place("check", path, "--trust").expect(CLEAN)

@@ -445,7 +445,7 @@ def rival(scene: Scene) -> Struck:
     with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
         stands = first.stops()
         if stands:
-            scene.command().expect(FAILED, "at work", str(first.process.pid))
+            scene.command().expect(FAILED, "in progress", str(first.process.pid))
         first.resume()
         outcome = _end(scene, first)
     if stands:

@@ -54,13 +54,13 @@ def test_a_look_whose_output_is_lost_has_failed(loaded: Inrush, words: tuple[str
     loaded(*words).expect(CLEAN)
     status, errors = printed_to("/dev/full", loaded, *words)
     assert status == FAILED, errors
-    assert "error: the standard output could not be written: No space left" in errors
+    assert "error: cannot write to standard output: No space left" in errors
 
 
 def test_a_load_keeps_its_status(loaded: Inrush) -> None:
     status, errors = printed_to("/dev/full", loaded, "run", "p.toml", "--again")
     assert status == LOADED_WITH_REJECTS, errors
-    assert "note: the standard output could not be written: No space left" in errors
+    assert "note: cannot write to standard output: No space left" in errors
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)

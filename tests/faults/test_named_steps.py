@@ -390,7 +390,7 @@ def test_a_second_run_at_the_same_time_is_refused(
     with job.watcher, inrush.start("run", job.package) as running:
         with pauses.closed_gate(newest_database):
             pauses.wait_until_held(newest_database)
-            inrush("run", job.package).expect(FAILED, "at work")
+            inrush("run", job.package).expect(FAILED, "in progress")
         running.wait().expect(CLEAN)
     job.assert_done()
 

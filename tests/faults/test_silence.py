@@ -68,7 +68,7 @@ def test_a_backend_that_ended_without_a_word(held: Database, proxy: Proxy, inrus
             "WHERE application_name LIKE 'inrush%' AND datname = current_database()"
         )
         assert ended
-        running.wait().expect(FAILED, "was lost (its backend has ended")
+        running.wait().expect(FAILED, "was lost (the backend has ended")
     inrush("run", "package.toml").expect(CLEAN)
     assert loaded(held)
 

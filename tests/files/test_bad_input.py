@@ -373,5 +373,5 @@ def test_another_header_is_seen_before_anything_is_loaded(
         newest_database.url, flow("people", "rows.*.csv", mode="append", atomic=False), streams=1
     )
     outcome = inrush("run", inrush.write("package.toml", text))
-    outcome.expect(USAGE, "rows.3.csv: its header names name, id", "rows.1.csv names id, name")
+    outcome.expect(USAGE, "rows.3.csv: its header has name, id", "rows.1.csv has id, name")
     assert newest_database.value("SELECT count(*) FROM people") == 0

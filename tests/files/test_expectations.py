@@ -58,16 +58,16 @@ TRAILERS: dict[str, tuple[str, Value, str | None]] = {
     "counts itself": (f"TRL|{ROWS + 1}\n", TRAILER | {"also_counts": 1}, None),
     "a sum": (f"TRL|{ROWS}|{TOTAL}\n", TRAILER | {"sum_fields": {"amount": 3}}, None),
     "a sum alone": ("TRL|8.2\n", {"starts_with": "TRL", "sum_fields": {"amount": 2}}, None),
-    "too many": (f"TRL|{ROWS + 1}\n", TRAILER, f"rows = {ROWS + 1}, and there are {ROWS}"),
-    "too few": (f"TRL|{ROWS - 1}\n", TRAILER, f"rows = {ROWS - 1}, and there are {ROWS}"),
+    "too many": (f"TRL|{ROWS + 1}\n", TRAILER, f"rows = {ROWS + 1}, but {ROWS} were found"),
+    "too few": (f"TRL|{ROWS - 1}\n", TRAILER, f"rows = {ROWS - 1}, but {ROWS} were found"),
     "another sum": (
         f"TRL|{ROWS}|8.21\n",
         TRAILER | {"sum_fields": {"amount": 3}},
-        "sum of `amount` = 8.21, and there are 8.2",
+        "sum of `amount` = 8.21, but 8.2 were found",
     ),
     "cut off": ("", TRAILER, "its last record does not begin so"),
-    "no number": ("TRL|many\n", TRAILER, "is no number"),
-    "no such field": ("TRL\n", TRAILER, "is no number"),
+    "no number": ("TRL|many\n", TRAILER, "is not a number"),
+    "no such field": ("TRL\n", TRAILER, "is not a number"),
 }
 
 
@@ -117,7 +117,7 @@ def test_a_trailer_in_the_middle_is_refused(newest_database: Database, inrush: I
             ),
         ),
     )
-    outcome.expect(VERIFICATION, f"rows = {ROWS - 10}, and there are {ROWS + 1}")
+    outcome.expect(VERIFICATION, f"rows = {ROWS - 10}, but {ROWS + 1} were found")
     assert_no_rows(newest_database)
 
 
@@ -163,13 +163,13 @@ CONTROLS: dict[str, tuple[str, str, Value, str | None]] = {
         "rows.txt.ctl",
         f"{ROWS + 1}",
         {"suffix": ".ctl", "rows_field": 1},
-        f"rows = {ROWS + 1}, and there are {ROWS}",
+        f"rows = {ROWS + 1}, but {ROWS} were found",
     ),
     "another sum": (
         "rows.txt.ctl",
         f"{ROWS}|8.19",
         {"suffix": ".ctl", "sum_fields": {"amount": 2}},
-        "sum of `amount` = 8.19, and there are 8.2",
+        "sum of `amount` = 8.19, but 8.2 were found",
     ),
 }
 
@@ -213,8 +213,8 @@ def test_a_control_file_is_read_before_anything_is_loaded(
     [
         ({"rows": ROWS}, None),
         ({"rows": str(ROWS), "sums": {"amount": TOTAL, "id": 780}}, None),
-        ({"rows": ROWS + 1}, f"rows = {ROWS + 1}, and there are {ROWS}"),
-        ({"sums": {"id": 781}}, "sum of `id` = 781, and there are 780"),
+        ({"rows": ROWS + 1}, f"rows = {ROWS + 1}, but {ROWS} were found"),
+        ({"sums": {"id": 781}}, "sum of `id` = 781, but 780 were found"),
     ],
 )
 def test_totals_of_all_files(
@@ -241,7 +241,7 @@ def test_rejected_rows_are_rows_of_the_file(newest_database: Database, inrush: I
 @pytest.mark.parametrize(
     ("expect", "said"),
     [
-        ({"sums": {"note": 1}}, "it has the type text"),
+        ({"sums": {"note": 1}}, "the column has the type text"),
         ({"sums": {"absent": 1}}, "no such column"),
         ({"rows": "many"}, "not a number of rows"),
     ],

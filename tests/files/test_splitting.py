@@ -180,7 +180,7 @@ def test_a_pipe_is_planned_without_a_size(newest_database: Database, inrush: Inr
     text = package(newest_database.url, written, streams=STREAMS)
     outcome = inrush("check", inrush.write("package.toml", text)).expect(CLEAN)
     assert "1 file, of unknown size" in outcome.output
-    assert "for the reader that feeds the streams" in outcome.output
+    assert "for the reader that feeds them" in outcome.output
     assert " 0 B" not in outcome.output
 
 

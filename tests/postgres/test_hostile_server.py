@@ -208,7 +208,7 @@ def test_require_auth(inrush: Inrush, asked: str, way: str) -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("scram", "none of none, password"),
+        ("scram", "not one of none, password"),
         ("md5,!none", "mixes"),
         ("gss,sspi,oauth", "no method that Inrush has"),
     ],

@@ -424,7 +424,7 @@ def test_rows_that_are_not_in_the_order_of_their_parts_are_rejects(
     settings |= {"format": {"header": False}, "bounds": {"parts": 4}}
     text = package(newest_database.url, flow("loaded", "rows.csv", **settings))
     outcome = inrush("run", inrush.write("package.toml", text))
-    outcome.expect(REJECT_LIMIT, "rows.csv:10001", "in their order")
+    outcome.expect(REJECT_LIMIT, "rows.csv:10001", "must be sorted by the key")
     assert state(newest_database) == []
     inrush.write("rows.csv", "\n".join(reversed(lines)) + "\n")
     inrush("run", "package.toml").expect(USAGE, "not in the order of its key")

@@ -160,7 +160,7 @@ def test_the_right_row_is_rejected_after_a_stop(
     assert rejects == {6: "check_violated", 7: "check_violated", 51: "duplicate_key"}
     if change == "runs":
         assert "2 rows that run" in outcome.said
-        assert "loaded anew" in outcome.said
+        assert "loaded again" in outcome.said
     expected = [(n, "already" if n == 50 else f"note {n}") for n in range(1, 101)]
     assert database.rows(query) == [row for row in expected if row[0] not in (5, 6)]
 

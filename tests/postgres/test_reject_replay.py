@@ -83,7 +83,7 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
 
 
 def test_replay_with_nothing_to_do(newest_database: Database, inrush: Inrush) -> None:
-    inrush("rejects", "show").expect(2, "no folder of a run")
+    inrush("rejects", "show").expect(2, "no run folder")
     inrush("rejects", "replay", "nonesuch").expect(2, "nonesuch")
     newest_database.execute("CREATE TABLE t (n int)")
     inrush.write("rows.csv", "n\n1\nx\n")
@@ -158,5 +158,5 @@ def test_rejects_of_a_target_that_was_made_anew_are_not_replayed(
     (rows,) = (folder / "rejects").glob("*.rejects")
     rows.write_text("n\n2\n")
     database.execute("DROP TABLE t; CREATE TABLE t (n int)")
-    inrush("rejects", "replay", folder.name).expect(2, "dropped or made anew")
+    inrush("rejects", "replay", folder.name).expect(2, "dropped or created again")
     assert database.value("SELECT count(*) FROM t") == 0

@@ -338,7 +338,7 @@ def test_undo_of_what_cannot_be_told_apart_is_refused(
     write_package(inrush, database)
     run(inrush).expect(CLEAN)
     undo(inrush, newest_run(inrush)).expect(FAILED, "it dropped", "keep = true")
-    undo(inrush, "no-such-run").expect(FAILED, "knows no run no-such-run")
+    undo(inrush, "no-such-run").expect(FAILED, "has no run no-such-run")
     database.execute("CREATE TABLE plain (id int, k int, note text)")
     text = package(database.url, flow("plain", "rows.tbl.*", mode="append"), name="plain")
     inrush.write("package.toml", text)

@@ -208,7 +208,7 @@ def test_triggers_fire_and_one_that_drops_rows_is_found(database: Database, inru
     inrush.write("rows.tbl.9", "7001|1|stay|\n7002|1|drop|\n")
     text = (inrush.folder / "package.toml").read_text().replace("rows.tbl.*", "rows.tbl.9")
     inrush.write("package.toml", text)
-    run(inrush).expect(VERIFICATION, "the server counts 1 row, and 2 were sent")
+    run(inrush).expect(VERIFICATION, "the server counts 1 row, but 2 were sent")
     assert loaded(database) == rows
 
 
@@ -221,7 +221,7 @@ def test_too_many_rejects_say_what_stays(newest_database: Database, inrush: Inru
     text = (inrush.folder / "package.toml").read_text()
     inrush.write("package.toml", text.replace("streams = 2", "streams = 1"))
     # The smallest file comes last.
-    run(inrush).expect(REJECT_LIMIT, "rows.tbl.3:1", "stays: 1,500 rows went straight into")
+    run(inrush).expect(REJECT_LIMIT, "rows.tbl.3:1", "stays: 1,500 rows were written directly to")
     inrush.write("package.toml", text.replace("atomic", "rejects = { rows_max = 1 }\natomic"))
     run(inrush).expect(3)
     assert loaded(database) == rows[:1500]

@@ -56,7 +56,7 @@ LEDGER_FAULTS = {
     "rows are counted in the wrong range": (
         "UPDATE inrush.shard SET rows_loaded = rows_loaded - 1, rows_read = rows_read - 1 "
         "WHERE byte_start = 0",
-        "and 25999 were sent",
+        "but 25999 were sent",
     ),
 }
 
@@ -345,7 +345,7 @@ def test_another_table_of_a_units_name_is_not_taken_for_it(
         f"ALTER TABLE inrush_staging.copy RENAME TO {table.split('.')[1]}"
     )
     outcome = inrush(*words)
-    outcome.expect(1, "stands in the way", "DROP TABLE")
+    outcome.expect(1, "is in the way", "DROP TABLE")
     newest_database.execute(f"DROP TABLE {table}")
     inrush(*words).expect(CLEAN)
     assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS

@@ -56,7 +56,7 @@ def test_faults_are_told(
 def test_a_refused_load_is_a_fault_unless_it_says_which_setting() -> None:
     refused = Loaded(refused={0: "error: the server is not there"})
     assert judge(small("12"), refused).faults
-    refused = Loaded(refused={0: "%Y is one value by it and another by %y"})
+    refused = Loaded(refused={0: "%Y is one value by this format and another by %y"})
     assert not judge(small("12"), refused).faults
     said = (
         'the format "%D%l" cannot be used: "07/15/24 4", which it writes itself, does not fill it'

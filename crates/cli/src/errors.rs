@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(lines[1], "  part: 1 rows of a");
         assert!(lines[2].ends_with("   b, of which dbgen makes 2"), "{told}");
         assert_eq!(lines[3], "results: x/summary.md");
-        assert!(lines[4].starts_with("hint: are the files"), "{told}");
+        assert!(lines[4].starts_with("hint: do the files"), "{told}");
         assert_eq!(lines.len(), 5);
 
         let stopped = WorkloadError::Stopped {

@@ -78,7 +78,7 @@ on_each_version! {
         options.durable = false;
         let server = EmbeddedServer::start(options).unwrap();
         assert_eq!(query(&server, "SHOW fsync"), "off");
-        assert!(server.settings().iter().any(|s| s.name == "fsync" && s.why.contains("asked")));
+        assert!(server.settings().iter().any(|s| s.name == "fsync" && s.why.contains("requested")));
         drop(server);
         assert_eq!(names_in(parent.path()), [""; 0]);
         assert_eq!(processes_at(parent.path()), [0; 0]);

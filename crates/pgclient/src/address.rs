@@ -518,7 +518,7 @@ mod tests {
         unknown_sslmode: "postgresql://dw/t?sslmode=always" => "sslmode `always` is none of";
         weak_sslmode_for_public_authorities:
             "postgresql://dw/t?sslrootcert=system&sslmode=require" => "needs verify-full";
-        unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is no setting";
+        unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is not a setting";
         unknown_setting_of_a_service: "postgresql:///?service=odd" => "the service `odd` in /etc";
         unknown_service: "postgresql:///?service=lake" => "`lake` is not in /etc/pg_service.conf";
         a_standby: "postgresql://a/t?target_session_attrs=standby" => "selects a read-only server";
@@ -528,7 +528,7 @@ mod tests {
         no_certificate: "postgresql://dw/t?sslcertmode=require" => "needs a certificate";
         encrypted_key: "postgresql://dw/t?sslpassword=x" => "`sslpassword` is not supported: ";
         oauth: "postgresql://dw/t?oauth_issuer=x" => "does not log in by OAuth";
-        revocation_without_a_check: "postgresql://dw/t?sslcrl=x" => "sslcrl has no effect where";
+        revocation_without_a_check: "postgresql://dw/t?sslcrl=x" => "sslcrl has no effect if";
         direct_and_weak: "postgresql://dw/t?sslnegotiation=direct" => "sslmode=require or higher";
         old_tls: "postgresql://dw/t?ssl_max_protocol_version=TLSv1.1" => "leave no version of TLS";
         unknown_tls: "postgresql://dw/t?ssl_min_protocol_version=1.2" => "is not one of TLSv1,";

@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, said) in [
-            ("scram", "none of none, password"),
+            ("scram", "not one of none, password"),
             ("md5,!none", "mixes"),
             ("md5,md5", "twice"),
             ("gss,sspi", "no method that Inrush has"),

@@ -554,7 +554,7 @@ mod tests {
             ),
             (request(5, b"salt"), "MD5"),
             (request(0, b""), "without asking"),
-            (request(6, b""), "out of use"),
+            (request(6, b""), "obsolete"),
         ] {
             assert_eq!(wrong(&rules(None), &stream), None);
             let told = wrong(&scram, &stream).expect("refused");

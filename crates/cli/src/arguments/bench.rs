@@ -46,13 +46,13 @@ more.";
     long_about = "\
 Repeats the ETL world record of 2009 (1.18 TB of TPC-H in 56 parts, 1,794 s) and its simpler
 answer of 2016 (lineitem alone, 1 TB in 30 min) at any scale. It generates dbgen's files, creates
-the tables, loads all parts in parallel streams, switches each part in as a partition, verifies the
-contents of the database, and writes the results beside the published figures.
+the tables, loads all parts in parallel streams, switches each part in as a partition, verifies
+the contents of the database, and writes the results beside the published figures.
 
-Without a subcommand it does all of this at a small scale, on an embedded PostgreSQL that is removed
-at the end. Before it generates files it checks the space on the disks, the folders, the database
-and the privileges. `generate` only generates files, all parts or some of them, so that several
-machines can share the work. `run` loads and measures files that exist.
+Without a subcommand it does all of this at a small scale, on an embedded PostgreSQL that is
+removed at the end. Before it generates files it checks the space on the disks, the folders, the
+database and the privileges. `generate` only generates files, all parts or some of them, so that
+several machines can share the work. `run` loads and measures files that exist.
 
 The tables are those of 2009: customer, supplier, part, partsupp, orders and lineitem, without
 indexes and statistics, which the record did not count either. The measured time is that of loading
@@ -158,9 +158,9 @@ pub struct GenerateArguments {
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Loads files that `inrush bench etlwr generate` has made, verifies the contents of the database, and
-writes the results beside the published figures. If the files are in several folders, for example
-because several machines generated them, give --data for each folder.
+Loads files that `inrush bench etlwr generate` has made, verifies the contents of the database,
+and writes the results beside the published figures. If the files are in several folders, for
+example because several machines generated them, give --data for each folder.
 
 The load is that of `inrush run`, with the same promises; --save-package writes its package. The
 tables must not exist. They are dropped after each load of a sweep and at the end, unless --keep is

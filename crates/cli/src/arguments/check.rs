@@ -39,4 +39,5 @@ Examples:
       inrush check etlwr.toml
       inrush check feed.toml --set day=2024-05-31 | less
 
-Exit status: 0 the package can run, 1 a file or the server prevents it, 2 a mistake in the package.";
+Exit status: 0 the package can run, 1 a file or the server prevents it, 2 a mistake in the
+package.";

@@ -67,6 +67,6 @@ Examples:
   Predict the load of another day's files, and write the result as JSON:
       inrush preflight feed.toml --set day=2024-05-31 --json
 
-Exit status: 0 the run can succeed, 1 the preflight itself failed, 2 a mistake in the arguments or the
-package (a pipe among its files is one), 6 the run cannot succeed (all reasons are printed), 130
-interrupted.";
+Exit status: 0 the run can succeed, 1 the preflight itself failed, 2 a mistake in the arguments or
+the package (a pipe among its files is one), 6 the run cannot succeed (all reasons are printed),
+130 interrupted.";

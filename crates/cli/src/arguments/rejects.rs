@@ -57,8 +57,8 @@ pub struct ShowArguments {
 #[command(
     long_about = "\
 Loads the rejected rows of a run after you have fixed them in its folder
-(runs/RUN/rejects/*.rejects). It uses the settings of the run's own package and appends the rows to
-the same targets. To give up a row, delete it from its file.
+(runs/RUN/rejects/*.rejects). It uses the settings of the run's own package and appends the rows
+to the same targets. To give up a row, delete it from its file.
 
 A replay is itself a run, all or nothing, and its report names the run whose rejects it loaded. It
 loads only once: the same command again finds nothing left to do, even if you have changed the files

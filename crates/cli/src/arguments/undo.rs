@@ -46,5 +46,5 @@ Examples:
   The same, by the database's URL:
       inrush undo 20260131T020000Z-nightly-1a2b3c --to postgresql://etl@dw/shop
 
-Exit status: 0 undone, now or earlier; 1 the run cannot be undone, or the server cannot be used; 2 a
-mistake in the arguments.";
+Exit status: 0 undone, now or earlier; 1 the run cannot be undone, or the server cannot be used; 2
+a mistake in the arguments.";

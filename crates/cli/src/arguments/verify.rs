@@ -57,5 +57,5 @@ Examples:
   The files of one flow of a package, in the flow's format:
       inrush verify --split feed.toml --flow orders --set day=2024-05-31
 
-Exit status: 0 all records are the same, 1 a file cannot be read, 2 a mistake in the arguments, 5 a
-record differs (please report it, with the file if you can).";
+Exit status: 0 all records are the same, 1 a file cannot be read, 2 a mistake in the arguments, 5
+a record differs (please report it, with the file if you can).";

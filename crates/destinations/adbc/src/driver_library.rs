@@ -235,7 +235,7 @@ mod tests {
             missing.contains("pip install adbc-driver-nowhere"),
             "{missing}"
         );
-        assert!(told(load("./x.so", None, place, None)).contains("is not there"));
+        assert!(told(load("./x.so", None, place, None)).contains("does not exist"));
         std::fs::write(place.join("x.so"), "no library").expect("written");
         assert!(told(load("./x.so", None, place, None)).contains("cannot be loaded"));
     }

@@ -424,7 +424,7 @@ mod tests {
         skipped: ["b", "a skip"], "a,b" => Ok("b=2 of 2");
         others_skipped: ["b", "* skip"], "a,b,c" => Ok("b=2 of 3");
         nothing_for_the_others: ["a", "* skip"], "a" => Ok("a=1 of 1");
-        forgotten: ["b"], "a,b,c" => Err("names `a`, `c`, which no column takes");
+        forgotten: ["b"], "a,b,c" => Err("has `a`, `c`, which no column takes");
         forgotten_hint: ["b"], "Odd Name,b" => Err(r#""\"Odd Name\" skip""#);
         not_there: ["a", "prise"], "a,price" => Err("did you mean \"price\"");
         number_past: ["a=3"], "a,b" => Err("takes field 3, and the header has 2");

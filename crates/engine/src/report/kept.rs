@@ -205,11 +205,8 @@ mod tests {
             assert_eq!(find(path.to_str()), Some(old.clone()));
         }
         for (run, part) in [
-            (
-                Some("20260103T000000Z-a-3"),
-                "a-3 is neither a run's folder",
-            ),
-            (runs.to_str(), "runs is neither a run's folder"),
+            (Some("20260103T000000Z-a-3"), "a-3 is neither a run folder"),
+            (runs.to_str(), "runs is neither a run folder"),
         ] {
             let error = KeptReport::find(&runs, run).expect_err("it is none");
             assert!(error.to_string().contains(part), "{error}");
@@ -265,15 +262,12 @@ mod tests {
     fn what_is_no_report_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         for (text, part) in [
-            ("", "it is not JSON: EOF"),
-            ("{\"report_version\": 1,", "it is not JSON: EOF"),
+            ("", "not JSON: EOF"),
+            ("{\"report_version\": 1,", "not JSON: EOF"),
             ("[]", "it has no `report_version`"),
             ("{\"run\": \"x\"}", "it has no `report_version`"),
             ("{\"report_version\": 1}", "missing field"),
-            (
-                "{\"report_version\": 99}",
-                "version 99 of the report's form",
-            ),
+            ("{\"report_version\": 99}", "format version 99"),
         ] {
             let path = written(folder.path(), "report.json", text);
             let error = KeptReport::read(&path).expect_err(text);

@@ -106,7 +106,7 @@ mod tests {
             differences,
             [
                 "t: 1,234 rows of a, of which dbgen makes 3",
-                "t: rows of c, which was not asked for"
+                "t: rows of c, which was not requested"
             ]
         );
     }

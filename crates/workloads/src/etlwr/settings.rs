@@ -170,7 +170,7 @@ pub mod tests {
         assert_eq!(to("embedded:data", true), Ok(()));
         assert_eq!(to("postgresql://etl@dw/tpch", true), Ok(()));
         let refused = to("x.duckdb", false).expect_err("it is another kind");
-        assert!(refused.contains("x.duckdb is no PostgreSQL"), "{refused}");
+        assert!(refused.contains("x.duckdb is not PostgreSQL"), "{refused}");
         let refused = to("embedded", true).expect_err("nothing is left to keep");
         assert!(refused.contains("--keep"), "{refused}");
     }

@@ -181,7 +181,7 @@ mod tests {
         let error = is_possible(Path::new("/nowhere/x.duckdb")).expect_err("no folder");
         assert_eq!(
             error.to_string(),
-            "the folder of /nowhere/x.duckdb is not there"
+            "the folder of /nowhere/x.duckdb does not exist"
         );
     }
 

@@ -161,7 +161,7 @@ fn files_of_others_are_appended_to_or_refused() {
     };
     write("other.parquet", &keyed(&[(Some("a"), 1)]));
     assert!(
-        obstacle().contains("not the same columns: column 1 is"),
+        obstacle().contains("do not have the same columns: column 1 is"),
         "{}",
         obstacle()
     );
@@ -202,7 +202,7 @@ fn columns_are_matched_by_their_names() {
     for (columns, message) in [
         (
             [("n", "bigint"), ("t", "text")],
-            "column \"n\" is integer there, and bigint comes",
+            "column \"n\" is integer in the table, but bigint in the load",
         ),
         ([("n", "integer"), ("x", "text")], "it has no column \"x\""),
         (

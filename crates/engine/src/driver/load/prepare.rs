@@ -312,7 +312,7 @@ fn lost_rejects(
                 let missing = rejected - found;
                 let note = format!(
                     "{} that the stopped run had rejected {} not in {}, which was removed since, or the command \
-                     is given in another folder: {}unit {} of {} is loaded anew, and they are kept again",
+                     is given in another folder: {}unit {} of {} is loaded again, to keep them again",
                     counted(missing, "row"),
                     if missing == 1 { "is" } else { "are" },
                     folder.rejects().display(),
