@@ -548,9 +548,9 @@ def test_mistakes_are_told(inrush: Inrush) -> None:
     for name, text, said in (
         ("cut", whole[: len(whole) // 2], "not JSON"),
         ("bytes", b"\xff\xfe", "not JSON"),
-        ("other", '{"name": 1}', "no report of a run: it has no `report_version`"),
-        ("less", '{"report_version": 1}', "no report of a run: missing field"),
-        ("newer", '{"report_version": 1000}', "version 1000 of the report's form"),
+        ("other", '{"name": 1}', "not the report of a run: it has no `report_version`"),
+        ("less", '{"report_version": 1}', "not the report of a run: missing field"),
+        ("newer", '{"report_version": 1000}', "format version 1000"),
     ):
         path = inrush.write(f"{name}.json", text)
         inrush("report", path).expect(USAGE, said, "hint: ")

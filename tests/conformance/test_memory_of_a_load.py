@@ -54,7 +54,7 @@ def assert_same_memory(place: Place, inrush: Inrush, files: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def compressed(files: list[str]) -> list[str]:
-    """Compress one part of many rows, and all of them, into one file each, which all streams are fed from.
+    """Compress one part of many rows, and all parts, each into one file that feeds all streams.
 
     The smaller one has enough text to fill the buffers between the reader and the streams.
     """

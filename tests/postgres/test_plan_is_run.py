@@ -10,6 +10,7 @@ import gzip
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -160,7 +161,7 @@ ROWS = "id,day\n1,2024-01-01\n2,2024-01-31\n"
 PARTITIONED = "CREATE TABLE parts (id int, day date NOT NULL) PARTITION BY RANGE (day)"
 
 # The table that stands before, and the settings of the flow and of the run.
-MODES: dict[str, tuple[str, dict[str, Value], dict[str, Value]]] = {
+MODES: dict[str, tuple[str, dict[str, Value], dict[str, Any]]] = {
     "create": (
         "",
         {
@@ -259,7 +260,7 @@ def test_units_of_all_kinds(name: str, newest_database: Database, inrush: Inrush
     files: list[str] = ["rows.1.csv", "rows.2.csv"]
     for file in files:
         inrush.write(file, ROWS)
-    run: dict[str, Value] = {"streams": 1}
+    run: dict[str, Any] = {"streams": 1}
     if name != "a unit of several files":
         run = {"streams": 2}
     if name == "a file that is fed":

@@ -55,8 +55,8 @@ database and the privileges. `generate` only generates files, all parts or some 
 several machines can share the work. `run` loads and measures files that exist.
 
 The tables are those of 2009: customer, supplier, part, partsupp, orders and lineitem, without
-indexes and statistics, which the record did not count either. The measured time is that of loading
-and switching, from the start of the first stream until all rows are in their tables.",
+indexes and statistics, which the record did not count either. The measured time is that of
+loading and switching, from the start of the first stream until all rows are in their tables.",
     after_long_help = ETLWR_HELP
 )]
 pub struct EtlwrArguments {
@@ -163,10 +163,10 @@ and writes the results beside the published figures. If the files are in several
 example because several machines generated them, give --data for each folder.
 
 The load is that of `inrush run`, with the same promises; --save-package writes its package. The
-tables must not exist. They are dropped after each load of a sweep and at the end, unless --keep is
-given. If a load was stopped, the same command resumes it. A resumed load is verified, but not
-measured. A sweep, or more than one round, cleans up after stopped loads of the workload and starts
-again from the beginning.",
+tables must not exist. They are dropped after each load of a sweep and at the end, unless --keep
+is given. If a load was stopped, the same command resumes it. A resumed load is verified, but not
+measured. A sweep, or more than one round, cleans up after stopped loads of the workload and
+starts again from the beginning.",
     after_long_help = RUN_HELP
 )]
 pub struct EtlwrRunArguments {

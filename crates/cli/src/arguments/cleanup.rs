@@ -9,8 +9,8 @@ use super::common::LedgerArguments;
 #[command(
     long_about = "\
 Removes the staging tables of runs that were stopped before their switch, and marks these runs
-as discarded, so that the same command loads everything again. Targets and runs in progress are not
-changed.",
+as discarded, so that the same command loads everything again. Targets and runs in progress are
+not changed.",
     after_long_help = CLEANUP_HELP
 )]
 pub struct CleanupArguments {

@@ -16,9 +16,9 @@ all connections, and all steps together. Prints the speed of each step, the time
 take, the step that limits it, and every problem that will slow it down or stop it.
 
 It takes about ten seconds, whatever the size of the files. Rows of the sample are loaded into
-tables and rolled back, so nothing stays in the database. The sampled parts of the files are in the
-page cache afterwards; only --cold removes anything from it. The report of the run that follows
-repeats the prediction.",
+tables and rolled back, so nothing stays in the database. The sampled parts of the files are in
+the page cache afterwards; only --cold removes anything from it. The report of the run that
+follows repeats the prediction.",
     after_long_help = PREFLIGHT_HELP
 )]
 pub struct PreflightArguments {

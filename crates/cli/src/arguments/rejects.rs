@@ -13,8 +13,8 @@ use super::common::RunArguments;
 Rows that a run could not load are kept in its folder (runs/RUN/rejects), as they were in the
 files. A .jsonl file beside them has the place of each row and the reason for its rejection.
 
-`show` groups the rejected rows by cause. `replay` loads them after you have fixed them in the files
-of that folder; it uses the settings of the run's own package.",
+`show` groups the rejected rows by cause. `replay` loads them after you have fixed them in the
+files of that folder; it uses the settings of the run's own package.",
     after_long_help = REJECTS_HELP
 )]
 pub struct RejectsArguments {
@@ -61,8 +61,9 @@ Loads the rejected rows of a run after you have fixed them in its folder
 to the same targets. To give up a row, delete it from its file.
 
 A replay is itself a run, all or nothing, and its report names the run whose rejects it loaded. It
-loads only once: the same command again finds nothing left to do, even if you have changed the files
-since. Rows that are rejected again are in the replay's folder; fix and replay them from there.",
+loads only once: the same command again finds nothing left to do, even if you have changed the
+files since. Rows that are rejected again are in the replay's folder; fix and replay them from
+there.",
     after_long_help = REPLAY_HELP
 )]
 pub struct ReplayArguments {
