@@ -159,7 +159,7 @@ mod tests {
             ("md5,!none", "mixes"),
             ("md5,md5", "twice"),
             ("gss,sspi", "no method that Inrush has"),
-            ("", "names ``"),
+            ("", "has ``, which is not one of"),
         ] {
             let error = RequiredAuth::parse(text).expect_err("refused");
             assert!(error.contains(said), "{error}");
