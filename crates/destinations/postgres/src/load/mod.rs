@@ -107,13 +107,13 @@ pub fn run(
             prepared.control.gauge = Arc::clone(&gauges[0]);
             prepared.control.pace = Arc::clone(&prepared.pace);
         }
-        let context = prepared.context(&address, options);
+        let context = prepared.context(address, options);
         error = streams::run(&runtime, &context, &gauges, &mut summary).err();
     }
     summary.gathering.phases.load_s = loading.elapsed().as_secs_f64();
     if error.is_none() {
         fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitch);
-        let context = prepared.context(&address, options);
+        let context = prepared.context(address, options);
         let concluded = runtime.block_on(conclude::conclude(
             &context,
             &prepared.control,
@@ -124,14 +124,14 @@ pub fn run(
     }
     if error.is_some() && prepared.plan.is_one_transaction() {
         // What the ledger says of a run that has failed is what is committed.
-        let context = prepared.context(&address, options);
+        let context = prepared.context(address, options);
         runtime.block_on(context.undo_in_time());
         error = error.map(one_transaction::told);
     }
     fault::reach(options.fault.as_ref(), FaultPoint::BeforeReport);
     let report = runtime.block_on(summary.report(&prepared, options, error.as_ref()));
     let ended = ending::end(
-        prepared.context(&address, options).event_sink(),
+        prepared.context(address, options).event_sink(),
         report,
         error,
     );

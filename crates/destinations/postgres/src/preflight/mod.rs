@@ -43,7 +43,7 @@ pub fn preflight(
     report: &mut PreflightReport,
 ) -> Result<(), Error> {
     let runtime = runtime()?;
-    let session = match runtime.block_on(Session::open(&address, "inrush preflight")) {
+    let session = match runtime.block_on(Session::open(address, "inrush preflight")) {
         Ok(session) => session,
         Err(error @ PostgresError::Client(ClientError::Address { .. })) => return Err(error.into()),
         Err(error) => {
@@ -54,7 +54,7 @@ pub fn preflight(
     };
     let planning = Instant::now();
     let found = &mut report.findings;
-    let planned = runtime.block_on(plan_all(&session, &address, package, options, found))?;
+    let planned = runtime.block_on(plan_all(&session, address, package, options, found))?;
     let plan_s = planning.elapsed().as_secs_f64();
     if let Some(Planned { plan, is_held }) = planned {
         report.destination.clone_from(&plan.destination);
@@ -66,7 +66,7 @@ pub fn preflight(
         if !is_loaded && !is_held && !plan.flows.is_empty() {
             let preflight = Preflight {
                 runtime: &runtime,
-                address: &address,
+                address,
                 session: &session,
                 plan: &plan,
                 options,
