@@ -9,6 +9,7 @@ use crate::engine::error::Error;
 use crate::engine::pipeline::results::StreamResult;
 use crate::plan::UnitPlan;
 use crate::plan::additions::Additions;
+use crate::plan::switch_steps::lock_timeout;
 use crate::plan::work_items::WorkItem;
 use crate::quote::qualified;
 use crate::transaction::Transaction;
@@ -48,9 +49,7 @@ async fn forget(context: &Context<'_>, session: &Session, unit: &UnitPlan) -> Re
     let transaction = Transaction::begin(session, doing).await?;
     run.ledger.hold_fence(session, &run.fence).await?;
     // Somebody else may read the table, and not end.
-    let patience = run.plan.settings.lock_timeout_ms;
-    let patience = format!("SET LOCAL lock_timeout = {patience}");
-    session.execute(&patience, doing).await?;
+    session.execute(&lock_timeout(&run.plan), doing).await?;
     session
         .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)
         .await?;

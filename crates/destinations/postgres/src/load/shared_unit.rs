@@ -51,8 +51,9 @@ pub async fn finish(
     let mut performer = Performer::new(run, session, place, false, doing);
     let finished = perform_end(context, session, place, &mut performer).await;
     if finished.is_err() {
-        // Another stream may load all of it once more, and meets no lock of this one.
-        performer.roll_back().await?;
+        // Another stream may load all of it once more, and meets no lock of this one. If the connection is lost, the error
+        // that ended it says why.
+        let _ = performer.roll_back().await;
     }
     finished
 }

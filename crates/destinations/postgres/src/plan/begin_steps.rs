@@ -1,5 +1,5 @@
-//! What the control session executes before the first row: the ledger is made where it is missing, and the run is
-//! entered into it.
+//! The steps of the control session before the first row: it makes the ledger where it is missing, and enters the run
+//! into it.
 
 use super::{FlowPlan, Plan};
 use crate::quote::qualified;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::additions::Additions;
+use super::switch_steps::lock_timeout;
 use super::{FlowPlan, Plan, UnitPlan, begin_steps, statistics};
 use crate::quote::{identifier, qualified};
 use crate::staging;
@@ -117,7 +118,7 @@ pub fn private<'a>(
 pub fn shared_table<'a>(plan: &Plan, unit: &'a UnitPlan) -> Vec<Step<'a>> {
     let mut steps = vec![Step::Begin, Step::HoldFence];
     // It is made like the target, on which somebody may hold a lock.
-    steps.push(Step::Run(patience(plan).into()));
+    steps.push(Step::Run(lock_timeout(plan).into()));
     steps.extend(unit.create.iter().map(run));
     steps.extend([Step::RecordUnit { is_finished: false }, Step::Commit]);
     steps
@@ -133,7 +134,7 @@ pub fn shared_split<'a>(plan: &Plan, unit: &UnitPlan) -> Vec<Step<'a>> {
         format!("{held}; SET LOCAL lock_timeout = 0").into(),
     ));
     steps.push(Step::Copy(0..1));
-    steps.push(Step::Run(patience(plan).into()));
+    steps.push(Step::Run(lock_timeout(plan).into()));
     steps.extend([Step::RecordSplits(1), Step::Commit]);
     steps
 }
@@ -230,12 +231,8 @@ fn begin<'a>(plan: &Plan) -> Vec<Step<'a>> {
 
 /// Functions in the target's constraints find the names that they use as in any other session, and a lock that
 /// somebody holds on the target is not waited for without an end.
-fn settings(plan: &Plan) -> String {
-    format!("SET LOCAL search_path = DEFAULT; {}", patience(plan))
-}
-
-fn patience(plan: &Plan) -> String {
-    format!("SET LOCAL lock_timeout = {}", plan.settings.lock_timeout_ms)
+pub fn settings(plan: &Plan) -> String {
+    format!("SET LOCAL search_path = DEFAULT; {}", lock_timeout(plan))
 }
 
 /// Copies splits. Of many, the ledger gets the rows between them.
@@ -309,7 +306,7 @@ impl Step<'_> {
         let line = match self {
             Step::Begin => "BEGIN;".to_owned(),
             Step::BeginPart => "SAVEPOINT inrush_flow;".to_owned(),
-             Step::HoldFence => format!("{};", begin_steps::fence(plan, "FOR SHARE")),
+            Step::HoldFence => format!("{};", begin_steps::fence(plan, "FOR SHARE")),
             Step::Run(statements) => format!("{statements};"),
             Step::ExpectKeys => format!(
                 "{}; -- if the first and the last row of the file tell its keys",

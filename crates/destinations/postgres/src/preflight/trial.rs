@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::plan::unit_steps;
 use crate::plan::{FlowPlan, Plan, UnitPlan, WireForm};
 use crate::quote::{identifier, literal, qualified};
 use crate::staging::{self, Model, NewColumn};
@@ -114,10 +115,9 @@ impl Trial {
     pub async fn begin(&self, session: &Session) -> Result<(), PostgresError> {
         let doing = "making a table to be rolled back";
         session.execute("BEGIN", doing).await?;
-        let measuring_time = self.plan.settings.lock_timeout_ms;
-        let local =
-            format!("SET LOCAL search_path = DEFAULT; SET LOCAL lock_timeout = {measuring_time}");
-        session.execute(&local, doing).await?;
+        session
+            .execute(&unit_steps::settings(&self.plan), doing)
+            .await?;
         for statement in &self.unit.create {
             session.execute(statement, doing).await?;
         }
