@@ -168,5 +168,5 @@ def test_a_folder_without_a_record_says_so(place: Place) -> None:
     path = place.package()
     place.inrush.write("state", "a file, and no folder")
     place("run", path).expect(CLEAN)
-    place("check", path).expect(USAGE, "no reliable record", "--trust")
+    place("check", path).expect(USAGE, "Inrush has no record that it made this folder", "--trust")
     place("check", path, "--trust").expect(CLEAN)
