@@ -2,7 +2,7 @@
 //! databases.
 //!
 //! [`find_files`] finds the files that patterns name and refuses those that cannot be read; a
-//! [`Preview`] shows a file's first rows to the planner; a [`SplitReader`] reads a split of a file in
+//! [`Preview`] shows a file's first rows to the planner; a [`TextReader`] reads a split of a file in
 //! chunks of whole records, decompressed, with the places of its records. How a file is cut into splits:
 //! `docs/design/streams.md`.
 
@@ -59,7 +59,7 @@ pub use last_record::last_field;
 pub use pieces::{pieces, pieces_of};
 pub use pipe::{Pipe, Pipes};
 pub use preview::{Preview, PreviewRecord};
-pub use reader::SplitReader;
+pub use reader::TextReader;
 pub use row_reader::{RowReader, TypedRowReader};
 pub use source_file::{FileOrigin, SourceFile};
 pub use split::{RecordStart, Split};
