@@ -355,6 +355,7 @@ mod tests {
                         file: Arc::from(Path::new("a.csv")),
                         line: 3,
                         byte_offset: 20,
+                        key: None,
                     },
                     column: Some("id".into()),
                     value: Some("x".to_owned()),

@@ -70,6 +70,7 @@ impl Split {
             file: Arc::clone(&self.file.path),
             line: self.first_record.map_or(1, |first| first.line),
             byte_offset: self.byte_range.start,
+            key: None,
         }
     }
 
