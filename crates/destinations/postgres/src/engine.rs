@@ -106,10 +106,6 @@ pub(crate) mod pipeline {
     pub(crate) mod splitting {
         pub(crate) use inrush_engine::pipeline::splitting::{files, place};
     }
-
-    pub(crate) mod trailer {
-        pub(crate) use inrush_engine::pipeline::trailer::TrailerCatch;
-    }
 }
 
 pub(crate) mod plan {

@@ -27,7 +27,6 @@ pub mod split_evidence;
 pub mod splitting;
 pub mod stream_threads;
 mod threads;
-pub mod trailer;
 
 use std::path::PathBuf;
 

@@ -15,7 +15,7 @@ use inrush_rows::chunk::Chunk;
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records, Scanner, TextEnd};
-use inrush_source::SourceError;
+use inrush_source::{RecordStart, SourceError};
 use inrush_source::{SourceMeter, nanoseconds_since};
 
 use super::buffers::BufferPool;
@@ -25,7 +25,7 @@ use super::record_ends::{first_line_bytes, is_line_based};
 use super::signature::SIGNATURE_BYTES;
 use super::skip_lines;
 use super::source_file::{FileOrigin, SourceFile};
-use super::split::{RecordStart, Split};
+use super::split::Split;
 
 use super::stored::Purpose;
 use super::text::Text;

@@ -9,13 +9,13 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::chunk::Chunk;
 use inrush_scan::{Dialect, Records};
 use inrush_source::Chunks;
-use inrush_source::SourceError;
+use inrush_source::{RecordStart, SourceError, wait};
 
 use super::buffers::BufferPool;
 use super::feed::{Feed, FeedSettings};
 use super::reader::TextReader;
 use super::source_file::SourceFile;
-use super::split::{RecordStart, Split};
+use super::split::Split;
 use super::split_starts::{first_records, needs_pass};
 use super::table::TableFile;
 use super::threads::on_threads;
@@ -279,13 +279,8 @@ fn fed(
     };
     let feed = Feed::start(file, dialect, feed, &[])?;
     let work = || -> Result<Vec<(Range<u64>, Digest, u64)>, SourceError> {
-        let waiting = tokio::runtime::Builder::new_current_thread().build();
-        let waiting = waiting.map_err(|cause| SourceError::Thread {
-            path: file.path.to_path_buf(),
-            cause,
-        })?;
         let mut found = Vec::new();
-        while let Some(mut range) = waiting.block_on(feed.next_range())? {
+        while let Some(mut range) = wait(feed.next_range())? {
             let mut digest = Digest::default();
             all(&mut range, |chunk, records, at| {
                 digest.take(chunk, records, at);
