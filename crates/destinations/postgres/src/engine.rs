@@ -39,7 +39,7 @@ pub(crate) mod pace {
 
 pub(crate) mod pipeline {
     pub(crate) use inrush_engine::pipeline::{
-        Failure, RunOptions, Success, damage, ending, expectations, plan_options, report_facts,
+        Failure, RunOptions, Success, ending, expectations, plan_options, report_facts,
         require_address_space, runtime, stream_threads,
     };
 
@@ -59,6 +59,10 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::check_header::check_header;
     }
 
+    pub(crate) mod gathered {
+        pub(crate) use inrush_engine::pipeline::gathered::Gathered;
+    }
+
     pub(crate) mod kept_rejects {
         pub(crate) use inrush_engine::pipeline::kept_rejects::KeptRejects;
     }
@@ -73,8 +77,8 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::naming::{holder, new_run_name};
     }
 
-    pub(crate) mod reading_meter {
-        pub(crate) use inrush_engine::pipeline::reading_meter::ReadingMeter;
+    pub(crate) mod piece_events {
+        pub(crate) use inrush_engine::pipeline::piece_events::{EndedPiece, PieceEvents};
     }
 
     pub(crate) mod recheck {
@@ -92,7 +96,11 @@ pub(crate) mod pipeline {
     }
 
     pub(crate) mod results {
-        pub(crate) use inrush_engine::pipeline::results::{Loaded, LoadedPieces, StreamResult};
+        pub(crate) use inrush_engine::pipeline::results::{LoadedPieces, StreamResult};
+    }
+
+    pub(crate) mod row_loop {
+        pub(crate) use inrush_engine::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
     }
 
     pub(crate) mod sharing {
@@ -105,6 +113,10 @@ pub(crate) mod pipeline {
 
     pub(crate) mod splitting {
         pub(crate) use inrush_engine::pipeline::splitting::{files, place};
+    }
+
+    pub(crate) mod work {
+        pub(crate) use inrush_engine::pipeline::work::{FedWork, FileWriter, Work};
     }
 }
 
