@@ -4,7 +4,7 @@ use inrush_rows::cancel::Stop;
 
 use super::case::MakeCase;
 use super::random::Random;
-use super::reading::{Way, read, rows, told};
+use super::reading::{Row, Way, read, rows, told};
 
 /// Rows of a case that is read whole.
 const ROWS: usize = 300;
@@ -56,8 +56,9 @@ pub(super) fn columns(make: &MakeCase<'_>, random: &mut Random) -> Result<(), St
     for input in 0..source.input_count() {
         let is_read_once = source.input(input).is_read_once;
         let found = rows(&read(&*source, input, Way::SERIAL, random)?);
-        let whole = found.iter().filter(|row| !row.is_faulty);
-        for row in whole.filter(|row| !columns.is_empty() && row.fields.len() != columns.len()) {
+        let is_other = |row: &&Row| !row.is_faulty && row.fields.len() != columns.len();
+        let other = found.iter().find(is_other);
+        if let Some(row) = other.filter(|_| !columns.is_empty()) {
             let (fields, wanted) = (row.fields.len(), columns.len());
             return Err(format!(
                 "{}: {fields} fields for {wanted} columns",

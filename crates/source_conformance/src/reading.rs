@@ -1,8 +1,8 @@
 //! Reads an input in any way, and gives its rows in the order of the input.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
@@ -145,17 +145,14 @@ pub(crate) fn read(
     let mut order: Vec<usize> = (0..splits.len()).collect();
     random.shuffle(&mut order);
     let next = AtomicUsize::new(0);
-    on_streams(way.streams, &|found: &Mutex<Vec<Piece>>| {
+    on_streams(way.streams, &|found: &Found| {
         let mut stream = source.open_stream(ReadSettings {
             chunk_bytes: way.chunk_bytes,
         })?;
         while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let split = &splits[*at];
             let piece = read_split(split.range.clone(), stream.open(split)?)?;
-            found
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .push(piece);
+            found.push(piece);
         }
         Ok(())
     })
@@ -173,24 +170,32 @@ pub(crate) fn read_shared(
         streams: way.streams,
     };
     let shared = source.share(split, settings, finished).map_err(told)?;
-    on_streams(way.streams, &|found: &Mutex<Vec<Piece>>| {
+    on_streams(way.streams, &|found: &Found| {
         while let Some(part) = wait(shared.next_part())? {
             let piece = read_split(part.range, part.reader)?;
-            found
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .push(piece);
+            found.push(piece);
         }
         Ok(())
     })
 }
 
+/// The pieces that all streams have read.
+#[derive(Default)]
+struct Found(Mutex<Vec<Piece>>);
+
+impl Found {
+    fn push(&self, piece: Piece) {
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        found.push(piece);
+    }
+}
+
 /// Runs the same work on several threads.
 fn on_streams(
     streams: usize,
-    work: &(dyn Fn(&Mutex<Vec<Piece>>) -> Result<(), SourceError> + Sync),
+    work: &(impl Fn(&Found) -> Result<(), SourceError> + Sync),
 ) -> Result<Vec<Piece>, String> {
-    let found = Mutex::new(Vec::new());
+    let found = Found::default();
     std::thread::scope(|scope| {
         let found = &found;
         let spawn = |_| scope.spawn(move || work(found));
@@ -204,8 +209,8 @@ fn on_streams(
         ended
     })
     .map_err(told)?;
-    let found = found.into_inner();
-    let mut found: Vec<Piece> = found.unwrap_or_else(std::sync::PoisonError::into_inner);
+    let found = found.0.into_inner();
+    let mut found: Vec<Piece> = found.unwrap_or_else(PoisonError::into_inner);
     // Of empty pieces at one place any order will do.
     found.sort_by_key(|piece| (piece.range.start, piece.range.end));
     Ok(found)

@@ -97,12 +97,14 @@ fn finished_parts(
         return Ok(());
     };
     // No part ends there.
-    let wrong = [last.range.start..last.range.end + 1];
+    let wrong = last.range.start..last.range.end + 1;
     let settings = ShareSettings {
         chunk_bytes: way.chunk_bytes,
         streams: 1,
     };
-    let shared = source.share(&split, settings, &wrong).map_err(told)?;
+    let shared = source
+        .share(&split, settings, std::slice::from_ref(&wrong))
+        .map_err(told)?;
     loop {
         match wait(shared.next_part()) {
             Ok(Some(_)) => {}

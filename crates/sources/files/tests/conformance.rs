@@ -8,7 +8,6 @@ use inrush_source_conformance::hold;
 #[test]
 fn files_of_every_kind_hold() {
     let seed = u64::from(std::process::id());
-    println!("seed {seed}");
     for kind in KINDS {
         hold(
             kind.name(),
