@@ -55,10 +55,6 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges, turns};
     }
 
-    pub(crate) mod check_header {
-        pub(crate) use inrush_engine::pipeline::check_header::check_header;
-    }
-
     pub(crate) mod gathered {
         pub(crate) use inrush_engine::pipeline::gathered::Gathered;
     }

@@ -6,7 +6,6 @@
 //! [`recheck`] and [`expectations`] compare these facts with the files before anything is published. [`report_facts`] makes the report. What a destination does with rows is
 //! its driver's own ([`crate::driver_trait`]).
 
-pub mod check_header;
 pub mod coverage;
 mod damage;
 pub mod ending;

@@ -41,7 +41,7 @@ impl FileStream {
         Ok(SplitRows {
             reader,
             facts: self.form.facts(),
-            pool: &mut self.pool,
+            pool: Some(&mut self.pool),
         })
     }
 }
@@ -70,7 +70,22 @@ pub struct SplitRows<'a> {
     reader: RowReader,
     facts: SplitFacts,
     /// Gets the reader's buffers when the split ends.
-    pool: &'a mut BufferPool,
+    pool: Option<&'a mut BufferPool>,
+}
+
+/// Opens a split by itself, with buffers of its own. Its file must have the header that the load was planned with.
+pub fn open_split(
+    split: Split,
+    form: Arc<FileForm>,
+    chunk_bytes: usize,
+) -> Result<Box<dyn SplitReader>, SourceError> {
+    let mut stream = FileStream::new(form, chunk_bytes);
+    let SplitRows { reader, facts, .. } = stream.open(split)?;
+    Ok(Box::new(SplitRows {
+        reader,
+        facts,
+        pool: None,
+    }))
 }
 
 impl Chunks for SplitRows<'_> {
@@ -98,7 +113,9 @@ impl Chunks for SplitRows<'_> {
 
 impl SplitReader for SplitRows<'_> {
     fn end(self: Box<Self>) -> SplitEnd {
-        *self.pool = self.reader.close();
+        if let Some(pool) = self.pool {
+            *pool = self.reader.close();
+        }
         self.facts.end()
     }
 }

@@ -61,7 +61,7 @@ pub use compression::compression_of;
 pub use feed::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Feed, FeedRange, FeedSettings};
 pub use file_source::{FileForm, FileSource};
 pub use file_state::FileState;
-pub use file_stream::{FileStream, SplitRows};
+pub use file_stream::{FileStream, SplitRows, open_split};
 pub use find_files::{ResolveOptions, names_a_pipe, resolve, resolve_as};
 pub use first_record::needs_place;
 pub use last_record::last_field;
@@ -78,7 +78,6 @@ pub use split_check::{SplitCheck, SplitCheckSettings, SplitDifference, SplitMeth
 pub use split_starts::first_records;
 pub use table::{TableField, TableFile, TableKind};
 pub use threads::on_threads;
-pub use trailer::TrailerCatch;
 
 #[cfg(test)]
 mod tests;

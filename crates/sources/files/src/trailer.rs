@@ -6,14 +6,14 @@ use inrush_scan::Records;
 use inrush_source::SourceError;
 
 /// Looks for the trailer of a file while it is read.
-pub struct TrailerCatch {
+pub(super) struct TrailerCatch {
     starts_with: Vec<u8>,
     found: Option<(String, Location)>,
 }
 
 impl TrailerCatch {
     /// Looks for a last record that begins so.
-    pub fn new(starts_with: &str) -> TrailerCatch {
+    pub(super) fn new(starts_with: &str) -> TrailerCatch {
         TrailerCatch {
             starts_with: starts_with.as_bytes().to_vec(),
             found: None,
@@ -22,7 +22,7 @@ impl TrailerCatch {
 
     /// Takes the last record of a chunk away where it is a trailer. Returns how many were taken.
     /// A record behind a trailer is an error; one before that looks like it is a row.
-    pub fn take_from(
+    pub(super) fn take_from(
         &mut self,
         chunk: &mut Chunk,
         records: &mut Records,
@@ -51,7 +51,7 @@ impl TrailerCatch {
     }
 
     /// The trailer that was found since it was asked last.
-    pub fn take(&mut self) -> Option<String> {
+    pub(super) fn take(&mut self) -> Option<String> {
         self.found.take().map(|(text, _)| text)
     }
 }

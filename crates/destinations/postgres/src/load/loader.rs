@@ -14,7 +14,6 @@ use super::piece::SendMethod;
 use super::straight::StraightPart;
 use super::{shared_unit, unit_reject_files};
 use crate::engine::error::Error;
-use crate::engine::pipeline::check_header::check_header;
 use crate::engine::pipeline::feeding::TakenRanges;
 use crate::engine::pipeline::piece_events::PieceEvents;
 use crate::engine::pipeline::reject_count::RowTally;
@@ -152,22 +151,21 @@ impl<'a> Loader<'a> {
         };
         let split = &splits[0];
         let feed = file.feed(flow, split)?;
-        check_header(flow, split, feed.header())?;
         loop {
             let next = tokio::select! {
                 biased;
                 () = sharing.refused() => return Ok(()),
-                next = waiting_for_feed(session, file.next_range(&feed)) => next?,
+                next = waiting_for_feed(session, file.next_part(&*feed)) => next?,
             };
             let Some(first) = next else {
                 break;
             };
-            let name = unit_reject_files::of_range(number, first.text_range.start);
+            let name = unit_reject_files::of_range(number, first.range.start);
             let mut part = StraightPart::Fed {
                 file,
-                feed: &feed,
+                feed: &*feed,
                 split,
-                first: Some(Box::new(first)),
+                first: Some(first),
                 taken: TakenRanges::default(),
             };
             match self.part(&mut part, &name, sharing, result).await? {

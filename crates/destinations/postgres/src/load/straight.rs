@@ -6,7 +6,8 @@
 //! may end in a deadlock or a lock timeout. The piece whose transaction fails is loaded again while no
 //! other piece of the run is being loaded, so it does not have to wait.
 
-use inrush_files::{Feed, FeedRange, Split};
+use inrush_files::Split;
+use inrush_source::{SharedPart, SharedSplit};
 
 use super::loader::{Loader, TransactionEnd};
 use super::piece::SendMethod;
@@ -27,10 +28,10 @@ pub enum StraightPart<'a> {
     /// Ranges of a file that is fed.
     Fed {
         file: &'a FedFile,
-        feed: &'a Feed,
+        feed: &'a dyn SharedSplit,
         split: &'a Split,
         /// The first one, until it is loaded.
-        first: Option<Box<FeedRange>>,
+        first: Option<SharedPart>,
         /// Those that were taken from the feed.
         taken: TakenRanges,
     },
@@ -50,7 +51,7 @@ impl StraightPart<'_> {
             } => match first.take() {
                 Some(first) => Work::Fed(FedWork {
                     file,
-                    feed,
+                    feed: *feed,
                     split,
                     first: Some(first),
                     wanted_bytes: FED_TRANSACTION_BYTES,

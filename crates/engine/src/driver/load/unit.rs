@@ -3,14 +3,13 @@
 use std::slice;
 
 use inrush_destination::UnitStream;
-use inrush_files::{Feed, FeedRange};
+use inrush_source::{SharedPart, SharedSplit};
 use inrush_verdict::Phase;
 
 use super::ContractContext;
 use super::commit::{self, StreamWork};
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::pipeline::check_header::check_header;
 use crate::pipeline::feeding::{FedFile, TakenRanges};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::work::{FedWork, Work};
@@ -57,14 +56,13 @@ fn fed(
     let waiting = work.gauge.enter(Phase::FeedWait);
     let feed = file.feed(reading, split)?;
     drop(waiting);
-    check_header(reading, split, feed.header())?;
-    while let Some(first) = next_range(work, file, &feed)? {
-        let key = identity::range_key(&work.unit.key, first.text_range.start);
+    while let Some(first) = next_part(work, file, &*feed)? {
+        let key = identity::range_key(&work.unit.key, first.range.start);
         let splits = Work::Fed(FedWork {
             file,
-            feed: &feed,
+            feed: &*feed,
             split,
-            first: Some(Box::new(first)),
+            first: Some(first),
             wanted_bytes: work.context.run.plan.abilities.unit_bytes,
             taken: &mut TakenRanges::default(),
         });
@@ -74,12 +72,12 @@ fn fed(
     Ok(())
 }
 
-/// Waits for the next range of the feed, or until the run is asked to stop.
-fn next_range(
+/// Waits for the next part of the file, or until the run is asked to stop.
+fn next_part(
     work: &StreamWork<'_>,
     file: &FedFile,
-    feed: &Feed,
-) -> Result<Option<FeedRange>, Error> {
+    feed: &dyn SharedSplit,
+) -> Result<Option<SharedPart>, Error> {
     let _waiting = work.gauge.enter(Phase::FeedWait);
-    work.context.wait_for_feed(file.next_range(feed))
+    work.context.wait_for_feed(file.next_part(feed))
 }
