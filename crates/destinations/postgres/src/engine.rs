@@ -39,7 +39,7 @@ pub(crate) mod pace {
 
 pub(crate) mod pipeline {
     pub(crate) use inrush_engine::pipeline::{
-        Failure, RunOptions, Success, damage, ending, expectations, plan_options, report_facts,
+        Failure, RunOptions, Success, ending, expectations, plan_options, report_facts,
         require_address_space, runtime, stream_threads,
     };
 
@@ -73,10 +73,6 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::naming::{holder, new_run_name};
     }
 
-    pub(crate) mod reading_meter {
-        pub(crate) use inrush_engine::pipeline::reading_meter::ReadingMeter;
-    }
-
     pub(crate) mod recheck {
         pub(crate) use inrush_engine::pipeline::recheck::texts;
     }
@@ -93,6 +89,10 @@ pub(crate) mod pipeline {
 
     pub(crate) mod results {
         pub(crate) use inrush_engine::pipeline::results::{Loaded, LoadedPieces, StreamResult};
+    }
+
+    pub(crate) mod row_loop {
+        pub(crate) use inrush_engine::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
     }
 
     pub(crate) mod sharing {

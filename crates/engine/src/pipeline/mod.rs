@@ -1,14 +1,14 @@
 //! A run, wherever its rows go: its options, streams and meter, and the work with rows, rejects, accounts and reports that
 //! all drivers do alike.
 //!
-//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. [`split_evidence`], [`kept_rejects`] and
-//! [`reject_count`] gather facts of rows as they pass. [`coverage`], [`recheck`] and [`expectations`] compare these facts with
-//! the files before anything is published. [`report_facts`] makes the report. What a destination does with rows is
+//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. [`row_loop`] takes rows from their source to the
+//! destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`coverage`],
+//! [`recheck`] and [`expectations`] compare these facts with the files before anything is published. [`report_facts`] makes the report. What a destination does with rows is
 //! its driver's own ([`crate::driver_trait`]).
 
 pub mod check_header;
 pub mod coverage;
-pub mod damage;
+mod damage;
 pub mod ending;
 pub mod event_sink;
 pub mod expectations;
@@ -16,12 +16,13 @@ pub mod feeding;
 pub mod kept_rejects;
 pub mod metering;
 pub mod naming;
-pub mod reading_meter;
+mod reading_meter;
 pub mod recheck;
 pub mod reject_count;
 pub mod reject_files;
 pub mod report_facts;
 pub mod results;
+pub mod row_loop;
 pub mod sharing;
 pub mod split_evidence;
 pub mod splitting;

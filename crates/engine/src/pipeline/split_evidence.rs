@@ -25,6 +25,8 @@ pub struct SplitEvidence {
     content: ContentHash,
     /// The places of the text in the file, as far as its bytes are the text's own.
     text_range: Option<Range<u64>>,
+    /// Where the rows begin that the destination refused.
+    refused: Vec<u64>,
 }
 
 impl SplitEvidence {
@@ -35,6 +37,7 @@ impl SplitEvidence {
             trailer: flow.expect.trailer.as_ref().map(TrailerCatch::new),
             content: ContentHash::default(),
             text_range: None,
+            refused: Vec::new(),
         }
     }
 
@@ -60,6 +63,11 @@ impl SplitEvidence {
         }
     }
 
+    /// Notes where a row begins that the destination refused, in bytes of the file.
+    pub fn refused(&mut self, byte_offset: u64) {
+        self.refused.push(byte_offset);
+    }
+
     /// What the ledger is to know of a range whose rows have all passed; the next one begins.
     pub fn record(&mut self, unit_key: &UnitKey, split: &Split, account: Account) -> SplitRecord {
         SplitRecord {
@@ -77,7 +85,7 @@ impl SplitEvidence {
             text_range: self.text_range.take(),
             tally: self.tally.as_mut().map(Tally::take),
             trailer: self.trailer.as_mut().and_then(TrailerCatch::take),
-            refused: Vec::new(),
+            refused: std::mem::take(&mut self.refused),
         }
     }
 }

@@ -128,16 +128,6 @@ impl<'a> Context<'a> {
         self.event_sink().notice(&event);
     }
 
-    /// Rows of a flow were read, and bytes of its files as stored.
-    pub fn progress(&self, flow: usize, rows: u64, bytes: u64) {
-        self.run.flow_counts[flow].add(rows, bytes);
-        self.observer.notice(&Event::Progress {
-            flow: self.run.plan.flows[flow].name.clone(),
-            rows,
-            bytes,
-        });
-    }
-
     /// The counts of all flows, by their names.
     pub fn flow_counts(&self) -> Vec<(String, &'a FlowCount)> {
         let flows = self.run.plan.flows.iter();

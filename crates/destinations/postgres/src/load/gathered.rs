@@ -9,6 +9,7 @@ use super::piece::Piece;
 use crate::engine::error::Error;
 use crate::engine::ledger::{Account, SplitRecord};
 use crate::engine::verify::ExactSum;
+use crate::plan::FlowPlan;
 
 /// File ranges whose rows are in.
 #[derive(Default)]
@@ -35,12 +36,11 @@ impl Gathered {
     }
 
     /// Adds a file range.
-    pub fn push(&mut self, piece: &Piece<'_>, record: SplitRecord) {
+    pub fn push(&mut self, flow: &FlowPlan, record: SplitRecord) {
         self.account.add(&record.account);
         self.count += 1;
         if self.is_verified {
-            let added =
-                |sums: &mut Vec<ExactSum>| piece.flow.verify.add(sums, record.tally.as_deref());
+            let added = |sums: &mut Vec<ExactSum>| flow.verify.add(sums, record.tally.as_deref());
             self.sums.take_if(|sums| !added(sums));
         }
         self.records.push(record);

@@ -1,10 +1,5 @@
 //! A piece of work in one transaction: the plan's steps, from BEGIN through the rows to the ledger and COMMIT.
 
-use std::collections::BTreeMap;
-
-use inrush_files::Split;
-use inrush_rows::column_policy::ColumnChanges;
-use inrush_source::SourceMeter;
 use inrush_verdict::Phase;
 
 use super::context::Context;
@@ -15,9 +10,8 @@ use super::work::Work;
 use crate::copy::BlockPool;
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
-use crate::engine::ledger::{Account, SplitRecord};
-use crate::engine::pipeline::kept_rejects::KeptRejects;
-use crate::engine::pipeline::split_evidence::SplitEvidence;
+use crate::engine::ledger::Account;
+use crate::engine::pipeline::row_loop::RowLoop;
 use crate::plan::additions::Additions;
 use crate::plan::unit_steps::{self, Step};
 use crate::plan::{FlowPlan, UnitPlan};
@@ -29,20 +23,13 @@ pub struct Piece<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) session: &'a Session,
     pub(super) flow: &'a FlowPlan,
-    pub(super) flow_index: usize,
     pub(super) unit: &'a UnitPlan,
     /// How its rows are sent.
     pub(super) way: SendMethod<'a>,
     /// The keys that the unit's CHECK allows while its rows come.
     pub(super) expected: Option<ExpectedKeys>,
-    pub(super) rejects: KeptRejects<'a>,
     pub(super) pool: BlockPool,
-    /// What another thread has read for it.
-    pub(super) fed: SourceMeter,
-    pub(super) changes: BTreeMap<String, ColumnChanges>,
-    pub(super) evidence: SplitEvidence,
-    /// Where the rows begin that the server refused, of the file range that is loaded now.
-    pub(super) refused: Vec<u64>,
+    pub(super) rows: RowLoop<'a>,
 }
 
 /// How rows are sent.
@@ -90,11 +77,11 @@ impl<'a> Piece<'a> {
                 Step::Measure => self.measure(performer).await?,
                 Step::RecordSplits(_) => gathered.write(self).await?,
                 Step::EndPart => {
-                    self.rejects.finish()?;
+                    self.rows.rejects.finish()?;
                     performer.perform(step).await?;
                 }
                 Step::Commit => {
-                    self.rejects.finish()?;
+                    self.rows.rejects.finish()?;
                     fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
                     if fault::wished(context.fault, FaultPoint::UnitCommitSent) {
                         let die = || fault::die(FaultPoint::UnitCommitSent);
@@ -119,14 +106,6 @@ impl<'a> Piece<'a> {
             SendMethod::Quick if self.flow.commits_each_split() => unit_steps::straight(plan),
             SendMethod::Quick if self.unit.shared => unit_steps::shared_split(plan, self.unit),
             SendMethod::Quick => unit_steps::private(plan, self.flow, self.unit, splits),
-        }
-    }
-
-    /// What the ledger is to know of a file range.
-    pub(super) fn split_record(&mut self, split: &Split, account: Account) -> SplitRecord {
-        SplitRecord {
-            refused: std::mem::take(&mut self.refused),
-            ..self.evidence.record(&self.unit.key, split, account)
         }
     }
 

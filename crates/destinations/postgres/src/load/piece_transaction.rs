@@ -19,6 +19,7 @@ use crate::engine::ledger::Account;
 use crate::engine::meter::Meter;
 use crate::engine::pipeline::kept_rejects::KeptRejects;
 use crate::engine::pipeline::results::{Loaded, StreamResult};
+use crate::engine::pipeline::row_loop::RowLoop;
 use crate::engine::pipeline::sharing::Sharing;
 use crate::engine::pipeline::split_evidence::SplitEvidence;
 use crate::engine::report::RejectFile;
@@ -40,13 +41,20 @@ struct EndedPiece<'a> {
 impl<'a> EndedPiece<'a> {
     /// `meter` is that of its session.
     fn of(piece: Piece<'a>, mut meter: Meter) -> EndedPiece<'a> {
-        meter.add_reading(&piece.fed);
+        let (is_whole, is_careful) = (piece.is_whole(), piece.way.is_careful());
+        let RowLoop {
+            rejects,
+            changes,
+            fed,
+            ..
+        } = piece.rows;
+        meter.add_reading(&fed);
         EndedPiece {
-            is_whole: piece.is_whole(),
-            is_careful: piece.way.is_careful(),
-            rejects: piece.rejects,
-            changes: piece.changes,
-            fed: piece.fed,
+            is_whole,
+            is_careful,
+            rejects,
+            changes,
+            fed,
             meter,
         }
     }
@@ -130,21 +138,28 @@ impl Loader<'_> {
             flow.header.as_deref(),
         )?;
         let count = &context.run.rejects[item.flow];
-        let rejects = KeptRejects::new(context.event_sink(), flow, count, sharing, file);
+        let event_sink = context.event_sink();
         Ok(Piece {
             context,
             session,
             flow,
-            flow_index: item.flow,
             unit,
             way,
             expected: None,
-            rejects,
             pool: BlockPool::default(),
-            fed: SourceMeter::default(),
-            changes: BTreeMap::new(),
-            evidence: SplitEvidence::new(flow),
-            refused: Vec::new(),
+            rows: RowLoop {
+                event_sink,
+                flow,
+                flow_count: &context.run.flow_counts[item.flow],
+                gauge: &session.gauge,
+                stop: context.stop,
+                fault: context.fault,
+                batch_rows: context.run.plan.settings.batch_rows as usize,
+                evidence: SplitEvidence::new(flow),
+                rejects: KeptRejects::new(event_sink, flow, count, sharing, file),
+                fed: SourceMeter::default(),
+                changes: BTreeMap::new(),
+            },
         })
     }
 

@@ -85,8 +85,8 @@ impl Piece<'_> {
         for split in splits {
             let (loaded, pool) = self.copy_split(split, buffers).await?;
             buffers = pool;
-            let record = self.split_record(split, loaded);
-            gathered.push(self, record);
+            let record = self.rows.record(&self.unit.key, split, loaded);
+            gathered.push(self.flow, record);
         }
         Ok(())
     }
@@ -101,30 +101,30 @@ impl Piece<'_> {
     ) -> Result<(), Error> {
         let path = split.file.path.display().to_string();
         let mut converter = self.converter()?;
-        let mut copier = self.begin_copy(&path).await?;
+        let (flow, unit, gauge) = (self.flow, self.unit, &self.session.gauge);
+        let (mut writer, rows) = self.begin_copy(&path).await?;
         let mut text_bytes = 0;
         while let Some(mut range) = next {
             taken.ranges.push(range.text_range.clone());
-            let account;
-            (account, copier) = self
-                .send_rows(&mut range, &path, &mut converter, copier)
+            let account = rows
+                .send(&mut range, &path, &mut converter, &mut writer)
                 .await?;
-            self.note_cost(&file.new_cost(feed));
-            taken.stored_bytes = self.fed.stored_bytes;
+            rows.note_fed(&file.new_cost(feed));
+            taken.stored_bytes = rows.fed.stored_bytes;
             text_bytes += account.bytes_read;
             let part = Split::range(Arc::clone(&split.file), range.text_range.clone(), None);
-            let record = self.split_record(&part, account);
-            gathered.push(self, record);
+            let record = rows.record(&unit.key, &part, account);
+            gathered.push(flow, record);
             next = match text_bytes < FED_TRANSACTION_BYTES {
                 true => {
-                    let _waiting = self.session.gauge.enter(Phase::FeedWait);
+                    let _waiting = gauge.enter(Phase::FeedWait);
                     file.next_range(feed).await?
                 }
                 false => None,
             };
         }
-        copier.end().await?;
-        self.note_changes(&converter);
+        writer.end().await?;
+        rows.note_changes(&converter);
         Ok(())
     }
 
@@ -139,7 +139,8 @@ impl Piece<'_> {
         let path = split.file.path.display().to_string();
         let feed = file.again(self.flow, split)?;
         let mut converter = self.converter()?;
-        let mut copier = self.begin_copy(&path).await?;
+        let (flow, unit) = (self.flow, self.unit);
+        let (mut writer, rows) = self.begin_copy(&path).await?;
         for wanted in &taken.ranges {
             let mut range = loop {
                 match feed.next_range().await? {
@@ -153,18 +154,17 @@ impl Piece<'_> {
                     }
                 }
             };
-            let account;
-            (account, copier) = self
-                .send_rows(&mut range, &path, &mut converter, copier)
+            let account = rows
+                .send(&mut range, &path, &mut converter, &mut writer)
                 .await?;
             let part = Split::range(Arc::clone(&split.file), range.text_range.clone(), None);
-            let record = self.split_record(&part, account);
-            gathered.push(self, record);
+            let record = rows.record(&unit.key, &part, account);
+            gathered.push(flow, record);
         }
-        copier.end().await?;
-        self.note_changes(&converter);
+        writer.end().await?;
+        rows.note_changes(&converter);
         // What the first try had told as progress was taken back.
-        self.note_cost(&SourceMeter {
+        rows.note_fed(&SourceMeter {
             stored_bytes: taken.stored_bytes,
             ..feed.meter()
         });
@@ -190,19 +190,12 @@ impl Piece<'_> {
         check_header(flow, split, reader.header())?;
         let file = split.file.path.display().to_string();
         let mut converter = self.converter()?;
-        let mut copier = self.begin_copy(&file).await?;
-        let account;
-        (account, copier) = self
-            .send_rows(&mut reader, &file, &mut converter, copier)
+        let (mut writer, rows) = self.begin_copy(&file).await?;
+        let account = rows
+            .send(&mut reader, &file, &mut converter, &mut writer)
             .await?;
-        copier.end().await?;
-        self.note_changes(&converter);
+        writer.end().await?;
+        rows.note_changes(&converter);
         Ok((account, reader.close()))
-    }
-
-    /// What the feed has cost since somebody noted it last.
-    fn note_cost(&mut self, cost: &SourceMeter) {
-        self.context.progress(self.flow_index, 0, cost.stored_bytes);
-        self.fed.add(cost);
     }
 }

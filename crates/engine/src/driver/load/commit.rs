@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
-use inrush_destination::{UnitRecord, UnitStream};
+use inrush_destination::{Misfit, UnitRecord, UnitStream};
 use inrush_files::Split;
-use inrush_rows::chunk::Chunk;
-use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::ids::UnitKey;
-use inrush_rows::reject::{Reject, RejectCode};
-use inrush_scan::Records;
+use inrush_rows::reject::RejectCode;
 use inrush_source::{Chunks, SourceMeter};
 use inrush_verdict::Phase;
 
@@ -23,10 +20,10 @@ use crate::gauge::Gauge;
 use crate::ledger::{Account, SplitRecord};
 use crate::pace::value_bytes;
 use crate::pipeline::kept_rejects::KeptRejects;
-use crate::pipeline::reading_meter::ReadingMeter;
+use crate::pipeline::reject_files;
 use crate::pipeline::results::{Loaded, StreamResult};
+use crate::pipeline::row_loop::{self, RowFault, RowLoop, RowWriter, Written};
 use crate::pipeline::split_evidence::SplitEvidence;
-use crate::pipeline::{damage, reject_files};
 use crate::report::RejectFile;
 
 /// A unit in the hands of a stream.
@@ -66,13 +63,13 @@ pub fn load(
     let name = &flow.reading.name;
     let mut commit = Commit::begin(work, stream, &key)?;
     let filled = fill(&mut commit).and_then(|detail| commit.end(key, detail));
-    let Commit {
+    let Commit { rows, account, .. } = commit;
+    let RowLoop {
         rejects,
-        account,
         changes,
         fed,
         ..
-    } = commit;
+    } = rows;
     let rejects = rejects.told();
     let mut meter = gauge.meter().since(&before);
     meter.add_reading(&fed);
@@ -114,15 +111,10 @@ pub struct Commit<'a> {
     stream: &'a mut dyn UnitStream,
     flow: &'a ContractFlow,
     unit: &'a RangeUnit,
-    flow_index: usize,
     gauge: &'a Gauge,
     converter: Converter,
-    evidence: SplitEvidence,
-    rejects: KeptRejects<'a>,
+    rows: RowLoop<'a>,
     account: Account,
-    changes: BTreeMap<String, ColumnChanges>,
-    /// What another thread has read for it.
-    fed: SourceMeter,
 }
 
 impl<'a> Commit<'a> {
@@ -150,19 +142,28 @@ impl<'a> Commit<'a> {
         let waiting = gauge.enter(Phase::ServerWait);
         stream.begin_unit(flow_index, key)?;
         drop(waiting);
+        let event_sink = context.event_sink();
         Ok(Commit {
             context,
             stream,
             flow,
             unit,
-            flow_index,
             gauge,
             converter: converter(context, flow)?,
-            evidence: SplitEvidence::new(reading),
-            rejects: KeptRejects::new(context.event_sink(), reading, count, None, file),
+            rows: RowLoop {
+                event_sink,
+                flow: reading,
+                flow_count: &context.run.flow_counts[flow_index],
+                gauge,
+                stop: context.stop,
+                fault: context.fault,
+                batch_rows: context.run.plan.batch_rows,
+                evidence: SplitEvidence::new(reading),
+                rejects: KeptRejects::new(event_sink, reading, count, None, file),
+                fed: SourceMeter::default(),
+                changes: BTreeMap::new(),
+            },
             account: Account::default(),
-            changes: BTreeMap::new(),
-            fed: SourceMeter::default(),
         })
     }
 
@@ -173,123 +174,80 @@ impl<'a> Commit<'a> {
 
     /// The feed has cost this much more.
     pub fn note_fed(&mut self, cost: &SourceMeter) {
-        self.context.progress(self.flow_index, 0, cost.stored_bytes);
-        self.fed.add(cost);
+        self.rows.note_fed(cost);
     }
 
     /// What the ledger is to know of a split whose rows were sent last.
     pub fn record(&mut self, split: &Split, account: Account) -> SplitRecord {
-        self.evidence.record(&self.unit.key, split, account)
+        self.rows.record(&self.unit.key, split, account)
     }
 
     /// Sends all rows of a source; their account holds.
     pub fn rows(&mut self, source: &mut impl Chunks) -> Result<Account, Error> {
-        let batch_rows = self.context.run.plan.batch_rows;
-        let mut records = Records::default();
-        let mut rejects = Vec::new();
-        let mut account = Account::default();
-        let mut stored_before = 0;
-        let mut read = ReadingMeter::new(self.gauge);
-        while let Some(mut chunk) = read.next_chunk(source, &mut records)? {
-            self.refuse_stopped()?;
-            account.rows_skipped += self.evidence.see(&mut chunk, &mut records)?;
-            let mut at = 0;
-            while at < records.len() {
-                let end = records.len().min(at + batch_rows);
-                let converting = self.gauge.enter(Phase::Convert);
-                let batch = self
-                    .converter
-                    .convert(&chunk, &records, at..end, &mut rejects);
-                drop(converting);
-                let rows = batch.num_rows() as u64;
-                let misfits = self.write(&batch, &chunk, &records, &mut rejects)?;
-                account.rows_loaded += rows - misfits.len() as u64;
-                // Sums are of what was taken.
-                let mut from = 0;
-                for row in misfits.into_iter().chain([batch.num_rows()]) {
-                    if row > from {
-                        let taken = batch.slice(from, row - from);
-                        self.evidence.add(&taken, self.gauge);
-                    }
-                    from = row + 1;
-                }
-                if !rejects.is_empty() {
-                    self.refuse_stopped()?;
-                    account.rows_rejected += rejects.len() as u64;
-                    self.rejects.keep(&mut rejects)?;
-                }
-                at = end;
-            }
-            let stored_bytes = source.meter().stored_bytes;
-            self.context.progress(
-                self.flow_index,
-                records.len() as u64,
-                stored_bytes - stored_before,
-            );
-            stored_before = stored_bytes;
-            self.rejects
-                .note_read(records.len() as u64, chunk.size_bytes());
-            source.recycle(chunk);
-            fault::reach(self.context.fault, FaultPoint::InCopy);
-        }
-        let read = source.meter();
-        self.gauge.add_rows(account.rows_loaded);
-        account.rows_read = read.record_count + read.skipped_line_count;
-        account.rows_skipped += read.skipped_line_count;
-        account.bytes_read = read.text_bytes;
-        if !account.holds() {
-            return Err(Error::Verification {
-                what: format!("the account of {}", self.unit.split.file.path.display()),
-                counted: account.rows_loaded + account.rows_rejected + account.rows_skipped,
-                sent: account.rows_read,
-            });
-        }
+        let file = self.unit.split.file.path.display().to_string();
+        let mut writer = StreamWriter {
+            context: self.context,
+            stream: self.stream,
+            flow: self.flow,
+            gauge: self.gauge,
+        };
+        let sending = self
+            .rows
+            .send(source, &file, &mut self.converter, &mut writer);
+        let account = row_loop::blocking(sending)?;
         self.account.add(&account);
         Ok(account)
     }
 
-    /// An error where the run was asked to stop.
-    fn refuse_stopped(&self) -> Result<(), Error> {
-        match self.context.stop.asked() {
-            Some(_) => Err(Error::Interrupted),
-            None => Ok(()),
-        }
+    /// Commits the rows with their record.
+    fn end(&mut self, key: UnitKey, detail: String) -> Result<(), Error> {
+        let record = UnitRecord {
+            key,
+            target: self.flow.reading.target.clone(),
+            rows_loaded: self.account.rows_loaded,
+            detail,
+        };
+        self.rows.rejects.finish()?;
+        fault::reach(self.context.fault, FaultPoint::BeforeUnitCommit);
+        let waiting = self.gauge.enter(Phase::ServerWait);
+        self.stream.commit_unit(&record)?;
+        drop(waiting);
+        fault::reach(self.context.fault, FaultPoint::UnitCommitSent);
+        fault::reach(self.context.fault, FaultPoint::AfterUnitCommit);
+        self.rows.note_changes(&self.converter);
+        Ok(())
     }
+}
 
-    /// Writes a batch; the rows that the destination has no counterpart for become rejects, in the
-    /// order of the file, and come back by their places in the batch.
-    fn write(
-        &mut self,
-        batch: &RecordBatch,
-        chunk: &Chunk,
-        records: &Records,
-        rejects: &mut Vec<Reject>,
-    ) -> Result<Vec<usize>, Error> {
+/// A stream of the contract as the row loop writes to it. It blocks.
+struct StreamWriter<'c> {
+    context: &'c ContractContext<'c>,
+    stream: &'c mut dyn UnitStream,
+    flow: &'c ContractFlow,
+    gauge: &'c Gauge,
+}
+
+impl RowWriter for StreamWriter<'_> {
+    async fn write(&mut self, batch: &RecordBatch, _: usize, _: u64) -> Result<Written, Error> {
         self.pace(batch);
         let sending = self.gauge.enter(Phase::SendWait);
-        let mut misfits = Vec::new();
-        for part in damage::harmed(self.context.fault, batch) {
-            misfits.extend(self.stream.write(&part)?);
-        }
+        let misfits = self.stream.write(batch)?;
         drop(sending);
-        if misfits.is_empty() {
-            return Ok(Vec::new());
-        }
-        for misfit in &misfits {
-            let column = &self.flow.reading.columns[misfit.column].name;
-            rejects.push(self.converter.reject_row(
-                chunk,
-                records,
-                misfit.row,
-                Some(column),
-                RejectCode::OutOfRange,
-                misfit.reason.clone(),
-            ));
-        }
-        rejects.sort_by_key(|reject| reject.location.byte_offset);
-        Ok(misfits.into_iter().map(|misfit| misfit.row).collect())
+        let columns = &self.flow.reading.columns;
+        let fault = |misfit: Misfit| RowFault {
+            row: misfit.row,
+            column: Some(columns[misfit.column].name.clone()),
+            code: RejectCode::OutOfRange,
+            reason: misfit.reason,
+        };
+        Ok(Written {
+            misfits: misfits.into_iter().map(fault).collect(),
+            ..Written::all(batch)
+        })
     }
+}
 
+impl StreamWriter<'_> {
     /// Waits until a batch may be written. What counts are the bytes of its Arrow columns.
     fn pace(&self, batch: &RecordBatch) {
         let ContractContext {
@@ -302,29 +260,6 @@ impl<'a> Commit<'a> {
             let _paced = self.gauge.enter(Phase::PaceWait);
             runtime.block_on(pace.pass(value_bytes(batch) as usize, stop));
         }
-    }
-
-    /// Commits the rows with their record.
-    fn end(&mut self, key: UnitKey, detail: String) -> Result<(), Error> {
-        let record = UnitRecord {
-            key,
-            target: self.flow.reading.target.clone(),
-            rows_loaded: self.account.rows_loaded,
-            detail,
-        };
-        self.rejects.finish()?;
-        fault::reach(self.context.fault, FaultPoint::BeforeUnitCommit);
-        let waiting = self.gauge.enter(Phase::ServerWait);
-        self.stream.commit_unit(&record)?;
-        drop(waiting);
-        fault::reach(self.context.fault, FaultPoint::UnitCommitSent);
-        fault::reach(self.context.fault, FaultPoint::AfterUnitCommit);
-        let changes = self.converter.changes();
-        let changes = changes.filter(|(_, changes)| changes.total() > 0);
-        self.changes = changes
-            .map(|(column, changes)| (column.to_owned(), changes))
-            .collect();
-        Ok(())
     }
 }
 

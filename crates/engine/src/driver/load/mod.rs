@@ -56,15 +56,6 @@ impl<'a> ContractContext<'a> {
         self.event_sink().notice(event);
     }
 
-    fn progress(&self, flow: usize, rows: u64, bytes: u64) {
-        self.run.flow_counts[flow].add(rows, bytes);
-        self.observer.notice(&Event::Progress {
-            flow: self.run.plan.flows[flow].reading.name.clone(),
-            rows,
-            bytes,
-        });
-    }
-
     fn flow_counts(&self) -> Vec<(String, &'a FlowCount)> {
         let flows = self.run.plan.flows.iter();
         flows
