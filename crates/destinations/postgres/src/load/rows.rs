@@ -144,12 +144,13 @@ impl<'a> Piece<'a> {
             rows_rejected,
             rows_skipped: read.skipped_line_count + trailers,
             bytes_read: read.text_bytes,
+            ..Account::default()
         };
         if !account.holds() {
             return Err(Error::Verification {
                 what: format!("the account of {file}"),
-                counted: account.rows_loaded + account.rows_rejected + account.rows_skipped,
-                sent: account.rows_read,
+                counted: account.rows_out(),
+                sent: account.rows_in(),
             });
         }
         Ok((account, copier))

@@ -240,8 +240,8 @@ impl<'a> Commit<'a> {
         if !account.holds() {
             return Err(Error::Verification {
                 what: format!("the account of {}", self.unit.split.file.path.display()),
-                counted: account.rows_loaded + account.rows_rejected + account.rows_skipped,
-                sent: account.rows_read,
+                counted: account.rows_out(),
+                sent: account.rows_in(),
             });
         }
         self.account.add(&account);
