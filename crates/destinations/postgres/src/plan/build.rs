@@ -234,16 +234,23 @@ impl PlanRequest<'_> {
         Ok(found)
     }
 
-    /// Statements that make the ledger and the staging schema where they are missing.
+    /// Statements that make the ledger and the staging schema where they are missing, and that alter a ledger of an older
+    /// version.
     async fn setup(&self, flows: &[FlowPlan]) -> Result<Vec<String>, PlanError> {
         let (ledger_schema, staging_schema) = self.schemas();
-        let stands = ledger::exists(self.session, ledger_schema).await?
+        let tables = ledger::find(self.session, ledger_schema).await?;
+        let stands = tables.are_complete
             && (is_all_straight(flows)
                 || catalog::schema_exists(self.session, staging_schema).await?);
-        Ok(match stands {
+        let mut statements = match stands {
             true => Vec::new(),
             false => ledger::setup_statements(ledger_schema, staging_schema),
-        })
+        };
+        if tables.are_older {
+            let lock_timeout_ms = self.package.run.lock_timeout_ms;
+            statements.extend(ledger::alter_statements(ledger_schema, lock_timeout_ms));
+        }
+        Ok(statements)
     }
 
     /// What an earlier run of the package left.
