@@ -59,6 +59,10 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::check_header::check_header;
     }
 
+    pub(crate) mod gathered {
+        pub(crate) use inrush_engine::pipeline::gathered::Gathered;
+    }
+
     pub(crate) mod kept_rejects {
         pub(crate) use inrush_engine::pipeline::kept_rejects::KeptRejects;
     }
@@ -71,6 +75,10 @@ pub(crate) mod pipeline {
 
     pub(crate) mod naming {
         pub(crate) use inrush_engine::pipeline::naming::{holder, new_run_name};
+    }
+
+    pub(crate) mod piece_events {
+        pub(crate) use inrush_engine::pipeline::piece_events::{EndedPiece, PieceEvents};
     }
 
     pub(crate) mod recheck {
@@ -88,7 +96,7 @@ pub(crate) mod pipeline {
     }
 
     pub(crate) mod results {
-        pub(crate) use inrush_engine::pipeline::results::{Loaded, LoadedPieces, StreamResult};
+        pub(crate) use inrush_engine::pipeline::results::{LoadedPieces, StreamResult};
     }
 
     pub(crate) mod row_loop {
@@ -109,6 +117,10 @@ pub(crate) mod pipeline {
 
     pub(crate) mod trailer {
         pub(crate) use inrush_engine::pipeline::trailer::TrailerCatch;
+    }
+
+    pub(crate) mod work {
+        pub(crate) use inrush_engine::pipeline::work::{FedWork, FileWriter, Work};
     }
 }
 

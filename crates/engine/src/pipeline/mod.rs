@@ -1,8 +1,8 @@
 //! A run, wherever its rows go: its options, streams and meter, and the work with rows, rejects, accounts and reports that
 //! all drivers do alike.
 //!
-//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. [`row_loop`] takes rows from their source to the
-//! destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`coverage`],
+//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. [`work`] is what one transaction loads, and
+//! [`row_loop`] takes its rows from their source to the destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`coverage`],
 //! [`recheck`] and [`expectations`] compare these facts with the files before anything is published. [`report_facts`] makes the report. What a destination does with rows is
 //! its driver's own ([`crate::driver_trait`]).
 
@@ -13,9 +13,11 @@ pub mod ending;
 pub mod event_sink;
 pub mod expectations;
 pub mod feeding;
+pub mod gathered;
 pub mod kept_rejects;
 pub mod metering;
 pub mod naming;
+pub mod piece_events;
 mod reading_meter;
 pub mod recheck;
 pub mod reject_count;
@@ -29,6 +31,7 @@ pub mod splitting;
 pub mod stream_threads;
 mod threads;
 pub mod trailer;
+pub mod work;
 
 use std::path::PathBuf;
 

@@ -95,6 +95,8 @@ pub struct RowLoop<'a> {
     pub stop: &'a Stop,
     /// A wish to die, for tests.
     pub fault: Option<&'a Fault>,
+    /// Bytes of a chunk of text.
+    pub chunk_bytes: usize,
     /// Rows of a batch, at most.
     pub batch_rows: usize,
     /// Facts of the rows that were taken.

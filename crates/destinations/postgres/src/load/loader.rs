@@ -1,7 +1,7 @@
 //! A stream's work with a piece: a private unit, or a split of a shared one, from file to COMMIT.
 //!
-//! [`work`](super::work) is what goes into one transaction, [`piece`](super::piece) the transaction,
-//! [`piece_transaction`](super::piece_transaction) its end as the loader tells it, [`rows`](super::rows) the rows in it.
+//! [`piece`](super::piece) is the transaction, [`piece_transaction`](super::piece_transaction) its end as the loader tells
+//! it, [`rows`](super::rows) the rows in it.
 //! After the server has refused a row, the unit is loaded once more as [`careful`](super::careful) says.
 
 use std::sync::atomic::Ordering;
@@ -12,15 +12,15 @@ use inrush_verdict::Phase;
 use super::context::Context;
 use super::piece::SendMethod;
 use super::straight::StraightPart;
-use super::work::Work;
 use super::{shared_unit, unit_reject_files};
 use crate::engine::error::Error;
-use crate::engine::event::Event;
 use crate::engine::pipeline::check_header::check_header;
 use crate::engine::pipeline::feeding::TakenRanges;
+use crate::engine::pipeline::piece_events::PieceEvents;
 use crate::engine::pipeline::reject_count::RowTally;
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::sharing::Sharing;
+use crate::engine::pipeline::work::Work;
 use crate::failures::{of_server, said_by_server};
 use crate::plan::additions::Additions;
 use crate::plan::work_items::WorkItem;
@@ -221,11 +221,7 @@ impl<'a> Loader<'a> {
         let splits = unit.whole_splits();
         run.close_feeds(self.item.flow, self.item.unit);
         run.rejects[self.item.flow].take_back(committed);
-        self.context.notice(Event::UnitAborted {
-            flow: flow.name.clone(),
-            unit: unit.number,
-            bytes: committed_bytes,
-        });
+        self.events().aborted(committed_bytes);
         let way = SendMethod::Careful(additions);
         self.transaction(Work::Splits(&splits), "", None, way, result)
             .await?;
@@ -276,26 +272,29 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn tell_start(&self) {
-        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
-        let first = unit.splits[self.item.splits.clone()].first();
-        self.context.notice(Event::UnitStarted {
-            flow: flow.name.clone(),
-            unit: unit.number,
+    /// Tells of the piece.
+    pub(super) fn events(&self) -> PieceEvents<'a> {
+        let Loader { context, item, .. } = *self;
+        let (flow, unit) = context.run.unit(item.flow, item.unit);
+        PieceEvents {
+            event_sink: context.event_sink(),
+            reading: flow,
+            flow: item.flow,
+            unit: item.unit,
+            unit_number: unit.number,
             stream: self.stream,
-            file: first
-                .map(|split| split.file.path.display().to_string())
-                .unwrap_or_default(),
-        });
+        }
+    }
+
+    fn tell_start(&self) {
+        let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        let first = unit.splits[self.item.splits.clone()].first();
+        let file = first.map(|split| split.file.path.display().to_string());
+        self.events().started(file.unwrap_or_default());
     }
 
     pub(super) fn tell_refusal(&self, error: &PostgresError) {
-        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
-        self.context.notice(Event::UnitRefused {
-            flow: flow.name.clone(),
-            unit: unit.number,
-            reason: error.to_string(),
-        });
+        self.events().refused(error.to_string());
     }
 }
 

@@ -2,17 +2,40 @@
 
 use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
+use inrush_source::SourceError;
+use inrush_verdict::Phase;
 
 use super::careful::CarefulCopy;
+use super::context::Context;
 use super::copying::Copying;
 use super::expected_keys::ExpectedKeys;
-use super::piece::{Piece, SendMethod};
+use super::performer::Performer;
+use super::piece::SendMethod;
+use crate::copy::BlockPool;
 use crate::engine::error::Error;
-use crate::engine::fault::{self, Fault, FaultPoint};
-use crate::engine::pipeline::row_loop::{RowLoop, RowWriter, Written};
+use crate::engine::fault::{self, FaultPoint};
+use crate::engine::pipeline::row_loop::{RowWriter, Written};
+use crate::engine::pipeline::work::FileWriter;
+use crate::plan::unit_steps::Step;
 use crate::plan::{FlowPlan, UnitPlan};
+use crate::{Session, staging, unit_transaction};
 
-/// How rows get into the staging table.
+/// Takes the rows of a piece into its staging table, or straight into its target.
+pub struct CopyRows<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) session: &'a Session,
+    pub(super) flow: &'a FlowPlan,
+    pub(super) unit: &'a UnitPlan,
+    /// How rows are sent.
+    pub(super) way: SendMethod<'a>,
+    /// The keys that the unit's CHECK allows while its rows come.
+    expected: Option<ExpectedKeys>,
+    pool: BlockPool,
+    /// What takes the rows of the file that is loaded now.
+    copier: Option<Copier<'a>>,
+}
+
+/// How rows get into the table.
 enum Copier<'a> {
     /// By one COPY that goes on from batch to batch.
     Quick(Copying<'a>),
@@ -20,55 +43,99 @@ enum Copier<'a> {
     Careful(CarefulCopy<'a>),
 }
 
-/// Takes batches into the table of a piece.
-pub struct CopyRows<'p, 'a> {
-    copier: Copier<'a>,
-    /// The keys that the unit's CHECK allows, as long as all rows have such keys.
-    expected: &'p mut Option<ExpectedKeys>,
-    /// Takes that CHECK away.
-    drop_check: String,
-    fault: Option<&'a Fault>,
+impl<'a> CopyRows<'a> {
+    /// Nothing is sent yet.
+    pub fn new(
+        context: &'a Context<'a>,
+        session: &'a Session,
+        (flow, unit): (&'a FlowPlan, &'a UnitPlan),
+        way: SendMethod<'a>,
+    ) -> CopyRows<'a> {
+        CopyRows {
+            context,
+            session,
+            flow,
+            unit,
+            way,
+            expected: None,
+            pool: BlockPool::default(),
+            copier: None,
+        }
+    }
+
+    /// Lets the server check the keys that the file's ends promise, row by row as they come.
+    pub async fn expect_keys(&mut self) -> Result<(), Error> {
+        self.expected = ExpectedKeys::guess(self.flow, self.unit);
+        if let Some(expected) = &self.expected {
+            let schema = &self.context.run.plan.settings.staging_schema;
+            let table = &self.unit.staging_table;
+            let check = staging::add_bounds_check(schema, table, expected.bounds());
+            let _waiting = self.session.gauge.enter(Phase::ServerWait);
+            self.session
+                .execute(&check, "adding the CHECK of a unit")
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the CHECK of the expected keys away.
+    fn drop_check(&self) -> String {
+        let schema = &self.context.run.plan.settings.staging_schema;
+        staging::drop_bounds_check(schema, &self.unit.staging_table)
+    }
+
+    /// Has the server count the unit's rows. Where the CHECK of the expected keys holds them exactly, it need not look
+    /// for the smallest and the largest key.
+    pub async fn measure(&self, performer: &mut Performer<'_>) -> Result<(), Error> {
+        let Some(expected) = &self.expected else {
+            return performer.perform(&Step::Measure).await;
+        };
+        let waiting = self.session.gauge.enter(Phase::ServerWait);
+        if expected.is_exact() {
+            let schema = &self.context.run.plan.settings.staging_schema;
+            let count = staging::measure(schema, &self.unit.staging_table, None);
+            let counted = unit_transaction::measure(self.session, &count).await?;
+            return performer.measured(expected.measured(counted.rows), true);
+        }
+        let statement = self.drop_check();
+        self.session
+            .execute(&statement, "dropping the CHECK of a unit")
+            .await?;
+        drop(waiting);
+        performer.perform(&Step::Measure).await
+    }
 }
 
-impl RowWriter for CopyRows<'_, '_> {
+impl RowWriter for CopyRows<'_> {
     async fn write(
         &mut self,
         batch: &RecordBatch,
         from: usize,
         refused_max: u64,
     ) -> Result<Written, Error> {
+        let expects_others = self.expected.as_mut().is_some_and(|keys| !keys.hold(batch));
+        let drop_check = expects_others.then(|| self.drop_check());
         match &mut self.copier {
-            Copier::Quick(copying) => {
-                // Where its keys are not those that the unit's CHECK allows, that goes first.
-                if self.expected.as_mut().is_some_and(|keys| !keys.hold(batch)) {
-                    *self.expected = None;
-                    copying.interrupt(&self.drop_check).await?;
+            Some(Copier::Quick(copying)) => {
+                if let Some(statement) = drop_check {
+                    self.expected = None;
+                    copying.interrupt(&statement).await?;
                 }
                 copying.send(batch).await?;
                 Ok(Written::all(batch))
             }
-            Copier::Careful(copy) => {
+            Some(Copier::Careful(copy)) => {
                 let written = copy.send(batch, from, refused_max).await?;
-                fault::reach(self.fault, FaultPoint::InCarefulCopy);
+                fault::reach(self.context.fault, FaultPoint::InCarefulCopy);
                 Ok(written)
             }
+            None => unreachable!("rows come between the beginning and the end of a file"),
         }
     }
 }
 
-impl CopyRows<'_, '_> {
-    /// The rows of a file are all sent.
-    pub async fn end(self) -> Result<(), Error> {
-        match self.copier {
-            Copier::Quick(copying) => copying.end().await,
-            Copier::Careful(copy) => copy.end().await,
-        }
-    }
-}
-
-impl<'a> Piece<'a> {
-    /// What makes rows of records.
-    pub(super) fn converter(&self) -> Result<Converter, Error> {
+impl FileWriter for CopyRows<'_> {
+    fn converter(&self) -> Result<Converter, Error> {
         let record = &self.context.run.record;
         let stamp = RunStamp {
             run_id: record.run_id,
@@ -77,14 +144,10 @@ impl<'a> Piece<'a> {
         Ok(converter(self.flow, self.unit)?.with_run(stamp))
     }
 
-    /// What takes the rows of a file into the staging table.
-    pub(super) async fn begin_copy<'p>(
-        &'p mut self,
-        file: &str,
-    ) -> Result<(CopyRows<'p, 'a>, &'p mut RowLoop<'a>), Error> {
+    async fn begin_file(&mut self, file: &str) -> Result<(), Error> {
         let doing = format!("loading {file} into {}", self.flow.target());
         let stop = self.context.stop.clone();
-        let copier = match self.way {
+        self.copier = Some(match self.way {
             SendMethod::Careful(additions) => Copier::Careful(CarefulCopy::new(
                 self.session,
                 self.flow,
@@ -99,15 +162,24 @@ impl<'a> Piece<'a> {
                 let begun = Copying::begin(self.session, self.flow, copy, pool, stop, doing);
                 Copier::Quick(begun.await?)
             }
-        };
-        let drop_check = self.drop_check();
-        let writer = CopyRows {
-            copier,
-            expected: &mut self.expected,
-            drop_check,
-            fault: self.context.fault,
-        };
-        Ok((writer, &mut self.rows))
+        });
+        Ok(())
+    }
+
+    async fn end_file(&mut self) -> Result<(), Error> {
+        match self.copier.take() {
+            Some(Copier::Quick(copying)) => copying.end().await,
+            Some(Copier::Careful(copy)) => copy.end().await,
+            None => Ok(()),
+        }
+    }
+
+    /// A stop drops all of the load.
+    async fn wait<T>(
+        &self,
+        feed: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, Error> {
+        Ok(feed.await?)
     }
 }
 

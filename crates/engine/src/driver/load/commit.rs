@@ -5,25 +5,26 @@ use std::collections::BTreeMap;
 use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
 use inrush_destination::{Misfit, UnitRecord, UnitStream};
-use inrush_files::Split;
 use inrush_rows::ids::UnitKey;
 use inrush_rows::reject::RejectCode;
-use inrush_source::{Chunks, SourceMeter};
+use inrush_source::{SourceError, SourceMeter};
 use inrush_verdict::Phase;
 
 use super::ContractContext;
 use crate::driver::plan::{ContractFlow, RangeUnit};
+use crate::driver::unit_detail;
 use crate::error::Error;
-use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::gauge::Gauge;
-use crate::ledger::{Account, SplitRecord};
 use crate::pace::value_bytes;
+use crate::pipeline::gathered::Gathered;
 use crate::pipeline::kept_rejects::KeptRejects;
+use crate::pipeline::piece_events::{EndedPiece, PieceEvents};
 use crate::pipeline::reject_files;
-use crate::pipeline::results::{Loaded, StreamResult};
+use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop::{self, RowFault, RowLoop, RowWriter, Written};
 use crate::pipeline::split_evidence::SplitEvidence;
+use crate::pipeline::work::{FileWriter, Work};
 use crate::report::RejectFile;
 
 /// A unit in the hands of a stream.
@@ -43,180 +44,119 @@ pub struct StreamWork<'a> {
     pub place: (usize, usize),
 }
 
-/// Begins a record, lets `fill` send its rows, and commits it with the note that `fill` returns.
+impl<'a> StreamWork<'a> {
+    /// Tells of it.
+    pub fn events(&self) -> PieceEvents<'a> {
+        PieceEvents {
+            event_sink: self.context.event_sink(),
+            reading: &self.flow.reading,
+            flow: self.place.0,
+            unit: self.place.1,
+            unit_number: self.unit.number,
+            stream: self.number,
+        }
+    }
+}
+
+/// Loads work and commits it with one record under this key. Returns how many splits it was, or ranges of a file that is fed.
 pub fn load(
     work: &StreamWork<'_>,
     stream: &mut dyn UnitStream,
     key: UnitKey,
+    splits: Work<'_>,
     result: &mut StreamResult,
-    fill: impl FnOnce(&mut Commit<'_>) -> Result<String, Error>,
-) -> Result<(), Error> {
+) -> Result<usize, Error> {
+    let before = work.gauge.meter();
+    let mut rows = row_loop(work, &key)?;
+    let waiting = work.gauge.enter(Phase::ServerWait);
+    stream.begin_unit(work.place.0, &key)?;
+    drop(waiting);
+    let filled = fill(work, stream, key, splits, &mut rows);
+    let mut ended = EndedPiece::of(rows, work.gauge.meter().since(&before));
+    result.meter.add_reading(&ended.fed);
+    match filled {
+        Ok(gathered) => {
+            ended.is_whole = !work.unit.split.is_fed;
+            work.events().committed(ended, gathered.account, result);
+            Ok(gathered.count())
+        }
+        Err(error) => {
+            // Those that led here are the ones to show.
+            result.rejects.extend(ended.rejects.told());
+            work.events().aborted(ended.meter.stored_bytes);
+            Err(error)
+        }
+    }
+}
+
+/// The row loop of a record.
+fn row_loop<'a>(work: &StreamWork<'a>, key: &UnitKey) -> Result<RowLoop<'a>, Error> {
+    let StreamWork { context, flow, .. } = *work;
+    let (flow_index, _) = work.place;
+    let (run, reading) = (context.run, &flow.reading);
+    let file = RejectFile::new(
+        &run.folder.rejects(),
+        &reject_files::of_record(&reading.name, key),
+        &reading.dialect,
+        reading.header.as_deref(),
+    )?;
+    let event_sink = context.event_sink();
+    let count = &run.rejects[flow_index];
+    Ok(RowLoop {
+        event_sink,
+        flow: reading,
+        flow_count: &run.flow_counts[flow_index],
+        gauge: work.gauge,
+        stop: context.stop,
+        fault: context.fault,
+        chunk_bytes: run.plan.settings.chunk_bytes as usize,
+        batch_rows: run.plan.batch_rows,
+        evidence: SplitEvidence::new(reading),
+        rejects: KeptRejects::new(event_sink, reading, count, None, file),
+        fed: SourceMeter::default(),
+        changes: BTreeMap::new(),
+    })
+}
+
+/// Sends the rows of a record that is begun, and commits them with it.
+fn fill(
+    work: &StreamWork<'_>,
+    stream: &mut dyn UnitStream,
+    key: UnitKey,
+    mut splits: Work<'_>,
+    rows: &mut RowLoop<'_>,
+) -> Result<Gathered, Error> {
     let StreamWork {
         context,
         gauge,
         flow,
         unit,
-        place: (flow_index, unit_index),
         ..
     } = *work;
-    let before = gauge.meter();
-    let name = &flow.reading.name;
-    let mut commit = Commit::begin(work, stream, &key)?;
-    let filled = fill(&mut commit).and_then(|detail| commit.end(key, detail));
-    let Commit { rows, account, .. } = commit;
-    let RowLoop {
-        rejects,
-        changes,
-        fed,
-        ..
-    } = rows;
-    let rejects = rejects.told();
-    let mut meter = gauge.meter().since(&before);
-    meter.add_reading(&fed);
-    result.meter.add_reading(&fed);
-    let stored_bytes = meter.stored_bytes;
-    if let Err(error) = filled {
-        // Those that led here are the ones to show.
-        result.rejects.extend(rejects);
-        context.notice(&Event::UnitAborted {
-            flow: name.clone(),
-            unit: unit.number,
-            bytes: stored_bytes,
-        });
-        return Err(error);
-    }
-    context.notice(&Event::UnitCommitted {
-        flow: name.clone(),
-        unit: unit.number,
-        stream: work.number,
-        account,
-        stored_bytes,
-    });
-    result.loaded.push(Loaded {
-        flow: flow_index,
-        unit: unit_index,
-        is_whole: !unit.split.is_fed,
-        is_careful: false,
-        account,
-        meter,
-        changes,
-        rejects,
-    });
-    Ok(())
-}
-
-/// A record under way: what it will tell, and what sends its rows.
-pub struct Commit<'a> {
-    context: &'a ContractContext<'a>,
-    stream: &'a mut dyn UnitStream,
-    flow: &'a ContractFlow,
-    unit: &'a RangeUnit,
-    gauge: &'a Gauge,
-    converter: Converter,
-    rows: RowLoop<'a>,
-    account: Account,
-}
-
-impl<'a> Commit<'a> {
-    fn begin(
-        work: &StreamWork<'a>,
-        stream: &'a mut dyn UnitStream,
-        key: &UnitKey,
-    ) -> Result<Commit<'a>, Error> {
-        let StreamWork {
-            context,
-            gauge,
-            flow,
-            unit,
-            place: (flow_index, _),
-            ..
-        } = *work;
-        let reading = &flow.reading;
-        let file = RejectFile::new(
-            &context.run.folder.rejects(),
-            &reject_files::of_record(&reading.name, key),
-            &reading.dialect,
-            reading.header.as_deref(),
-        )?;
-        let count = &context.run.rejects[flow_index];
-        let waiting = gauge.enter(Phase::ServerWait);
-        stream.begin_unit(flow_index, key)?;
-        drop(waiting);
-        let event_sink = context.event_sink();
-        Ok(Commit {
-            context,
-            stream,
-            flow,
-            unit,
-            gauge,
-            converter: converter(context, flow)?,
-            rows: RowLoop {
-                event_sink,
-                flow: reading,
-                flow_count: &context.run.flow_counts[flow_index],
-                gauge,
-                stop: context.stop,
-                fault: context.fault,
-                batch_rows: context.run.plan.batch_rows,
-                evidence: SplitEvidence::new(reading),
-                rejects: KeptRejects::new(event_sink, reading, count, None, file),
-                fed: SourceMeter::default(),
-                changes: BTreeMap::new(),
-            },
-            account: Account::default(),
-        })
-    }
-
-    /// What was sent so far.
-    pub fn account(&self) -> Account {
-        self.account
-    }
-
-    /// The feed has cost this much more.
-    pub fn note_fed(&mut self, cost: &SourceMeter) {
-        self.rows.note_fed(cost);
-    }
-
-    /// What the ledger is to know of a split whose rows were sent last.
-    pub fn record(&mut self, split: &Split, account: Account) -> SplitRecord {
-        self.rows.record(&self.unit.key, split, account)
-    }
-
-    /// Sends all rows of a source; their account holds.
-    pub fn rows(&mut self, source: &mut impl Chunks) -> Result<Account, Error> {
-        let file = self.unit.split.file.path.display().to_string();
-        let mut writer = StreamWriter {
-            context: self.context,
-            stream: self.stream,
-            flow: self.flow,
-            gauge: self.gauge,
-        };
-        let sending = self
-            .rows
-            .send(source, &file, &mut self.converter, &mut writer);
-        let account = row_loop::blocking(sending)?;
-        self.account.add(&account);
-        Ok(account)
-    }
-
-    /// Commits the rows with their record.
-    fn end(&mut self, key: UnitKey, detail: String) -> Result<(), Error> {
-        let record = UnitRecord {
-            key,
-            target: self.flow.reading.target.clone(),
-            rows_loaded: self.account.rows_loaded,
-            detail,
-        };
-        self.rows.rejects.finish()?;
-        fault::reach(self.context.fault, FaultPoint::BeforeUnitCommit);
-        let waiting = self.gauge.enter(Phase::ServerWait);
-        self.stream.commit_unit(&record)?;
-        drop(waiting);
-        fault::reach(self.context.fault, FaultPoint::UnitCommitSent);
-        fault::reach(self.context.fault, FaultPoint::AfterUnitCommit);
-        self.rows.note_changes(&self.converter);
-        Ok(())
-    }
+    let mut gathered = Gathered::new(&flow.reading, false);
+    let mut writer = StreamWriter {
+        context,
+        stream: &mut *stream,
+        flow,
+        gauge,
+    };
+    let all = 0..splits.split_count();
+    let copying = rows.copy(&unit.key, &mut splits, all, &mut writer, &mut gathered);
+    row_loop::blocking(copying)?;
+    let record = UnitRecord {
+        key,
+        target: flow.reading.target.clone(),
+        rows_loaded: gathered.account.rows_loaded,
+        detail: unit_detail::of_records(&unit.split, gathered.take_records()),
+    };
+    rows.rejects.finish()?;
+    fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
+    let waiting = gauge.enter(Phase::ServerWait);
+    stream.commit_unit(&record)?;
+    drop(waiting);
+    fault::reach(context.fault, FaultPoint::UnitCommitSent);
+    fault::reach(context.fault, FaultPoint::AfterUnitCommit);
+    Ok(gathered)
 }
 
 /// A stream of the contract as the row loop writes to it. It blocks.
@@ -244,6 +184,28 @@ impl RowWriter for StreamWriter<'_> {
             misfits: misfits.into_iter().map(fault).collect(),
             ..Written::all(batch)
         })
+    }
+}
+
+impl FileWriter for StreamWriter<'_> {
+    fn converter(&self) -> Result<Converter, Error> {
+        converter(self.context, self.flow)
+    }
+
+    /// A unit has no seams between files.
+    async fn begin_file(&mut self, _: &str) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn end_file(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn wait<T>(
+        &self,
+        feed: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, Error> {
+        self.context.wait_for_feed(feed)
     }
 }
 

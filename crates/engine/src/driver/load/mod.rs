@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use inrush_package::Package;
 use inrush_rows::cancel::Stop;
+use inrush_source::SourceError;
 use tokio::runtime::Runtime;
 
 use self::prepare::ContractPrepared;
@@ -54,6 +55,20 @@ impl<'a> ContractContext<'a> {
 
     fn notice(&self, event: &Event) {
         self.event_sink().notice(event);
+    }
+
+    /// Blocks until a feed has what is waited for, or until the run is asked to stop.
+    fn wait_for_feed<T>(
+        &self,
+        feed: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, Error> {
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = self.stop.wait() => Err(Error::Interrupted),
+                next = feed => Ok(next?),
+            }
+        })
     }
 
     fn flow_counts(&self) -> Vec<(String, &'a FlowCount)> {
