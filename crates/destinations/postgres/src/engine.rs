@@ -114,8 +114,8 @@ pub(crate) mod pipeline {
 
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
-        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, Reading, abilities, changed,
-        column_text, expect, identity, typed_rows,
+        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, PlanRefusal, Reading,
+        abilities, changed, column_text, expect, identity, typed_rows,
     };
 
     pub(crate) mod columns {

@@ -35,5 +35,5 @@ pub use error::PlanError;
 pub use expect::ExpectPlan;
 pub use key_start::KeyStart;
 pub use memory::MemoryBound;
-pub use options::{Obstacles, PlanOptions};
+pub use options::{Obstacles, PlanOptions, PlanRefusal};
 pub use reading::Reading;
