@@ -138,8 +138,9 @@ pub(crate) mod pipeline {
 
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
-        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, PlannedFlow, PlannedUnit,
-        Reading, UnitPlace, abilities, changed, column_text, expect, identity, typed_rows,
+        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, PlanRefusal, PlannedFlow,
+        PlannedUnit, Reading, UnitPlace, abilities, changed, column_text, expect, identity,
+        typed_rows,
     };
 
     pub(crate) mod columns {

@@ -4,6 +4,7 @@ use inrush_package::Package;
 
 use super::{FlowPlan, is_all_straight};
 use crate::engine::plan::error::PlanError;
+use crate::plan::failure::PlanFailure;
 use crate::quote::{identifier, qualified};
 use crate::server_facts::ServerFacts;
 use crate::{PostgresError, Session, ledger};
@@ -42,7 +43,7 @@ async fn on_schemas(
     role: &str,
     database: &str,
     needs: &[SchemaNeed<'_>],
-) -> Result<Vec<Privilege>, PlanError> {
+) -> Result<Vec<Privilege>, PlanFailure> {
     let mut privileges = Vec::new();
     for need in needs {
         let rows = session
@@ -93,7 +94,8 @@ async fn on_schemas(
                 return Err(PlanError::Limit {
                     what: format!("the schema {} does not exist", identifier(need.schema)),
                     hint: format!("CREATE SCHEMA {};", identifier(need.schema)),
-                });
+                }
+                .into());
             }
         }
     }
@@ -105,7 +107,7 @@ async fn on_ledger(
     session: &Session,
     role: &str,
     ledger_schema: &str,
-) -> Result<Option<Privilege>, PlanError> {
+) -> Result<Option<Privilege>, PlanFailure> {
     let rows = session
         .query(
             "SELECT bool_and(has_table_privilege(c.oid, wanted)) \
@@ -137,7 +139,7 @@ async fn on_older_ledger(
     session: &Session,
     role: &str,
     ledger_schema: &str,
-) -> Result<Vec<Privilege>, PlanError> {
+) -> Result<Vec<Privilege>, PlanFailure> {
     let rows = session
         .query(
             "SELECT DISTINCT pg_get_userbyid(owner)::text, pg_has_role(owner, 'USAGE') \
@@ -182,7 +184,7 @@ async fn insert(
     table: &str,
     columns: &[String],
     role: &str,
-) -> Result<Privilege, PlanError> {
+) -> Result<Privilege, PlanFailure> {
     let target = qualified(schema, table);
     let rows = session
         .query(
@@ -243,7 +245,7 @@ pub async fn find(
     package: &Package,
     server: &ServerFacts,
     flows: &[FlowPlan],
-) -> Result<Vec<Privilege>, PlanError> {
+) -> Result<Vec<Privilege>, PlanFailure> {
     let all_straight = is_all_straight(flows);
     let ledger_tables = ledger::find(session, &package.run.ledger_schema).await?;
     let mut needs = vec![SchemaNeed {
