@@ -123,10 +123,6 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::splitting::find_first_records;
     }
 
-    pub(crate) mod trailer {
-        pub(crate) use inrush_engine::pipeline::trailer::TrailerCatch;
-    }
-
     pub(crate) mod work {
         pub(crate) use inrush_engine::pipeline::work::{FedWork, FileWriter, Work};
     }

@@ -32,7 +32,6 @@ pub mod split_evidence;
 pub mod splitting;
 pub mod stream_threads;
 mod threads;
-pub mod trailer;
 pub mod work;
 pub mod work_items;
 

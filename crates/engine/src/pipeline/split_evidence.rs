@@ -4,17 +4,17 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
-use inrush_files::Split;
+use inrush_files::{Split, TrailerCatch};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::ids::UnitKey;
 use inrush_scan::Records;
+use inrush_source::{ContentHash, SourceError};
 use inrush_verdict::Phase;
 
-use super::trailer::TrailerCatch;
 use crate::gauge::Gauge;
 use crate::ledger::{Account, SplitRecord};
 use crate::plan::{Reading, identity};
-use crate::verify::{ContentHash, Tally, VerifyError};
+use crate::verify::Tally;
 
 /// Sums, hash and trailer of one split after the other.
 pub struct SplitEvidence {
@@ -34,7 +34,7 @@ impl SplitEvidence {
     pub fn new(flow: &Reading) -> SplitEvidence {
         SplitEvidence {
             tally: Tally::new(&flow.verify),
-            trailer: flow.expect.trailer.as_ref().map(TrailerCatch::new),
+            trailer: flow.expect.trailer_catch(),
             content: ContentHash::default(),
             text_range: None,
             refused: Vec::new(),
@@ -42,7 +42,7 @@ impl SplitEvidence {
     }
 
     /// Sees text before its records are converted. Takes a trailer away, and returns how many.
-    pub fn see(&mut self, chunk: &mut Chunk, records: &mut Records) -> Result<u64, VerifyError> {
+    pub fn see(&mut self, chunk: &mut Chunk, records: &mut Records) -> Result<u64, SourceError> {
         self.content.add(chunk.content());
         let end = chunk.byte_offset + chunk.text.len() as u64;
         match &mut self.text_range {
