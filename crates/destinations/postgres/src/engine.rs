@@ -16,7 +16,7 @@ pub(crate) mod error {
 }
 
 pub(crate) mod event {
-    pub(crate) use inrush_engine::event::{Event, Observer, TargetSize};
+    pub(crate) use inrush_engine::event::{Event, Observer};
 }
 
 pub(crate) mod gauge {
@@ -43,6 +43,10 @@ pub(crate) mod pipeline {
         require_address_space, runtime, stream_threads,
     };
 
+    pub(crate) mod announcements {
+        pub(crate) use inrush_engine::pipeline::announcements::{PlanFacts, planned, started};
+    }
+
     pub(crate) mod coverage {
         pub(crate) use inrush_engine::pipeline::coverage::{FileEnd, check_file, check_files};
     }
@@ -51,8 +55,12 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::event_sink::EventSink;
     }
 
+    pub(crate) mod fed_files {
+        pub(crate) use inrush_engine::pipeline::fed_files::FedFiles;
+    }
+
     pub(crate) mod feeding {
-        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges, turns};
+        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges};
     }
 
     pub(crate) mod gathered {
@@ -65,7 +73,7 @@ pub(crate) mod pipeline {
 
     pub(crate) mod metering {
         pub(crate) use inrush_engine::pipeline::metering::{
-            Backends, FedSource, FlowCount, Looking, Subjects,
+            Backends, FlowCount, Looking, Subjects, named_counts,
         };
     }
 
@@ -108,18 +116,23 @@ pub(crate) mod pipeline {
     }
 
     pub(crate) mod splitting {
-        pub(crate) use inrush_engine::pipeline::splitting::{files, place};
+        pub(crate) use inrush_engine::pipeline::splitting::find_first_records;
     }
 
     pub(crate) mod work {
         pub(crate) use inrush_engine::pipeline::work::{FedWork, FileWriter, Work};
     }
+
+    pub(crate) mod work_items {
+        pub(crate) use inrush_engine::pipeline::work_items::{Committed, WorkItem, all, left};
+    }
 }
 
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
-        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, Reading, abilities, changed,
-        column_text, expect, identity, typed_rows,
+        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, PlanRefusal, PlannedFlow,
+        PlannedUnit, Reading, UnitPlace, abilities, changed, column_text, expect, identity,
+        typed_rows,
     };
 
     pub(crate) mod columns {

@@ -1,16 +1,18 @@
 //! A run, wherever its rows go: its options, streams and meter, and the work with rows, rejects, accounts and reports that
 //! all drivers do alike.
 //!
-//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. [`work`] is what one transaction loads, and
+//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. They take their [`work_items`]; [`work`] is what one transaction loads, and
 //! [`row_loop`] takes its rows from their source to the destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`coverage`],
 //! [`recheck`] and [`expectations`] compare these facts with the files before anything is published. [`report_facts`] makes the report. What a destination does with rows is
 //! its driver's own ([`crate::driver_trait`]).
 
+pub mod announcements;
 pub mod coverage;
 mod damage;
 pub mod ending;
 pub mod event_sink;
 pub mod expectations;
+pub mod fed_files;
 pub mod feeding;
 pub mod gathered;
 pub mod kept_rejects;
@@ -30,6 +32,7 @@ pub mod splitting;
 pub mod stream_threads;
 mod threads;
 pub mod work;
+pub mod work_items;
 
 use std::path::PathBuf;
 

@@ -164,8 +164,8 @@ impl RowLoop<'_> {
         if !account.holds() {
             return Err(Error::Verification {
                 what: format!("the account of {file}"),
-                counted: account.rows_loaded + account.rows_rejected + account.rows_skipped,
-                sent: account.rows_read,
+                counted: account.rows_out(),
+                sent: account.rows_in(),
             });
         }
         Ok(account)

@@ -20,9 +20,9 @@ use crate::engine::pipeline::reject_count::RowTally;
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::sharing::Sharing;
 use crate::engine::pipeline::work::Work;
+use crate::engine::pipeline::work_items::WorkItem;
 use crate::failures::{of_server, said_by_server};
 use crate::plan::additions::Additions;
-use crate::plan::work_items::WorkItem;
 use crate::{PostgresError, Session};
 
 /// Loads a piece of work and commits it; one that is fed in as many transactions as it takes.
@@ -40,7 +40,7 @@ pub async fn load(
         stream,
         item,
     };
-    let Some(sharing) = context.run.sharing.get(&(item.flow, item.unit)) else {
+    let Some(sharing) = context.run.sharing.get(&item.unit_place()) else {
         loader.tell_start();
         return loader.private_unit(result).await;
     };
@@ -72,7 +72,7 @@ pub async fn load_carefully(
     let loader = Loader::after_streams(context, session, item);
     let error = loader.refusal_of_unit(error)?;
     loader.tell_refusal(&error);
-    let sharing = &context.run.sharing[&(item.flow, item.unit)];
+    let sharing = &context.run.sharing[&item.unit_place()];
     loader.careful_shared_unit(sharing, result).await
 }
 
@@ -139,8 +139,7 @@ impl<'a> Loader<'a> {
         let (flow, unit) = context.run.unit(item.flow, item.unit);
         let splits = &unit.splits[item.splits.clone()];
         let number = item.splits.start + 1;
-        let place = (item.flow, item.unit, item.splits.start);
-        let Some(file) = context.run.fed_files.get(&place) else {
+        let Some(file) = context.run.fed_files.get(item.split_place()) else {
             let name = unit_reject_files::of_split(number);
             let mut part = StraightPart::Splits(splits);
             let ended = self.part(&mut part, &name, sharing, result).await?;
@@ -217,7 +216,7 @@ impl<'a> Loader<'a> {
         let run = self.context.run;
         let (flow, unit) = run.unit(self.item.flow, self.item.unit);
         let splits = unit.whole_splits();
-        run.close_feeds(self.item.flow, self.item.unit);
+        run.fed_files.close(self.item.unit_place());
         run.rejects[self.item.flow].take_back(committed);
         self.events().aborted(committed_bytes);
         let way = SendMethod::Careful(additions);

@@ -23,13 +23,11 @@ use tokio::runtime::Runtime;
 use self::prepare::ContractPrepared;
 use self::summary::ContractSummary;
 use super::OpenDestination;
-use super::plan::{ContractPlan, UnitPlace};
+use super::plan::ContractPlan;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};
 use crate::pace::Pace;
-use crate::pipeline::feeding::FedFile;
-use crate::pipeline::metering::{FedSource, FlowCount};
 use crate::pipeline::report_facts::finished;
 use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_space, runtime};
 
@@ -69,25 +67,6 @@ impl<'a> ContractContext<'a> {
                 next = feed => Ok(next?),
             }
         })
-    }
-
-    fn flow_counts(&self) -> Vec<(String, &'a FlowCount)> {
-        let flows = self.run.plan.flows.iter();
-        flows
-            .map(|flow| flow.reading.name.clone())
-            .zip(&self.run.flow_counts)
-            .collect()
-    }
-
-    /// The files that all streams take from one feed, by their paths.
-    fn feeds(&self) -> Vec<(String, &'a dyn FedSource)> {
-        let run = self.run;
-        let named = |(place, file): (&UnitPlace, &'a FedFile)| {
-            let unit = &run.plan.flows[place.0].units[place.1];
-            let path = unit.split.file.path.display().to_string();
-            (path, file as &dyn FedSource)
-        };
-        run.fed_files.iter().map(named).collect()
     }
 }
 

@@ -35,7 +35,7 @@ pub fn load(
     };
     let split = &work.unit.split;
     work.events().started(split.file.path.display().to_string());
-    match context.run.fed_files.get(&work.place) {
+    match context.run.fed_files.get((flow_index, unit_index, 0)) {
         Some(file) => fed(&work, stream, file, result),
         None => {
             let splits = Work::Splits(slice::from_ref(split));
