@@ -7,9 +7,10 @@ use inrush_verdict::Phase;
 use super::encoder::Encoder;
 use crate::Session;
 use crate::block_socket::BLOCK_BYTES;
-use crate::copy::{BlockPool, CopyStop, CopyWriter};
+use crate::copy::{BlockPool, CopyWriter};
 use crate::engine::error::Error;
 use crate::plan::FlowPlan;
+use crate::rows_error::RowsError;
 
 /// A COPY under way, with the block that is being filled.
 pub struct Copying<'a> {
@@ -35,7 +36,7 @@ impl<'a> Copying<'a> {
         pool: BlockPool,
         stop: Stop,
         doing: String,
-    ) -> Result<Copying<'a>, Error> {
+    ) -> Result<Copying<'a>, RowsError> {
         let encoder = Encoder::new(flow);
         encoder.check(flow)?;
         let (writer, block) = open(session, statement, &encoder, &pool, &stop, &doing).await?;
@@ -54,20 +55,20 @@ impl<'a> Copying<'a> {
     }
 
     /// Sends the rows of a batch.
-    pub async fn send(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+    pub async fn send(&mut self, batch: &RecordBatch) -> Result<(), RowsError> {
         let encoding = self.session.gauge.enter(Phase::Encode);
         self.encoder.encode(batch, &mut self.block)?;
         drop(encoding);
         self.sent += batch.num_rows() as u64;
         if self.block.len() >= BLOCK_BYTES {
             let block = std::mem::take(&mut self.block);
-            self.block = self.writer.send(block).await.map_err(stopped)?;
+            self.block = self.writer.send(block).await?;
         }
         Ok(())
     }
 
     /// Ends the COPY and runs a statement before the rest goes by another one.
-    pub async fn interrupt(mut self, statement: &str) -> Result<Copying<'a>, Error> {
+    pub async fn interrupt(mut self, statement: &str) -> Result<Copying<'a>, RowsError> {
         self.counted += end(self.writer, &self.encoder, self.block).await?;
         let _waiting = self.session.gauge.enter(Phase::ServerWait);
         self.session.execute(statement, &self.doing).await?;
@@ -84,14 +85,15 @@ impl<'a> Copying<'a> {
     }
 
     /// Ends the COPY. The server must have counted what was sent.
-    pub async fn end(self) -> Result<(), Error> {
+    pub async fn end(self) -> Result<(), RowsError> {
         let counted = self.counted + end(self.writer, &self.encoder, self.block).await?;
         if counted != self.sent {
-            return Err(Error::Verification {
+            let error = Error::Verification {
                 what: format!("the COPY for {}", self.doing),
                 counted,
                 sent: self.sent,
-            });
+            };
+            return Err(error.into());
         }
         Ok(())
     }
@@ -105,7 +107,7 @@ async fn open<'a>(
     pool: &BlockPool,
     stop: &Stop,
     doing: &str,
-) -> Result<(CopyWriter<'a>, Vec<u8>), Error> {
+) -> Result<(CopyWriter<'a>, Vec<u8>), RowsError> {
     let (pool_of_writer, stop) = (pool.clone(), stop.clone());
     let writer =
         CopyWriter::begin(session, statement, pool_of_writer, stop, doing.to_owned()).await?;
@@ -118,17 +120,10 @@ async fn end(
     mut writer: CopyWriter<'_>,
     encoder: &Encoder,
     mut block: Vec<u8>,
-) -> Result<u64, Error> {
+) -> Result<u64, RowsError> {
     encoder.end(&mut block);
     if !block.is_empty() {
-        writer.send(block).await.map_err(stopped)?;
+        writer.send(block).await?;
     }
-    writer.finish().await.map_err(stopped)
-}
-
-fn stopped(stop: CopyStop) -> Error {
-    match stop {
-        CopyStop::Asked => Error::Interrupted,
-        CopyStop::Failed(error) => error.into(),
-    }
+    Ok(writer.finish().await?)
 }

@@ -32,7 +32,7 @@ impl Copier<'_> {
     /// The rows of a file are all sent.
     pub async fn end(self) -> Result<(), Error> {
         match self {
-            Copier::Quick(copying) => copying.end().await,
+            Copier::Quick(copying) => Ok(copying.end().await?),
             Copier::Careful(copy) => copy.end().await,
         }
     }
