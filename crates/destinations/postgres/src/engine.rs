@@ -16,7 +16,7 @@ pub(crate) mod error {
 }
 
 pub(crate) mod event {
-    pub(crate) use inrush_engine::event::{Event, Observer, TargetSize};
+    pub(crate) use inrush_engine::event::{Event, Observer};
 }
 
 pub(crate) mod gauge {
@@ -39,9 +39,13 @@ pub(crate) mod pace {
 
 pub(crate) mod pipeline {
     pub(crate) use inrush_engine::pipeline::{
-        Failure, RunOptions, Success, damage, ending, expectations, plan_options, report_facts,
+        Failure, RunOptions, Success, ending, expectations, plan_options, report_facts,
         require_address_space, runtime, stream_threads,
     };
+
+    pub(crate) mod announcements {
+        pub(crate) use inrush_engine::pipeline::announcements::{PlanFacts, planned, started};
+    }
 
     pub(crate) mod coverage {
         pub(crate) use inrush_engine::pipeline::coverage::{FileEnd, check_file, check_files};
@@ -51,12 +55,20 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::event_sink::EventSink;
     }
 
+    pub(crate) mod fed_files {
+        pub(crate) use inrush_engine::pipeline::fed_files::FedFiles;
+    }
+
     pub(crate) mod feeding {
-        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges, turns};
+        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges};
     }
 
     pub(crate) mod check_header {
         pub(crate) use inrush_engine::pipeline::check_header::check_header;
+    }
+
+    pub(crate) mod gathered {
+        pub(crate) use inrush_engine::pipeline::gathered::Gathered;
     }
 
     pub(crate) mod kept_rejects {
@@ -65,7 +77,7 @@ pub(crate) mod pipeline {
 
     pub(crate) mod metering {
         pub(crate) use inrush_engine::pipeline::metering::{
-            Backends, FedSource, FlowCount, Looking, Subjects,
+            Backends, FlowCount, Looking, Subjects, named_counts,
         };
     }
 
@@ -73,8 +85,8 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::naming::{holder, new_run_name};
     }
 
-    pub(crate) mod reading_meter {
-        pub(crate) use inrush_engine::pipeline::reading_meter::ReadingMeter;
+    pub(crate) mod piece_events {
+        pub(crate) use inrush_engine::pipeline::piece_events::{EndedPiece, PieceEvents};
     }
 
     pub(crate) mod recheck {
@@ -92,7 +104,11 @@ pub(crate) mod pipeline {
     }
 
     pub(crate) mod results {
-        pub(crate) use inrush_engine::pipeline::results::{Loaded, LoadedPieces, StreamResult};
+        pub(crate) use inrush_engine::pipeline::results::{LoadedPieces, StreamResult};
+    }
+
+    pub(crate) mod row_loop {
+        pub(crate) use inrush_engine::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
     }
 
     pub(crate) mod sharing {
@@ -104,18 +120,23 @@ pub(crate) mod pipeline {
     }
 
     pub(crate) mod splitting {
-        pub(crate) use inrush_engine::pipeline::splitting::{files, place};
+        pub(crate) use inrush_engine::pipeline::splitting::find_first_records;
     }
 
-    pub(crate) mod trailer {
-        pub(crate) use inrush_engine::pipeline::trailer::TrailerCatch;
+    pub(crate) mod work {
+        pub(crate) use inrush_engine::pipeline::work::{FedWork, FileWriter, Work};
+    }
+
+    pub(crate) mod work_items {
+        pub(crate) use inrush_engine::pipeline::work_items::{Committed, WorkItem, all, left};
     }
 }
 
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
-        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, PlanRefusal, Reading,
-        abilities, changed, column_text, expect, identity, typed_rows,
+        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, PlanRefusal, PlannedFlow,
+        PlannedUnit, Reading, UnitPlace, abilities, changed, column_text, expect, identity,
+        typed_rows,
     };
 
     pub(crate) mod columns {

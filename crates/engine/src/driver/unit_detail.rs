@@ -3,6 +3,7 @@
 //! A unit that one stream loads has one split, and its note is that [`SplitRecord`]. Of a unit that is fed each record has
 //! the ranges that one stream took for it, in a list.
 
+use inrush_files::Split;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::SplitRecord;
@@ -14,14 +15,19 @@ enum Detail {
     Ranges(Vec<SplitRecord>),
 }
 
-/// The note of a unit that is committed as a whole.
-pub fn of_split(split: SplitRecord) -> String {
-    text(&Detail::Split(Box::new(split)))
-}
-
-/// The note of ranges of a unit that is fed.
-pub fn of_ranges(ranges: Vec<SplitRecord>) -> String {
-    text(&Detail::Ranges(ranges))
+/// The note of the splits that a record commits, which are `planned` or ranges of it.
+pub fn of_records(planned: &Split, mut records: Vec<SplitRecord>) -> String {
+    if planned.is_fed {
+        return text(&Detail::Ranges(records));
+    }
+    match records.pop() {
+        Some(mut record) if records.is_empty() => {
+            // What a pipe brings has no size before.
+            record.byte_end = record.byte_end.filter(|_| !planned.is_whole());
+            text(&Detail::Split(Box::new(record)))
+        }
+        _ => unreachable!("a unit that is not fed is one split"),
+    }
 }
 
 fn text(detail: &Detail) -> String {

@@ -7,27 +7,27 @@ use arrow_array::{ArrayRef, RecordBatch};
 
 use crate::fault::{self, Fault, FaultPoint};
 
-/// The batch as it is to be sent: harmed, where that is wished.
-pub fn harmed(fault: Option<&Fault>, batch: &RecordBatch) -> Vec<RecordBatch> {
+/// The parts that are sent instead of a batch, where harm is wished.
+pub fn harmed(fault: Option<&Fault>, batch: &RecordBatch) -> Option<Vec<RecordBatch>> {
     if fault.is_none() || batch.num_rows() < 2 {
-        return vec![batch.clone()];
+        return None;
     }
     let (first, second) = (batch.slice(0, 1), batch.slice(1, 1));
     let rest = batch.slice(2, batch.num_rows() - 2);
     if fault::wished(fault, FaultPoint::BatchLost) {
-        return Vec::new();
+        return Some(Vec::new());
     }
     if fault::wished(fault, FaultPoint::RowDoubled) {
-        return vec![first.clone(), first, rest];
+        return Some(vec![first.clone(), first, rest]);
     }
     if fault::wished(fault, FaultPoint::ValuesExchanged) {
-        return vec![
+        return Some(vec![
             with_first_column(&first, second.column(0)),
             with_first_column(&second, first.column(0)),
             rest,
-        ];
+        ]);
     }
-    vec![batch.clone()]
+    None
 }
 
 fn with_first_column(row: &RecordBatch, column: &ArrayRef) -> RecordBatch {

@@ -1,33 +1,39 @@
 //! A run, wherever its rows go: its options, streams and meter, and the work with rows, rejects, accounts and reports that
 //! all drivers do alike.
 //!
-//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. [`split_evidence`], [`kept_rejects`] and
-//! [`reject_count`] gather facts of rows as they pass. [`coverage`], [`recheck`] and [`expectations`] compare these facts with
-//! the files before anything is published. [`report_facts`] makes the report. What a destination does with rows is
+//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. They take their [`work_items`]; [`work`] is what one transaction loads, and
+//! [`row_loop`] takes its rows from their source to the destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`coverage`],
+//! [`recheck`] and [`expectations`] compare these facts with the files before anything is published. [`report_facts`] makes the report. What a destination does with rows is
 //! its driver's own ([`crate::driver_trait`]).
 
+pub mod announcements;
 pub mod check_header;
 pub mod coverage;
-pub mod damage;
+mod damage;
 pub mod ending;
 pub mod event_sink;
 pub mod expectations;
+pub mod fed_files;
 pub mod feeding;
+pub mod gathered;
 pub mod kept_rejects;
 pub mod metering;
 pub mod naming;
-pub mod reading_meter;
+pub mod piece_events;
+mod reading_meter;
 pub mod recheck;
 pub mod reject_count;
 pub mod reject_files;
 pub mod report_facts;
 pub mod results;
+pub mod row_loop;
 pub mod sharing;
 pub mod split_evidence;
 pub mod splitting;
 pub mod stream_threads;
 mod threads;
-pub mod trailer;
+pub mod work;
+pub mod work_items;
 
 use std::path::PathBuf;
 

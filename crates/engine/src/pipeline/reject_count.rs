@@ -245,6 +245,7 @@ mod tests {
                     file: Arc::from(Path::new("f")),
                     line,
                     byte_offset: 0,
+                    key: None,
                 },
                 column: None,
                 value: None,

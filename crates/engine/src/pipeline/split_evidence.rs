@@ -4,17 +4,17 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
-use inrush_files::Split;
+use inrush_files::{Split, TrailerCatch};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::ids::UnitKey;
 use inrush_scan::Records;
+use inrush_source::{ContentHash, SourceError};
 use inrush_verdict::Phase;
 
-use super::trailer::TrailerCatch;
 use crate::gauge::Gauge;
 use crate::ledger::{Account, SplitRecord};
 use crate::plan::{Reading, identity};
-use crate::verify::{ContentHash, Tally, VerifyError};
+use crate::verify::Tally;
 
 /// Sums, hash and trailer of one split after the other.
 pub struct SplitEvidence {
@@ -25,6 +25,8 @@ pub struct SplitEvidence {
     content: ContentHash,
     /// The places of the text in the file, as far as its bytes are the text's own.
     text_range: Option<Range<u64>>,
+    /// Where the rows begin that the destination refused.
+    refused: Vec<u64>,
 }
 
 impl SplitEvidence {
@@ -32,14 +34,15 @@ impl SplitEvidence {
     pub fn new(flow: &Reading) -> SplitEvidence {
         SplitEvidence {
             tally: Tally::new(&flow.verify),
-            trailer: flow.expect.trailer.as_ref().map(TrailerCatch::new),
+            trailer: flow.expect.trailer_catch(),
             content: ContentHash::default(),
             text_range: None,
+            refused: Vec::new(),
         }
     }
 
     /// Sees text before its records are converted. Takes a trailer away, and returns how many.
-    pub fn see(&mut self, chunk: &mut Chunk, records: &mut Records) -> Result<u64, VerifyError> {
+    pub fn see(&mut self, chunk: &mut Chunk, records: &mut Records) -> Result<u64, SourceError> {
         self.content.add(chunk.content());
         let end = chunk.byte_offset + chunk.text.len() as u64;
         match &mut self.text_range {
@@ -60,6 +63,11 @@ impl SplitEvidence {
         }
     }
 
+    /// Notes where a row begins that the destination refused, in bytes of the file.
+    pub fn refused(&mut self, byte_offset: u64) {
+        self.refused.push(byte_offset);
+    }
+
     /// What the ledger is to know of a range whose rows have all passed; the next one begins.
     pub fn record(&mut self, unit_key: &UnitKey, split: &Split, account: Account) -> SplitRecord {
         SplitRecord {
@@ -77,7 +85,7 @@ impl SplitEvidence {
             text_range: self.text_range.take(),
             tally: self.tally.as_mut().map(Tally::take),
             trailer: self.trailer.as_mut().and_then(TrailerCatch::take),
-            refused: Vec::new(),
+            refused: std::mem::take(&mut self.refused),
         }
     }
 }

@@ -1,43 +1,53 @@
 //! Before large files are loaded in ranges: where each range's first record begins.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_files::Split;
 use inrush_rows::cancel::Stop;
-use inrush_scan::Dialect;
 
+use super::event_sink::EventSink;
 use crate::error::Error;
+use crate::event::Event;
+use crate::plan::Reading;
 
-/// Which splits are ranges of the same file; they follow each other.
-pub fn files(splits: &[Split]) -> Vec<Range<usize>> {
-    let mut at = 0;
-    splits
-        .chunk_by(|first, second| Arc::ptr_eq(&first.file, &second.file))
-        .map(|ranges| {
-            let own = at..at + ranges.len();
-            at = own.end;
-            own
-        })
-        .collect()
-}
-
-/// Finds the first records of all ranges of one file.
-pub fn place(
-    ranges: &mut [Split],
-    dialect: &Dialect,
+/// Finds the first records of those ranges that cannot be read without it. `splits` are of one flow, and ranges of the same
+/// file follow each other; `is_kept` says of each by its index whether it is committed already.
+pub fn find_first_records<'s>(
+    event_sink: EventSink<'_>,
+    reading: &Reading,
+    splits: impl Iterator<Item = &'s mut Split>,
+    is_kept: impl Fn(usize) -> bool,
     threads: usize,
     stop: &Stop,
 ) -> Result<(), Error> {
-    let file = Arc::clone(&ranges[0].file);
-    let bytes: Vec<_> = ranges
-        .iter()
-        .map(|split| split.byte_range.clone())
-        .collect();
-    let starts = inrush_files::first_records(&file, dialect, &bytes, threads, stop)?
-        .ok_or(Error::Interrupted)?;
-    for (split, start) in ranges.iter_mut().zip(starts) {
-        split.first_record = start;
+    if !inrush_files::needs_place(&reading.dialect) {
+        return Ok(());
+    }
+    let mut splits: Vec<&mut Split> = splits.collect();
+    let mut at = 0;
+    let of_one_file =
+        |first: &&mut Split, second: &&mut Split| Arc::ptr_eq(&first.file, &second.file);
+    for ranges in splits.chunk_by_mut(of_one_file) {
+        let mut own = at..at + ranges.len();
+        at = own.end;
+        let file = Arc::clone(&ranges[0].file);
+        // Row groups are found by their file's footer.
+        if ranges.len() == 1 || file.table().is_some() || own.all(&is_kept) {
+            continue;
+        }
+        event_sink.notice(&Event::Splitting {
+            flow: reading.name.clone(),
+            file: file.path.display().to_string(),
+            bytes: file.size_bytes,
+        });
+        let ranges_bytes = ranges.iter().map(|split| split.byte_range.clone());
+        let ranges_bytes: Vec<_> = ranges_bytes.collect();
+        let dialect = &reading.dialect;
+        let starts = inrush_files::first_records(&file, dialect, &ranges_bytes, threads, stop)?
+            .ok_or(Error::Interrupted)?;
+        for (split, start) in ranges.iter_mut().zip(starts) {
+            split.first_record = start;
+        }
     }
     Ok(())
 }

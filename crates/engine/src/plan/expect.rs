@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inrush_files::{FileOrigin, SourceFile};
+use inrush_files::{FileOrigin, SourceFile, TrailerCatch};
 use inrush_package::{BoundValue, ControlFile, Flow, RecordField, Trailer};
 use inrush_rows::ids::FileKey;
 
@@ -28,6 +28,12 @@ pub struct ExpectPlan {
 }
 
 impl ExpectPlan {
+    /// Looks for the trailer of a file, if the flow has one.
+    pub fn trailer_catch(&self) -> Option<TrailerCatch> {
+        let trailer = self.trailer.as_ref();
+        trailer.map(|trailer| TrailerCatch::new(&trailer.starts_with))
+    }
+
     /// What a person who reads the plan should know of it, a line each.
     pub fn words(&self) -> Vec<String> {
         const SHOWN: usize = 3;

@@ -16,9 +16,9 @@ use crate::engine::error::Error;
 use crate::engine::event::Event;
 use crate::engine::ledger::Account;
 use crate::engine::pipeline::results::StreamResult;
+use crate::engine::pipeline::work_items::WorkItem;
 use crate::ledger::UnitRow;
 use crate::plan::statistics;
-use crate::plan::work_items::WorkItem;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 use crate::{PostgresError, Session};
 
@@ -144,7 +144,7 @@ async fn in_file_order(
     };
     need.prepare(control, &run.plan).await?;
     for unit_index in 0..flow.units.len() {
-        run.close_feeds(flow_index, unit_index);
+        run.fed_files.close((flow_index, unit_index));
     }
     let records = run.ledger.units(control, run.fence.run_id).await?;
     for (unit_index, unit) in flow.units.iter().enumerate() {
@@ -159,12 +159,7 @@ async fn in_file_order(
         if is_in_order && need.is_order() {
             continue;
         }
-        let item = WorkItem {
-            flow: flow_index,
-            unit: unit_index,
-            splits: 0..unit.splits.len(),
-            bytes_count: unit.bytes_count,
-        };
+        let item = WorkItem::whole((flow_index, unit_index), unit);
         let additions = need.additions(&run.plan, flow, unit, refused);
         let mut result = StreamResult::default();
         load_in_file_order(context, control, &item, &additions, &mut result).await?;

@@ -16,10 +16,11 @@ use crate::engine::fault::Fault;
 use crate::engine::ledger::LedgerRun;
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::event_sink::EventSink;
-use crate::engine::pipeline::feeding::FedFile;
-use crate::engine::pipeline::metering::{FedSource, FlowCount};
+use crate::engine::pipeline::fed_files::FedFiles;
+use crate::engine::pipeline::metering::FlowCount;
 use crate::engine::pipeline::reject_count::RejectCount;
 use crate::engine::pipeline::sharing::Sharing;
+use crate::engine::plan::UnitPlace;
 use crate::engine::report::RunFolder;
 use crate::ledger::{Fence, Ledger, UnitRow};
 use crate::plan::{FlowPlan, Plan, UnitPlan};
@@ -50,10 +51,10 @@ pub struct PreparedRun {
     pub resumed: bool,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
-    /// Files that streams take from one feed, by flow, unit and split.
-    pub fed_files: BTreeMap<(usize, usize, usize), FedFile>,
-    /// How far each shared unit is, by flow and unit.
-    pub sharing: BTreeMap<(usize, usize), Sharing>,
+    /// Files that streams take from one feed.
+    pub fed_files: FedFiles,
+    /// How far each shared unit is.
+    pub sharing: BTreeMap<UnitPlace, Sharing>,
     /// Which transactions go straight into targets at the same time.
     pub straight_lock: StraightLock,
     /// What all streams pass before they send.
@@ -99,15 +100,6 @@ impl PreparedRun {
         (flow, &flow.units[unit])
     }
 
-    /// Ends the feeds of a unit's files, which are read once more by one stream.
-    pub fn close_feeds(&self, flow: usize, unit: usize) {
-        let first = (flow, unit, 0);
-        let last = (flow, unit, usize::MAX);
-        for file in self.fed_files.range(first..=last).map(|(_, file)| file) {
-            file.close();
-        }
-    }
-
     /// Where rejects are kept.
     pub fn rejects_folder(&self) -> PathBuf {
         self.folder.rejects()
@@ -126,39 +118,6 @@ impl<'a> Context<'a> {
     /// Tells the log and the caller.
     pub fn notice(&self, event: Event) {
         self.event_sink().notice(&event);
-    }
-
-    /// Rows of a flow were read, and bytes of its files as stored.
-    pub fn progress(&self, flow: usize, rows: u64, bytes: u64) {
-        self.run.flow_counts[flow].add(rows, bytes);
-        self.observer.notice(&Event::Progress {
-            flow: self.run.plan.flows[flow].name.clone(),
-            rows,
-            bytes,
-        });
-    }
-
-    /// The counts of all flows, by their names.
-    pub fn flow_counts(&self) -> Vec<(String, &'a FlowCount)> {
-        let flows = self.run.plan.flows.iter();
-        flows
-            .map(|flow| flow.name.clone())
-            .zip(&self.run.flow_counts)
-            .collect()
-    }
-
-    /// The files that streams take from one feed, by their paths.
-    pub fn feeds(&self) -> Vec<(String, &'a dyn FedSource)> {
-        let run = self.run;
-        let named = |(place, file): (&(usize, usize, usize), &'a FedFile)| {
-            let (flow, unit, split) = *place;
-            let split = &run.plan.flows[flow].units[unit].splits[split];
-            (
-                split.file.path.display().to_string(),
-                file as &dyn FedSource,
-            )
-        };
-        run.fed_files.iter().map(named).collect()
     }
 
     /// Does something by the control session, no longer than until the run is asked to stop: what is

@@ -20,7 +20,8 @@ pub struct Copying<'a> {
     doing: String,
     pool: BlockPool,
     encoder: Encoder,
-    writer: CopyWriter<'a>,
+    /// None only after a statement between two COPYs has failed.
+    writer: Option<CopyWriter<'a>>,
     block: Vec<u8>,
     /// Rows that the server counted in COPYs that are ended.
     counted: u64,
@@ -47,7 +48,7 @@ impl<'a> Copying<'a> {
             doing,
             pool,
             encoder,
-            writer,
+            writer: Some(writer),
             block,
             counted: 0,
             sent: 0,
@@ -62,17 +63,20 @@ impl<'a> Copying<'a> {
         self.sent += batch.num_rows() as u64;
         if self.block.len() >= BLOCK_BYTES {
             let block = std::mem::take(&mut self.block);
-            self.block = self.writer.send(block).await?;
+            let Some(writer) = &mut self.writer else {
+                unreachable!("a COPY that was not begun again has ended the load");
+            };
+            self.block = writer.send(block).await?;
         }
         Ok(())
     }
 
     /// Ends the COPY and runs a statement before the rest goes by another one.
-    pub async fn interrupt(mut self, statement: &str) -> Result<Copying<'a>, RowsError> {
-        self.counted += end(self.writer, &self.encoder, self.block).await?;
+    pub async fn interrupt(&mut self, statement: &str) -> Result<(), RowsError> {
+        self.end_one().await?;
         let _waiting = self.session.gauge.enter(Phase::ServerWait);
         self.session.execute(statement, &self.doing).await?;
-        (self.writer, self.block) = open(
+        let (writer, block) = open(
             self.session,
             self.statement,
             &self.encoder,
@@ -81,19 +85,30 @@ impl<'a> Copying<'a> {
             &self.doing,
         )
         .await?;
-        Ok(self)
+        self.writer = Some(writer);
+        self.block = block;
+        Ok(())
     }
 
     /// Ends the COPY. The server must have counted what was sent.
-    pub async fn end(self) -> Result<(), RowsError> {
-        let counted = self.counted + end(self.writer, &self.encoder, self.block).await?;
-        if counted != self.sent {
+    pub async fn end(mut self) -> Result<(), RowsError> {
+        self.end_one().await?;
+        if self.counted != self.sent {
             let error = Error::Verification {
                 what: format!("the COPY for {}", self.doing),
-                counted,
+                counted: self.counted,
                 sent: self.sent,
             };
             return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// Ends the COPY that is under way, and adds up the server's count of its rows.
+    async fn end_one(&mut self) -> Result<(), RowsError> {
+        if let Some(writer) = self.writer.take() {
+            let block = std::mem::take(&mut self.block);
+            self.counted += end(writer, &self.encoder, block).await?;
         }
         Ok(())
     }

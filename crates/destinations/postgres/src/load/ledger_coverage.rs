@@ -59,12 +59,5 @@ pub fn files(flow: &FlowPlan) -> Vec<(&Arc<SourceFile>, bool)> {
 }
 
 fn fed_end(run: &PreparedRun, flow_index: usize, file: &Arc<SourceFile>) -> Option<u64> {
-    run.fed_files
-        .iter()
-        .filter(|((flow, _, _), _)| *flow == flow_index)
-        .find(|((flow, unit, split), _)| {
-            let split = &run.plan.flows[*flow].units[*unit].splits[*split];
-            Arc::ptr_eq(&split.file, file)
-        })
-        .and_then(|(_, fed)| fed.text_end())
+    run.fed_files.text_end(&run.plan.flows, flow_index, file)
 }

@@ -1,7 +1,7 @@
 //! A stream's work with a piece: a private unit, or a split of a shared one, from file to COMMIT.
 //!
-//! [`work`](super::work) is what goes into one transaction, [`piece`](super::piece) the transaction,
-//! [`piece_transaction`](super::piece_transaction) its end as the loader tells it, [`rows`](super::rows) the rows in it.
+//! [`piece`](super::piece) is the transaction, [`piece_transaction`](super::piece_transaction) its end as the loader tells
+//! it, [`rows`](super::rows) the rows in it.
 //! After the server has refused a row, the unit is loaded once more as [`careful`](super::careful) says.
 
 use std::sync::atomic::Ordering;
@@ -12,18 +12,18 @@ use inrush_verdict::Phase;
 use super::context::Context;
 use super::piece::SendMethod;
 use super::straight::StraightPart;
-use super::work::Work;
 use super::{shared_unit, unit_reject_files};
 use crate::engine::error::Error;
-use crate::engine::event::Event;
 use crate::engine::pipeline::check_header::check_header;
 use crate::engine::pipeline::feeding::TakenRanges;
+use crate::engine::pipeline::piece_events::PieceEvents;
 use crate::engine::pipeline::reject_count::RowTally;
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::sharing::Sharing;
+use crate::engine::pipeline::work::Work;
+use crate::engine::pipeline::work_items::WorkItem;
 use crate::failures::{of_server, said_by_server};
 use crate::plan::additions::Additions;
-use crate::plan::work_items::WorkItem;
 use crate::{PostgresError, Session};
 
 /// Loads a piece of work and commits it; one that is fed in as many transactions as it takes.
@@ -41,7 +41,7 @@ pub async fn load(
         stream,
         item,
     };
-    let Some(sharing) = context.run.sharing.get(&(item.flow, item.unit)) else {
+    let Some(sharing) = context.run.sharing.get(&item.unit_place()) else {
         loader.tell_start();
         return loader.private_unit(result).await;
     };
@@ -73,7 +73,7 @@ pub async fn load_carefully(
     let loader = Loader::after_streams(context, session, item);
     let error = loader.refusal_of_unit(error)?;
     loader.tell_refusal(&error);
-    let sharing = &context.run.sharing[&(item.flow, item.unit)];
+    let sharing = &context.run.sharing[&item.unit_place()];
     loader.careful_shared_unit(sharing, result).await
 }
 
@@ -140,8 +140,7 @@ impl<'a> Loader<'a> {
         let (flow, unit) = context.run.unit(item.flow, item.unit);
         let splits = &unit.splits[item.splits.clone()];
         let number = item.splits.start + 1;
-        let place = (item.flow, item.unit, item.splits.start);
-        let Some(file) = context.run.fed_files.get(&place) else {
+        let Some(file) = context.run.fed_files.get(item.split_place()) else {
             let name = unit_reject_files::of_split(number);
             let mut part = StraightPart::Splits(splits);
             let ended = self.part(&mut part, &name, sharing, result).await?;
@@ -219,13 +218,9 @@ impl<'a> Loader<'a> {
         let run = self.context.run;
         let (flow, unit) = run.unit(self.item.flow, self.item.unit);
         let splits = unit.whole_splits();
-        run.close_feeds(self.item.flow, self.item.unit);
+        run.fed_files.close(self.item.unit_place());
         run.rejects[self.item.flow].take_back(committed);
-        self.context.notice(Event::UnitAborted {
-            flow: flow.name.clone(),
-            unit: unit.number,
-            bytes: committed_bytes,
-        });
+        self.events().aborted(committed_bytes);
         let way = SendMethod::Careful(additions);
         self.transaction(Work::Splits(&splits), "", None, way, result)
             .await?;
@@ -276,26 +271,29 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn tell_start(&self) {
-        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
-        let first = unit.splits[self.item.splits.clone()].first();
-        self.context.notice(Event::UnitStarted {
-            flow: flow.name.clone(),
-            unit: unit.number,
+    /// Tells of the piece.
+    pub(super) fn events(&self) -> PieceEvents<'a> {
+        let Loader { context, item, .. } = *self;
+        let (flow, unit) = context.run.unit(item.flow, item.unit);
+        PieceEvents {
+            event_sink: context.event_sink(),
+            reading: flow,
+            flow: item.flow,
+            unit: item.unit,
+            unit_number: unit.number,
             stream: self.stream,
-            file: first
-                .map(|split| split.file.path.display().to_string())
-                .unwrap_or_default(),
-        });
+        }
+    }
+
+    fn tell_start(&self) {
+        let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        let first = unit.splits[self.item.splits.clone()].first();
+        let file = first.map(|split| split.file.path.display().to_string());
+        self.events().started(file.unwrap_or_default());
     }
 
     pub(super) fn tell_refusal(&self, error: &PostgresError) {
-        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
-        self.context.notice(Event::UnitRefused {
-            flow: flow.name.clone(),
-            unit: unit.number,
-            reason: error.to_string(),
-        });
+        self.events().refused(error.to_string());
     }
 }
 

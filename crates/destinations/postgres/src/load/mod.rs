@@ -15,7 +15,6 @@ pub mod encoder;
 pub mod expected_keys;
 mod files;
 mod first_records;
-mod gathered;
 mod kept_splits;
 mod ledger_coverage;
 mod loader;
@@ -35,7 +34,6 @@ mod streams;
 mod summary;
 mod unit_reject_files;
 mod verifying;
-mod work;
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -12,8 +12,8 @@ use super::loader::load;
 use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
 use crate::engine::pipeline::results::StreamResult;
+use crate::engine::pipeline::work_items::WorkItem;
 use crate::plan::Plan;
-use crate::plan::work_items::WorkItem;
 use crate::switch::{SwitchError, deferred, order};
 use crate::{PostgresError, Session};
 
@@ -62,12 +62,7 @@ async fn load_flows(
     run.ledger.hold_fence(session, &run.fence).await?;
     for flow in flows_in_order(&run.plan, session).await? {
         for (unit, planned) in run.plan.flows[flow].units.iter().enumerate() {
-            let item = WorkItem {
-                flow,
-                unit,
-                splits: 0..planned.splits.len(),
-                bytes_count: planned.bytes_count,
-            };
+            let item = WorkItem::whole((flow, unit), planned);
             load(context, session, 1, &item, result).await?;
         }
     }

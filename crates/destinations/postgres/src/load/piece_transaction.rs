@@ -3,54 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use inrush_rows::column_policy::ColumnChanges;
 use inrush_source::SourceMeter;
 
 use super::loader::{Loader, TransactionEnd};
 use super::performer::Performer;
 use super::piece::{Piece, SendMethod};
+use super::rows::CopyRows;
 use super::unit_reject_files;
-use super::work::Work;
-use crate::copy::BlockPool;
 use crate::engine::error::Error;
-use crate::engine::event::Event;
 use crate::engine::fault::{self, FaultPoint};
-use crate::engine::ledger::Account;
-use crate::engine::meter::Meter;
 use crate::engine::pipeline::kept_rejects::KeptRejects;
-use crate::engine::pipeline::results::{Loaded, StreamResult};
+use crate::engine::pipeline::piece_events::EndedPiece;
+use crate::engine::pipeline::results::StreamResult;
+use crate::engine::pipeline::row_loop::RowLoop;
 use crate::engine::pipeline::sharing::Sharing;
 use crate::engine::pipeline::split_evidence::SplitEvidence;
+use crate::engine::pipeline::work::Work;
 use crate::engine::report::RejectFile;
-
-/// A piece whose transaction has ended in whatever way.
-struct EndedPiece<'a> {
-    /// It was all of its unit.
-    is_whole: bool,
-    /// The server could refuse rows of it.
-    is_careful: bool,
-    rejects: KeptRejects<'a>,
-    changes: BTreeMap<String, ColumnChanges>,
-    /// What another thread has read for it; a part of `meter`.
-    fed: SourceMeter,
-    /// Where its time went.
-    meter: Meter,
-}
-
-impl<'a> EndedPiece<'a> {
-    /// `meter` is that of its session.
-    fn of(piece: Piece<'a>, mut meter: Meter) -> EndedPiece<'a> {
-        meter.add_reading(&piece.fed);
-        EndedPiece {
-            is_whole: piece.is_whole(),
-            is_careful: piece.way.is_careful(),
-            rejects: piece.rejects,
-            changes: piece.changes,
-            fed: piece.fed,
-            meter,
-        }
-    }
-}
 
 impl Loader<'_> {
     /// Loads and commits.
@@ -63,14 +32,16 @@ impl Loader<'_> {
         result: &mut StreamResult,
     ) -> Result<TransactionEnd, Error> {
         let before = self.session.gauge.meter();
-        let mut piece = self.piece(name, sharing, way)?;
+        let (flow, _) = self.context.run.unit(self.item.flow, self.item.unit);
         let mut performer = Performer::new(
             self.context.run,
             self.session,
             (self.item.flow, self.item.unit),
             way.is_careful(),
-            format!("loading {}", piece.flow.target()),
+            format!("loading {}", flow.target()),
         );
+        // Dropped before the performer, for its COPY ends before the transaction does.
+        let mut piece = self.piece(name, sharing, way)?;
         let performed = piece.perform(work, &mut performer);
         let outcome = match sharing {
             None => performed.await.map(Some),
@@ -80,16 +51,31 @@ impl Loader<'_> {
                 outcome = performed => outcome.map(Some),
             },
         };
-        let mut ended = EndedPiece::of(piece, self.session.gauge.meter().since(&before));
+        let is_whole = piece.is_whole();
+        let Piece { table, rows } = piece;
+        drop(table);
+        let mut ended = EndedPiece {
+            is_whole,
+            is_careful: way.is_careful(),
+            ..EndedPiece::of(rows, self.session.gauge.meter().since(&before))
+        };
         result.meter.add_reading(&ended.fed);
         match outcome {
             Ok(Some((account, ranges))) => {
-                self.committed(ended, account, sharing, result);
+                if !flow.commits_at_switch() {
+                    fault::reach(self.context.fault, FaultPoint::AfterUnitCommit);
+                }
+                if let Some(sharing) = sharing {
+                    sharing
+                        .committed_bytes
+                        .fetch_add(ended.meter.stored_bytes, Ordering::AcqRel);
+                }
+                self.events().committed(ended, account, result);
                 Ok(TransactionEnd::Committed(ranges))
             }
             Ok(None) => {
                 ended.rejects.take_back()?;
-                self.aborted(ended.meter.stored_bytes);
+                self.events().aborted(ended.meter.stored_bytes);
                 performer.roll_back().await?;
                 Ok(TransactionEnd::GivenUp)
             }
@@ -103,7 +89,7 @@ impl Loader<'_> {
                     // Those that led here are the ones to show.
                     false => result.rejects.extend(ended.rejects.told()),
                 }
-                self.aborted(ended.meter.stored_bytes);
+                self.events().aborted(ended.meter.stored_bytes);
                 Err(error)
             }
         }
@@ -122,78 +108,33 @@ impl Loader<'_> {
             item,
             ..
         } = *self;
-        let (flow, unit) = context.run.unit(item.flow, item.unit);
+        let run = context.run;
+        let (flow, unit) = run.unit(item.flow, item.unit);
         let file = RejectFile::new(
-            &context.run.rejects_folder(),
+            &run.rejects_folder(),
             &unit_reject_files::of_unit(flow, unit, name),
             &flow.dialect,
             flow.header.as_deref(),
         )?;
-        let count = &context.run.rejects[item.flow];
-        let rejects = KeptRejects::new(context.event_sink(), flow, count, sharing, file);
+        let count = &run.rejects[item.flow];
+        let event_sink = context.event_sink();
+        let settings = &run.plan.settings;
         Ok(Piece {
-            context,
-            session,
-            flow,
-            flow_index: item.flow,
-            unit,
-            way,
-            expected: None,
-            rejects,
-            pool: BlockPool::default(),
-            fed: SourceMeter::default(),
-            changes: BTreeMap::new(),
-            evidence: SplitEvidence::new(flow),
-            refused: Vec::new(),
+            table: CopyRows::new(context, session, (flow, unit), way),
+            rows: RowLoop {
+                event_sink,
+                flow,
+                flow_count: &run.flow_counts[item.flow],
+                gauge: &session.gauge,
+                stop: context.stop,
+                fault: context.fault,
+                chunk_bytes: settings.chunk_bytes as usize,
+                batch_rows: settings.batch_rows as usize,
+                evidence: SplitEvidence::new(flow),
+                rejects: KeptRejects::new(event_sink, flow, count, sharing, file),
+                fed: SourceMeter::default(),
+                changes: BTreeMap::new(),
+            },
         })
-    }
-
-    /// The piece is committed, which others and the observer are told.
-    fn committed(
-        &self,
-        ended: EndedPiece<'_>,
-        account: Account,
-        sharing: Option<&Sharing>,
-        result: &mut StreamResult,
-    ) {
-        let Loader { context, item, .. } = *self;
-        let (flow, unit) = context.run.unit(item.flow, item.unit);
-        let rejects = ended.rejects.told();
-        if !flow.commits_at_switch() {
-            fault::reach(context.fault, FaultPoint::AfterUnitCommit);
-        }
-        let stored_bytes = ended.meter.stored_bytes;
-        if let Some(sharing) = sharing {
-            sharing
-                .committed_bytes
-                .fetch_add(stored_bytes, Ordering::AcqRel);
-        }
-        context.notice(Event::UnitCommitted {
-            flow: flow.name.clone(),
-            unit: unit.number,
-            stream: self.stream,
-            account,
-            stored_bytes,
-        });
-        result.loaded.push(Loaded {
-            flow: item.flow,
-            unit: item.unit,
-            is_whole: ended.is_whole,
-            is_careful: ended.is_careful,
-            account,
-            meter: ended.meter,
-            changes: ended.changes,
-            rejects,
-        });
-    }
-
-    /// The piece is not committed, which the observer is told.
-    fn aborted(&self, stored_bytes: u64) {
-        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
-        self.context.notice(Event::UnitAborted {
-            flow: flow.name.clone(),
-            unit: unit.number,
-            bytes: stored_bytes,
-        });
     }
 }

@@ -13,16 +13,18 @@ use super::kept_splits::KeptSplits;
 use super::straight_lock::StraightLock;
 use super::{is_loaded, shared_unit, unit_reject_files};
 use crate::engine::error::Error;
-use crate::engine::event::{Event, Observer, TargetSize};
+use crate::engine::event::Event;
 use crate::engine::ledger::{Account, LedgerRun, LedgerRunState};
 use crate::engine::pace::Pace;
-use crate::engine::pipeline::feeding::FedFile;
+use crate::engine::pipeline::announcements::{self, PlanFacts};
+use crate::engine::pipeline::event_sink::EventSink;
+use crate::engine::pipeline::fed_files::FedFiles;
 use crate::engine::pipeline::metering::FlowCount;
 use crate::engine::pipeline::naming::{holder, new_run_name};
 use crate::engine::pipeline::reject_count::{RejectCount, RowTally};
 use crate::engine::pipeline::sharing::Sharing;
 use crate::engine::pipeline::{RunOptions, plan_options};
-use crate::engine::plan::{ContentChecks, identity};
+use crate::engine::plan::{ContentChecks, UnitPlace, identity};
 use crate::engine::reject_replay::to_save;
 use crate::engine::report::RunFolder;
 use crate::ledger::mark::{self, Mark};
@@ -75,7 +77,14 @@ pub async fn prepare(
         return nothing_to_do(control, plan).await;
     }
     plan.require_privileges()?;
-    tell_plan(&plan, options);
+    let facts = PlanFacts {
+        package: &plan.package,
+        destination: &plan.destination,
+        streams: plan.streams,
+        flows: &plan.flows,
+        notes: &plan.notes,
+    };
+    announcements::planned(&facts, options);
 
     let ledger = Ledger::new(&plan.settings.ledger_schema);
     ledger.lock(&control, &plan.run_key).await?;
@@ -310,7 +319,12 @@ async fn finish_preparing(
     };
     unit_reject_files::tidy(&run)?;
     save_package(package, &run, options)?;
-    tell_start(&run, options);
+    let event_sink = EventSink {
+        folder: &run.folder,
+        observer: options.observer,
+    };
+    let units_kept = run.units_kept.values().filter(|unit| unit.finished).count();
+    announcements::started(event_sink, &run.record.name, run.resumed, units_kept);
     leave_marks(&run).await?;
     shared_unit::create_missing(&run).await?;
     Ok(Prepared::Run(Box::new(run)))
@@ -353,7 +367,7 @@ fn reject_counts(
 }
 
 /// The splits that are left of each unit that several streams fill, by the numbers of flow and unit.
-fn shared_work(plan: &Plan, entered: &Entered) -> BTreeMap<(usize, usize), Sharing> {
+fn shared_work(plan: &Plan, entered: &Entered) -> BTreeMap<UnitPlace, Sharing> {
     let mut sharing = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow
@@ -391,18 +405,6 @@ fn save_package(
     );
     run.folder.write_package(&saved)?;
     Ok(())
-}
-
-/// Tells the log and the caller that the run begins.
-fn tell_start(run: &PreparedRun, options: &RunOptions<'_>) {
-    let started = Event::Started {
-        run: run.record.name.clone(),
-        resumed: run.resumed,
-        units_kept: run.units_kept.values().filter(|unit| unit.finished).count(),
-        folder: run.folder.path().display().to_string(),
-    };
-    run.folder.notice(&started);
-    options.observer.notice(&started);
 }
 
 /// Marks the targets whose rows are committed split by split before the first of them; those of others commit with the
@@ -498,49 +500,16 @@ fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
 }
 
 /// The files that streams take from feeds, with the ranges of them that are committed already.
-fn fed_files(plan: &Plan, kept: &KeptSplits) -> BTreeMap<(usize, usize, usize), FedFile> {
-    let mut found = BTreeMap::new();
-    for (flow_index, flow) in plan.flows.iter().enumerate() {
-        for (unit_index, unit) in flow.units.iter().enumerate() {
-            for (split_index, split) in unit.splits.iter().enumerate() {
-                if !split.is_fed {
-                    continue;
-                }
-                let file_key = identity::file_key(&split.file);
-                let of_unit = kept.of_unit(&unit.key).iter();
-                let finished = of_unit
-                    .filter(|split| split.is_of_file(&file_key))
-                    .filter_map(|split| Some(split.byte_start..split.byte_end?))
-                    .collect();
-                let chunk_bytes = plan.settings.chunk_bytes as usize;
-                let fed = FedFile::new(chunk_bytes, plan.streams, finished);
-                found.insert((flow_index, unit_index, split_index), fed);
-            }
-        }
-    }
-    found
-}
-
-fn tell_plan(plan: &Plan, options: &RunOptions<'_>) {
-    options.observer.notice(&Event::Planned {
-        package: plan.package.clone(),
-        destination: plan.destination.clone(),
-        streams: plan.streams,
-        targets: plan
-            .flows
-            .iter()
-            .map(|flow| TargetSize {
-                flow: flow.name.clone(),
-                target: flow.target(),
-                stored_bytes: flow.stored_bytes(),
-                has_pipe: flow.has_pipes(),
-                units: flow.units.len(),
-            })
-            .collect(),
-    });
-    for note in &plan.notes {
-        options.observer.notice(&Event::Note { text: note.clone() });
-    }
+fn fed_files(plan: &Plan, kept: &KeptSplits) -> FedFiles {
+    let chunk_bytes = plan.settings.chunk_bytes as usize;
+    FedFiles::of(&plan.flows, chunk_bytes, plan.streams, |_, unit, split| {
+        let file_key = identity::file_key(&split.file);
+        let of_unit = kept.of_unit(&unit.key).iter();
+        let of_file = of_unit.filter(|split| split.is_of_file(&file_key));
+        of_file
+            .filter_map(|split| Some(split.byte_start..split.byte_end?))
+            .collect()
+    })
 }
 
 /// The rows that the earlier run loaded, by flow.

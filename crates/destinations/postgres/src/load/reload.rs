@@ -7,10 +7,10 @@ use super::loader::Loader;
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::pipeline::results::StreamResult;
+use crate::engine::pipeline::work_items::WorkItem;
 use crate::plan::UnitPlan;
 use crate::plan::additions::Additions;
 use crate::plan::switch_steps::lock_timeout;
-use crate::plan::work_items::WorkItem;
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 
@@ -28,7 +28,7 @@ pub async fn load_in_file_order(
     // The ledger knows what was counted of it, whoever has loaded it.
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
     let committed = accounts.of_unit(&unit.key);
-    if let Some(sharing) = run.sharing.get(&(item.flow, item.unit)) {
+    if let Some(sharing) = run.sharing.get(&item.unit_place()) {
         sharing.take_back();
     }
     if !additions.is_empty() {

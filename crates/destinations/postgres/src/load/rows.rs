@@ -1,46 +1,141 @@
-//! The rows of a source on their way into a COPY: scanned, converted, held against the keys that
-//! are expected, sent and counted.
-
-use std::ops::Range;
+//! The rows of a piece on their way into a COPY: held against the keys that are expected, and sent.
 
 use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
-use inrush_rows::reject::Reject;
-use inrush_scan::Records;
-use inrush_source::Chunks;
+use inrush_source::SourceError;
 use inrush_verdict::Phase;
 
-use super::careful::{BatchOrigin, CarefulCopy};
+use super::careful::CarefulCopy;
+use super::context::Context;
 use super::copying::Copying;
-use super::piece::{Piece, SendMethod};
+use super::expected_keys::ExpectedKeys;
+use super::performer::Performer;
+use super::piece::SendMethod;
+use crate::copy::BlockPool;
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
-use crate::engine::ledger::Account;
-use crate::engine::pipeline::damage;
-use crate::engine::pipeline::reading_meter::ReadingMeter;
+use crate::engine::pipeline::row_loop::{RowWriter, Written};
+use crate::engine::pipeline::work::FileWriter;
+use crate::plan::unit_steps::Step;
 use crate::plan::{FlowPlan, UnitPlan};
+use crate::{Session, staging, unit_transaction};
 
-/// How rows get into the staging table.
-pub enum Copier<'a> {
+/// Takes the rows of a piece into its staging table, or straight into its target.
+pub struct CopyRows<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) session: &'a Session,
+    pub(super) flow: &'a FlowPlan,
+    pub(super) unit: &'a UnitPlan,
+    /// How rows are sent.
+    pub(super) way: SendMethod<'a>,
+    /// The keys that the unit's CHECK allows while its rows come.
+    expected: Option<ExpectedKeys>,
+    pool: BlockPool,
+    /// What takes the rows of the file that is loaded now.
+    copier: Option<Copier<'a>>,
+}
+
+/// How rows get into the table.
+enum Copier<'a> {
     /// By one COPY that goes on from batch to batch.
     Quick(Copying<'a>),
     /// By a COPY of its own for each batch, so that rows may be refused.
     Careful(CarefulCopy<'a>),
 }
 
-impl Copier<'_> {
-    /// The rows of a file are all sent.
-    pub async fn end(self) -> Result<(), Error> {
-        match self {
-            Copier::Quick(copying) => Ok(copying.end().await?),
-            Copier::Careful(copy) => copy.end().await,
+impl<'a> CopyRows<'a> {
+    /// Nothing is sent yet.
+    pub fn new(
+        context: &'a Context<'a>,
+        session: &'a Session,
+        (flow, unit): (&'a FlowPlan, &'a UnitPlan),
+        way: SendMethod<'a>,
+    ) -> CopyRows<'a> {
+        CopyRows {
+            context,
+            session,
+            flow,
+            unit,
+            way,
+            expected: None,
+            pool: BlockPool::default(),
+            copier: None,
+        }
+    }
+
+    /// Lets the server check the keys that the file's ends promise, row by row as they come.
+    pub async fn expect_keys(&mut self) -> Result<(), Error> {
+        self.expected = ExpectedKeys::guess(self.flow, self.unit);
+        if let Some(expected) = &self.expected {
+            let schema = &self.context.run.plan.settings.staging_schema;
+            let table = &self.unit.staging_table;
+            let check = staging::add_bounds_check(schema, table, expected.bounds());
+            let _waiting = self.session.gauge.enter(Phase::ServerWait);
+            self.session
+                .execute(&check, "adding the CHECK of a unit")
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the CHECK of the expected keys away.
+    fn drop_check(&self) -> String {
+        let schema = &self.context.run.plan.settings.staging_schema;
+        staging::drop_bounds_check(schema, &self.unit.staging_table)
+    }
+
+    /// Has the server count the unit's rows. Where the CHECK of the expected keys holds them exactly, it need not look
+    /// for the smallest and the largest key.
+    pub async fn measure(&self, performer: &mut Performer<'_>) -> Result<(), Error> {
+        let Some(expected) = &self.expected else {
+            return performer.perform(&Step::Measure).await;
+        };
+        let waiting = self.session.gauge.enter(Phase::ServerWait);
+        if expected.is_exact() {
+            let schema = &self.context.run.plan.settings.staging_schema;
+            let count = staging::measure(schema, &self.unit.staging_table, None);
+            let counted = unit_transaction::measure(self.session, &count).await?;
+            return performer.measured(expected.measured(counted.rows), true);
+        }
+        let statement = self.drop_check();
+        self.session
+            .execute(&statement, "dropping the CHECK of a unit")
+            .await?;
+        drop(waiting);
+        performer.perform(&Step::Measure).await
+    }
+}
+
+impl RowWriter for CopyRows<'_> {
+    async fn write(
+        &mut self,
+        batch: &RecordBatch,
+        from: usize,
+        refused_max: u64,
+    ) -> Result<Written, Error> {
+        let expects_others = self.expected.as_mut().is_some_and(|keys| !keys.hold(batch));
+        let drop_check = expects_others.then(|| self.drop_check());
+        match &mut self.copier {
+            Some(Copier::Quick(copying)) => {
+                if let Some(statement) = drop_check {
+                    self.expected = None;
+                    copying.interrupt(&statement).await?;
+                }
+                copying.send(batch).await?;
+                Ok(Written::all(batch))
+            }
+            Some(Copier::Careful(copy)) => {
+                let written = copy.send(batch, from, refused_max).await?;
+                fault::reach(self.context.fault, FaultPoint::InCarefulCopy);
+                Ok(written)
+            }
+            None => unreachable!("rows come between the beginning and the end of a file"),
         }
     }
 }
 
-impl<'a> Piece<'a> {
-    /// What makes rows of records.
-    pub(super) fn converter(&self) -> Result<Converter, Error> {
+impl FileWriter for CopyRows<'_> {
+    fn converter(&self) -> Result<Converter, Error> {
         let record = &self.context.run.record;
         let stamp = RunStamp {
             run_id: record.run_id,
@@ -49,195 +144,42 @@ impl<'a> Piece<'a> {
         Ok(converter(self.flow, self.unit)?.with_run(stamp))
     }
 
-    /// A COPY into the staging table, for the rows of a file.
-    pub(super) async fn begin_copy(&self, file: &str) -> Result<Copier<'a>, Error> {
+    async fn begin_file(&mut self, file: &str) -> Result<(), Error> {
         let doing = format!("loading {file} into {}", self.flow.target());
         let stop = self.context.stop.clone();
-        if let SendMethod::Careful(additions) = self.way {
-            let settings = &self.context.run.plan.settings;
-            let copy = CarefulCopy::new(
+        self.copier = Some(match self.way {
+            SendMethod::Careful(additions) => Copier::Careful(CarefulCopy::new(
                 self.session,
                 self.flow,
                 self.unit,
-                settings,
+                &self.context.run.plan.settings,
                 additions,
                 stop,
                 doing,
-            )?;
-            return Ok(Copier::Careful(copy));
-        }
-        let pool = self.pool.clone();
-        let copying =
-            Copying::begin(self.session, self.flow, &self.unit.copy, pool, stop, doing).await?;
-        Ok(Copier::Quick(copying))
-    }
-
-    /// All rows of a source; their account holds.
-    pub(super) async fn send_rows(
-        &mut self,
-        source: &mut impl Chunks,
-        file: &str,
-        converter: &mut Converter,
-        mut copier: Copier<'a>,
-    ) -> Result<(Account, Copier<'a>), Error> {
-        let batch_rows = self.context.run.plan.settings.batch_rows as usize;
-        let mut records = Records::default();
-        let mut rejects = Vec::new();
-        let mut rows_rejected = 0_u64;
-        let mut rows_loaded = 0_u64;
-        let mut stored_before = 0;
-        let mut trailers = 0;
-        let gauge = &self.session.gauge;
-        let mut reading = ReadingMeter::new(gauge);
-        while let Some(mut chunk) = reading.next_chunk(source, &mut records)? {
-            self.refuse_stopped()?;
-            trailers += self.evidence.see(&mut chunk, &mut records)?;
-            let mut at = 0;
-            while at < records.len() {
-                let end = records.len().min(at + batch_rows);
-                let converting = gauge.enter(Phase::Convert);
-                let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
-                drop(converting);
-                copier = match copier {
-                    Copier::Quick(copying) => {
-                        if !rejects.is_empty() {
-                            self.refuse_stopped()?;
-                            rows_rejected += rejects.len() as u64;
-                            self.rejects.keep(&mut rejects)?;
-                        }
-                        rows_loaded += batch.num_rows() as u64;
-                        Copier::Quick(self.send_batch(&batch, copying).await?)
-                    }
-                    Copier::Careful(mut copy) => {
-                        let origin = BatchOrigin {
-                            converter,
-                            chunk: &chunk,
-                            records: &records,
-                        };
-                        let account = self
-                            .send_carefully(&batch, &origin, &mut copy, &mut rejects)
-                            .await?;
-                        rows_loaded += account.rows_loaded;
-                        rows_rejected += account.rows_rejected;
-                        Copier::Careful(copy)
-                    }
-                };
-                at = end;
+            )?),
+            SendMethod::Quick => {
+                let (pool, copy) = (self.pool.clone(), &self.unit.copy);
+                let begun = Copying::begin(self.session, self.flow, copy, pool, stop, doing);
+                Copier::Quick(begun.await?)
             }
-            let stored_bytes = source.meter().stored_bytes;
-            self.context.progress(
-                self.flow_index,
-                records.len() as u64,
-                stored_bytes - stored_before,
-            );
-            stored_before = stored_bytes;
-            self.rejects
-                .note_read(records.len() as u64, chunk.size_bytes());
-            source.recycle(chunk);
-            fault::reach(self.context.fault, FaultPoint::InCopy);
-        }
-        gauge.add_rows(rows_loaded);
-        let read = source.meter();
-        let account = Account {
-            rows_read: read.record_count + read.skipped_line_count,
-            rows_loaded,
-            rows_rejected,
-            rows_skipped: read.skipped_line_count + trailers,
-            bytes_read: read.text_bytes,
-            ..Account::default()
-        };
-        if !account.holds() {
-            return Err(Error::Verification {
-                what: format!("the account of {file}"),
-                counted: account.rows_out(),
-                sent: account.rows_in(),
-            });
-        }
-        Ok((account, copier))
+        });
+        Ok(())
     }
 
-    /// An error where the run was asked to stop. Who sends rows is told so by the COPY; rows that are all rejected, or
-    /// skipped, send nothing.
-    fn refuse_stopped(&self) -> Result<(), Error> {
-        match self.context.stop.asked() {
-            Some(_) => Err(Error::Interrupted),
+    async fn end_file(&mut self) -> Result<(), Error> {
+        match self.copier.take() {
+            Some(Copier::Quick(copying)) => Ok(copying.end().await?),
+            Some(Copier::Careful(copy)) => copy.end().await,
             None => Ok(()),
         }
     }
 
-    /// Sends a batch so that the server may refuse rows of it; they go to those that were found
-    /// while it was converted, in the order of the file.
-    async fn send_carefully(
-        &mut self,
-        batch: &RecordBatch,
-        origin: &BatchOrigin<'_>,
-        copy: &mut CarefulCopy<'a>,
-        rejects: &mut Vec<Reject>,
-    ) -> Result<Account, Error> {
-        let mut account = Account::default();
-        let mut at = 0;
-        loop {
-            let refused_max = self.rejects.left().saturating_sub(rejects.len() as u64) + 1;
-            let (refused, end) = copy.send(batch, at, refused_max, origin, rejects).await?;
-            self.prove(batch, at..end, &refused);
-            self.refused.extend(refused.iter().map(|row| {
-                let place = origin
-                    .converter
-                    .row_location(origin.chunk, origin.records, *row);
-                place.byte_offset
-            }));
-            let loaded = (end - at - refused.len()) as u64;
-            fault::reach(self.context.fault, FaultPoint::InCarefulCopy);
-            account.rows_loaded += loaded;
-            account.rows_rejected += rejects.len() as u64;
-            rejects.sort_by_key(|reject| reject.location.byte_offset);
-            self.rejects.keep(rejects)?;
-            at = end;
-            if at == batch.num_rows() {
-                return Ok(account);
-            }
-        }
-    }
-
-    /// Adds up the rows that went in: those of `rows` that were not refused.
-    fn prove(&mut self, batch: &RecordBatch, rows: Range<usize>, refused: &[usize]) {
-        let mut from = rows.start;
-        for row in refused.iter().copied().chain([rows.end]) {
-            if row > from {
-                self.evidence
-                    .add(&batch.slice(from, row - from), &self.session.gauge);
-            }
-            from = row + 1;
-        }
-    }
-
-    /// Sends a batch by the COPY that is under way. Where its keys are not those that the unit's
-    /// CHECK allows, that goes first.
-    async fn send_batch(
-        &mut self,
-        batch: &RecordBatch,
-        mut copying: Copying<'a>,
-    ) -> Result<Copying<'a>, Error> {
-        if self.expected.as_mut().is_some_and(|keys| !keys.hold(batch)) {
-            self.expected = None;
-            let statement = self.drop_check();
-            copying = copying.interrupt(&statement).await?;
-        }
-        self.evidence.add(batch, &self.session.gauge);
-        for part in damage::harmed(self.context.fault, batch) {
-            copying.send(&part).await?;
-        }
-        Ok(copying)
-    }
-
-    /// Adds up what a converter has changed.
-    pub(super) fn note_changes(&mut self, converter: &Converter) {
-        for (column, changes) in converter.changes() {
-            if changes.total() > 0 {
-                let sum = self.changes.entry(column.to_owned()).or_default();
-                sum.add(&changes);
-            }
-        }
+    /// A stop drops all of the load.
+    async fn wait<T>(
+        &self,
+        feed: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, Error> {
+        Ok(feed.await?)
     }
 }
 

@@ -10,12 +10,15 @@ use inrush_files::{Feed, FeedRange, Split};
 
 use super::loader::{Loader, TransactionEnd};
 use super::piece::SendMethod;
-use super::work::Work;
 use crate::engine::error::Error;
 use crate::engine::pipeline::feeding::{FedFile, TakenRanges};
 use crate::engine::pipeline::results::StreamResult;
+use crate::engine::pipeline::work::{FedWork, Work};
 use crate::failures::of_server;
 use crate::plan::additions::Additions;
+
+/// Text that a stream loads from a feed in one transaction: what a stop throws away.
+const FED_TRANSACTION_BYTES: u64 = 64 << 20;
 
 /// A piece of work that can be loaded more than once.
 pub enum StraightPart<'a> {
@@ -45,13 +48,14 @@ impl StraightPart<'_> {
                 first,
                 taken,
             } => match first.take() {
-                Some(first) => Work::Fed {
+                Some(first) => Work::Fed(FedWork {
                     file,
                     feed,
                     split,
                     first: Some(first),
+                    wanted_bytes: FED_TRANSACTION_BYTES,
                     taken,
-                },
+                }),
                 None => Work::FedAgain { file, split, taken },
             },
         }

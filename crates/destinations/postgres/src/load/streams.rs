@@ -17,11 +17,11 @@ use super::summary::Summary;
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
-use crate::engine::pipeline::metering::Subjects;
+use crate::engine::pipeline::metering::{self, Subjects};
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::stream_threads::{self, Queue, StopOnPanic, worse};
-use crate::plan::UnitPlan;
-use crate::plan::work_items::{self, Committed, WorkItem};
+use crate::engine::pipeline::work_items::{self, Committed, WorkItem};
+use crate::plan::{FlowPlan, UnitPlan};
 
 /// Runs all streams to their ends, beside whoever looks after replicas.
 pub fn run(
@@ -43,8 +43,8 @@ pub fn run(
     let version = run.plan.server.version_number;
     let subjects = Subjects {
         gauges,
-        flows: context.flow_counts(),
-        feeds: context.feeds(),
+        flows: metering::named_counts(&run.plan.flows, &run.flow_counts),
+        feeds: run.fed_files.sources(&run.plan.flows),
         backends: Some(Box::new(ServerBackends::new(
             context.address,
             &run.record.name,
@@ -106,12 +106,7 @@ async fn finish_shared(context: &Context<'_>, summary: &mut Summary) -> Result<(
         }
         let done = shared_unit::finish(context, &run.control, *flow_index, *unit_index).await;
         if let Err(error) = done {
-            let item = WorkItem {
-                flow: *flow_index,
-                unit: *unit_index,
-                splits: 0..unit.splits.len(),
-                bytes_count: unit.bytes_count,
-            };
+            let item = WorkItem::whole((*flow_index, *unit_index), unit);
             let mut result = StreamResult::default();
             load_carefully(context, &run.control, &item, error, &mut result).await?;
             summary.loaded(result.loaded);
@@ -123,7 +118,7 @@ async fn finish_shared(context: &Context<'_>, summary: &mut Summary) -> Result<(
 /// The work that no earlier attempt has committed.
 fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
     let run = context.run;
-    let committed = |unit: &UnitPlan| match run.units_kept.get(&unit.key) {
+    let committed = |_, unit: &UnitPlan| match run.units_kept.get(&unit.key) {
         Some(kept) if kept.finished => Committed::All,
         // What one stream fills is there as a whole, or not at all.
         _ if !unit.shared => Committed::Nothing,
@@ -134,7 +129,9 @@ fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
             }))
         }
     };
-    work_items::left(&run.plan.flows, run.plan.streams, committed).into()
+    let flows = &run.plan.flows;
+    let left = work_items::left(flows, run.plan.streams, FlowPlan::turn_of(flows), committed);
+    left.into()
 }
 
 async fn work_off(

@@ -13,6 +13,7 @@ use crate::engine::meter::Meter;
 use crate::engine::pipeline::RunOptions;
 use crate::engine::pipeline::report_facts::{About, Done, Gathering};
 use crate::engine::pipeline::results::LoadedPieces;
+use crate::engine::plan::PlannedFlow;
 use crate::engine::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
 use crate::ledger::{LedgerError, UnitAccounts, UnitRow};
 use crate::plan::{Earlier, FlowPlan, Plan};

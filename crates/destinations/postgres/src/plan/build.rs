@@ -9,8 +9,9 @@ use super::privileges::{self, Privilege};
 use super::routing::KeyScans;
 use super::{
     DiskFacts, Earlier, FlowPlan, Plan, UnitPlan, disk, earlier, flow, index_rebuild,
-    is_all_straight, limits, obstacles, replace_mode, target, work_items,
+    is_all_straight, limits, obstacles, replace_mode, target,
 };
+use crate::engine::pipeline::work_items;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::long_units::{self, UnitSize};
 use crate::engine::plan::options::PlanOptions;
@@ -205,7 +206,7 @@ impl PlanRequest<'_> {
         let streams_wanted = self.streams_wanted();
         share_long_units(&mut flows, streams_wanted)?;
         let streams = streams_wanted
-            .min(work_items::all(&flows, streams_wanted).len())
+            .min(work_items::all(&flows, streams_wanted, |_| 0).len())
             .max(1);
         let options = self.options;
         options.or_note(limits::check_connections(self.server, streams))?;

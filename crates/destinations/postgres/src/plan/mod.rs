@@ -43,7 +43,6 @@ mod target;
 pub mod unit_steps;
 mod units;
 mod upsert;
-pub mod work_items;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -58,7 +57,7 @@ use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
 use crate::engine::ledger::{LedgerRun, TouchedFile};
-use crate::engine::plan::{MemoryBound, Reading};
+use crate::engine::plan::{MemoryBound, PlannedFlow, PlannedUnit, Reading};
 use crate::ledger::mark::Mark;
 use crate::server_facts::ServerFacts;
 use crate::staging::{Model, NewColumn, UnitBounds};
@@ -250,14 +249,43 @@ impl FlowPlan {
         self.units.iter().flat_map(|unit| &unit.splits)
     }
 
-    /// Bytes of its files as they are stored.
-    pub fn stored_bytes(&self) -> u64 {
-        self.splits().map(Split::size_bytes).sum()
+    /// Its place in the order in which streams take work.
+    pub fn turn_of(flows: &[FlowPlan]) -> impl Fn(usize) -> usize {
+        move |flow| flows[flow].turn
+    }
+}
+
+impl PlannedFlow for FlowPlan {
+    type Unit = UnitPlan;
+
+    fn reading(&self) -> &Reading {
+        &self.reading
     }
 
-    /// Whether a pipe is among its files.
-    pub fn has_pipes(&self) -> bool {
-        self.splits().any(|split| split.file.is_pipe())
+    fn units(&self) -> &[UnitPlan] {
+        &self.units
+    }
+}
+
+impl PlannedUnit for UnitPlan {
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    fn key(&self) -> &UnitKey {
+        &self.key
+    }
+
+    fn splits(&self) -> &[Split] {
+        &self.splits
+    }
+
+    fn bytes_count(&self) -> u64 {
+        self.bytes_count
+    }
+
+    fn is_shared(&self) -> bool {
+        self.shared
     }
 }
 

@@ -11,8 +11,8 @@ use super::print_flow::fmt_flow;
 use super::statements::shortened;
 use super::{DiskFacts, Earlier, Plan};
 use crate::abilities::abilities;
-use crate::engine::plan::MemoryBound;
 use crate::engine::plan::abilities::lacking_names;
+use crate::engine::plan::{MemoryBound, PlannedFlow};
 use inrush_pgclient::SETTINGS;
 
 impl fmt::Display for Plan {

@@ -13,7 +13,7 @@ use super::{
 use crate::engine::plan::plan_text::{
     TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
 };
-use crate::engine::plan::{column_text, typed_rows};
+use crate::engine::plan::{PlannedFlow, column_text, typed_rows};
 use crate::quote::identifier;
 
 /// Units of a flow that are printed whole; of more, the rest is counted.

@@ -269,7 +269,7 @@ impl<'a> Sending<'a> {
                 self.expected = None;
                 let schema = &self.trial.plan.settings.staging_schema;
                 let statement = staging::drop_bounds_check(schema, &self.trial.unit.staging_table);
-                self.copying = self.copying.interrupt(&statement).await?;
+                self.copying.interrupt(&statement).await?;
             }
             self.copying.send(&batch).await?;
             if self.is_over() {

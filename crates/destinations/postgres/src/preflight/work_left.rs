@@ -3,9 +3,9 @@
 use inrush_files::Split;
 
 use crate::engine::error::Error;
+use crate::engine::pipeline::work_items::{self, Committed, WorkItem};
 use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::engine::preflight::sample;
-use crate::plan::work_items::{self, Committed, WorkItem};
 use crate::plan::{Earlier, FlowPlan, Plan, UnitPlan};
 
 /// What is left to load.
@@ -18,7 +18,7 @@ pub struct WorkLeft<'a> {
 impl<'a> WorkLeft<'a> {
     /// Of a plan.
     pub fn of(plan: &'a Plan) -> WorkLeft<'a> {
-        let committed = |unit: &UnitPlan| match &plan.earlier {
+        let committed = |_, unit: &UnitPlan| match &plan.earlier {
             Earlier::Stopped {
                 kept, unfinished, ..
             } => match unfinished.get(&unit.key) {
@@ -30,7 +30,12 @@ impl<'a> WorkLeft<'a> {
         };
         WorkLeft {
             plan,
-            items: work_items::left(&plan.flows, plan.streams, committed),
+            items: work_items::left(
+                &plan.flows,
+                plan.streams,
+                FlowPlan::turn_of(&plan.flows),
+                committed,
+            ),
         }
     }
 

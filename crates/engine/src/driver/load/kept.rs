@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use inrush_rows::ids::UnitKey;
 
-use crate::driver::plan::{ContractFlow, LedgerRecord, RangeUnit, UnitAccounts, UnitPlace};
+use crate::driver::plan::{ContractFlow, LedgerRecord, RangeUnit, UnitAccounts};
 use crate::ledger::{Account, SplitRecord};
+use crate::plan::UnitPlace;
 
 /// What is kept of the units of a plan.
 pub struct KeptUnits {

@@ -140,7 +140,7 @@ impl<'a> LedgerChecks<'a> {
         let dialect = &flow.reading.dialect;
         self.runtime
             .block_on(recheck::texts(dialect, files(), &own, stop))?;
-        let end = match self.context.run.fed_files.get(&(flow_index, unit)) {
+        let end = match self.context.run.fed_files.get((flow_index, unit, 0)) {
             Some(fed) => FileEnd::Fed(fed.text_end()),
             None => FileEnd::File,
         };

@@ -17,18 +17,17 @@ use std::time::Instant;
 
 use inrush_package::Package;
 use inrush_rows::cancel::Stop;
+use inrush_source::SourceError;
 use tokio::runtime::Runtime;
 
 use self::prepare::ContractPrepared;
 use self::summary::ContractSummary;
 use super::OpenDestination;
-use super::plan::{ContractPlan, UnitPlace};
+use super::plan::ContractPlan;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};
 use crate::pace::Pace;
-use crate::pipeline::feeding::FedFile;
-use crate::pipeline::metering::{FedSource, FlowCount};
 use crate::pipeline::report_facts::finished;
 use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_space, runtime};
 
@@ -56,32 +55,18 @@ impl<'a> ContractContext<'a> {
         self.event_sink().notice(event);
     }
 
-    fn progress(&self, flow: usize, rows: u64, bytes: u64) {
-        self.run.flow_counts[flow].add(rows, bytes);
-        self.observer.notice(&Event::Progress {
-            flow: self.run.plan.flows[flow].reading.name.clone(),
-            rows,
-            bytes,
-        });
-    }
-
-    fn flow_counts(&self) -> Vec<(String, &'a FlowCount)> {
-        let flows = self.run.plan.flows.iter();
-        flows
-            .map(|flow| flow.reading.name.clone())
-            .zip(&self.run.flow_counts)
-            .collect()
-    }
-
-    /// The files that all streams take from one feed, by their paths.
-    fn feeds(&self) -> Vec<(String, &'a dyn FedSource)> {
-        let run = self.run;
-        let named = |(place, file): (&UnitPlace, &'a FedFile)| {
-            let unit = &run.plan.flows[place.0].units[place.1];
-            let path = unit.split.file.path.display().to_string();
-            (path, file as &dyn FedSource)
-        };
-        run.fed_files.iter().map(named).collect()
+    /// Blocks until a feed has what is waited for, or until the run is asked to stop.
+    fn wait_for_feed<T>(
+        &self,
+        feed: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, Error> {
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = self.stop.wait() => Err(Error::Interrupted),
+                next = feed => Ok(next?),
+            }
+        })
     }
 }
 

@@ -1,28 +1,28 @@
 //! Opens the destination, plans, and enters the run into its ledger.
 
-use std::collections::BTreeMap;
-
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan};
 use inrush_files::Pipes;
 use inrush_package::{Connection, Package};
 use inrush_rows::calendar::now_microseconds;
+use inrush_rows::cancel::Stop;
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::kept::KeptUnits;
 use crate::driver::OpenDestination;
 use crate::driver::plan::{
-    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, UnitPlace,
-    each_record,
+    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, each_record,
 };
 use crate::error::Error;
-use crate::event::{Event, Observer, TargetSize};
-use crate::pipeline::feeding::FedFile;
+use crate::event::Event;
+use crate::pipeline::announcements::{self, PlanFacts};
+use crate::pipeline::event_sink::EventSink;
+use crate::pipeline::fed_files::FedFiles;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::reject_count::{RejectCount, RowTally};
 use crate::pipeline::{RunOptions, plan_options, reject_files, splitting};
-use crate::plan::{ContentChecks, identity};
+use crate::plan::{ContentChecks, UnitPlace, identity};
 use crate::reject_replay;
 use crate::report::{RunFolder, reject_file_name};
 
@@ -47,7 +47,7 @@ pub struct ContractRun {
     /// What is kept of its units.
     pub kept: KeptUnits,
     /// Files that all streams take from one feed, by their units.
-    pub fed_files: BTreeMap<UnitPlace, FedFile>,
+    pub fed_files: FedFiles,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
     /// What went into each flow so far.
@@ -107,7 +107,14 @@ pub async fn prepare(
     if matches!(plan.earlier, ContractEarlier::Loaded { .. }) {
         return Ok(ContractPrepared::AlreadyLoaded(Box::new(plan)));
     }
-    tell_plan(&plan, options);
+    let facts = PlanFacts {
+        package: &plan.package,
+        destination: &plan.destination,
+        streams: plan.streams,
+        flows: &plan.flows,
+        notes: &plan.notes,
+    };
+    announcements::planned(&facts, options);
     if let Some(run) = &options.replays {
         refuse_unswitched(destination, run)?;
     }
@@ -133,12 +140,21 @@ pub async fn prepare(
         }
     }
     drop(wanted);
-    let fed_files = fed_files(&plan, &kept);
+    let chunk_bytes = plan.settings.chunk_bytes as usize;
+    let finished = |place, _: &_, _: &_| kept.ranges(place);
+    let fed_files = FedFiles::of(&plan.flows, chunk_bytes, plan.streams, finished);
     let rejects = kept_rejects(&plan, &folder, &kept)?;
     let flows = plan.flows.iter().zip(&package.flows);
     let flows = flows.map(|(flow, package)| (&flow.reading, package.table.clone()));
     folder.write_package(&reject_replay::to_save(package, flows, &options.folder))?;
-    let mut run = ContractRun {
+    let event_sink = EventSink {
+        folder: &folder,
+        observer: options.observer,
+    };
+    let units_kept = kept.accounts().count();
+    announcements::started(event_sink, &open.record().name, resumed, units_kept);
+    find_first_records(&mut plan, &kept, event_sink, &options.stop)?;
+    Ok(ContractPrepared::Run(Box::new(ContractRun {
         plan,
         open,
         folder,
@@ -147,10 +163,7 @@ pub async fn prepare(
         fed_files,
         rejects,
         flow_counts: package.flows.iter().map(|_| FlowCount::default()).collect(),
-    };
-    tell_start(&run, options);
-    place(&mut run, options)?;
-    Ok(ContractPrepared::Run(Box::new(run)))
+    })))
 }
 
 /// A run that the ledger knows and that holds its lock.
@@ -257,15 +270,21 @@ fn kept_rejects(
     Ok(rejects)
 }
 
-fn tell_start(run: &ContractRun, options: &RunOptions<'_>) {
-    let started = Event::Started {
-        run: run.open.record().name.clone(),
-        resumed: run.resumed,
-        units_kept: run.kept.accounts().count(),
-        folder: run.folder.path().display().to_string(),
-    };
-    run.folder.notice(&started);
-    options.observer.notice(&started);
+/// Finds where the first records of file ranges begin that cannot be read without it.
+fn find_first_records(
+    plan: &mut ContractPlan,
+    kept: &KeptUnits,
+    event_sink: EventSink<'_>,
+    stop: &Stop,
+) -> Result<(), Error> {
+    for (flow_at, flow) in plan.flows.iter_mut().enumerate() {
+        let ContractFlow { reading, units, .. } = flow;
+        let splits = units.iter_mut().map(|unit| &mut unit.split);
+        let is_kept = |at| kept.has((flow_at, at));
+        let threads = plan.streams;
+        splitting::find_first_records(event_sink, reading, splits, is_kept, threads, stop)?;
+    }
+    Ok(())
 }
 
 /// The numbers of the runs of a package that are switched.
@@ -350,72 +369,4 @@ fn names(plan: &ContractPlan, flow_index: usize, kept: &KeptUnits) -> Vec<String
         );
     }
     names
-}
-
-/// The files that all streams take from feeds, with the ranges of them that are committed already.
-fn fed_files(plan: &ContractPlan, kept: &KeptUnits) -> BTreeMap<UnitPlace, FedFile> {
-    let mut found = BTreeMap::new();
-    for (flow_index, flow) in plan.flows.iter().enumerate() {
-        for (unit_index, unit) in flow.units.iter().enumerate() {
-            let place = (flow_index, unit_index);
-            if unit.split.is_fed {
-                let chunk_bytes = plan.settings.chunk_bytes as usize;
-                let file = FedFile::new(chunk_bytes, plan.streams, kept.ranges(place));
-                found.insert(place, file);
-            }
-        }
-    }
-    found
-}
-
-/// Finds where the first records of file ranges begin that cannot be read without it.
-fn place(run: &mut ContractRun, options: &RunOptions<'_>) -> Result<(), Error> {
-    let threads = run.plan.streams;
-    for (flow_index, flow) in run.plan.flows.iter_mut().enumerate() {
-        let ContractFlow { reading, units, .. } = flow;
-        if !inrush_files::needs_place(&reading.dialect) {
-            continue;
-        }
-        let mut splits: Vec<_> = units.iter().map(|unit| unit.split.clone()).collect();
-        for own in splitting::files(&splits) {
-            let is_kept = |at: usize| run.kept.has((flow_index, at));
-            if own.len() == 1
-                || splits[own.start].file.table().is_some()
-                || own.clone().all(is_kept)
-            {
-                continue;
-            }
-            let splitting = Event::Splitting {
-                flow: reading.name.clone(),
-                file: splits[own.start].file.path.display().to_string(),
-                bytes: splits[own.start].file.size_bytes,
-            };
-            run.folder.notice(&splitting);
-            options.observer.notice(&splitting);
-            splitting::place(&mut splits[own], &reading.dialect, threads, &options.stop)?;
-        }
-        for (unit, split) in units.iter_mut().zip(splits) {
-            unit.split = split;
-        }
-    }
-    Ok(())
-}
-
-fn tell_plan(plan: &ContractPlan, options: &RunOptions<'_>) {
-    let size = |flow: &ContractFlow| TargetSize {
-        flow: flow.reading.name.clone(),
-        target: flow.reading.target.clone(),
-        stored_bytes: flow.splits().map(|split| split.size_bytes()).sum(),
-        has_pipe: flow.splits().any(|split| split.file.is_pipe()),
-        units: flow.units.len(),
-    };
-    options.observer.notice(&Event::Planned {
-        package: plan.package.clone(),
-        destination: plan.destination.clone(),
-        streams: plan.streams,
-        targets: plan.flows.iter().map(size).collect(),
-    });
-    for note in &plan.notes {
-        options.observer.notice(&Event::Note { text: note.clone() });
-    }
 }

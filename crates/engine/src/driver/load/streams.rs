@@ -8,12 +8,12 @@ use tokio::runtime::Runtime;
 use super::ContractContext;
 use super::summary::ContractSummary;
 use super::unit::load;
-use crate::driver::plan::{UnitPlace, feeds};
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::pipeline::metering::Subjects;
+use crate::pipeline::metering::{self, Subjects};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::{self, Queue};
+use crate::pipeline::work_items::{self, Committed, WorkItem};
 
 /// Runs all streams to their ends.
 pub fn run(
@@ -21,12 +21,13 @@ pub fn run(
     context: &ContractContext<'_>,
     summary: &mut ContractSummary,
 ) -> Result<(), Error> {
+    let run = context.run;
     let queue = Queue::new(remaining(context));
-    let gauges = stream_threads::gauges(context.run.plan.streams);
+    let gauges = stream_threads::gauges(run.plan.streams);
     let subjects = Subjects {
         gauges: &gauges,
-        flows: context.flow_counts(),
-        feeds: context.feeds(),
+        flows: metering::named_counts(&run.plan.flows, &run.flow_counts),
+        feeds: run.fed_files.sources(&run.plan.flows),
         backends: None,
     };
     let ended = stream_threads::run(runtime, context.stop, subjects, |number, gauge, result| {
@@ -39,36 +40,32 @@ pub fn run(
     }
 }
 
-/// The units that no earlier attempt has committed: the largest first, or flow by flow. One that is fed stands there once
-/// for each stream.
-fn remaining(context: &ContractContext<'_>) -> VecDeque<UnitPlace> {
+/// The work that no earlier attempt has committed: the largest first, or flow by flow.
+fn remaining(context: &ContractContext<'_>) -> VecDeque<WorkItem> {
     let run = context.run;
     let by_flow = run.plan.settings.order == LoadOrder::Package;
-    let mut places: Vec<(u64, UnitPlace)> = Vec::new();
-    for (flow_index, flow) in run.plan.flows.iter().enumerate() {
-        for (unit_index, unit) in flow.units.iter().enumerate() {
-            let place = (flow_index, unit_index);
-            if !run.kept.is_whole(place) {
-                let turns = feeds::turns(unit, run.plan.streams);
-                places.extend(turns.map(|bytes| (bytes, place)));
-            }
-        }
-    }
-    places.sort_by_key(|(bytes, (flow, _))| {
-        let turn = if by_flow { *flow } else { 0 };
-        (turn, std::cmp::Reverse(*bytes))
-    });
-    places.into_iter().map(|(_, place)| place).collect()
+    let turn = |flow| if by_flow { flow } else { 0 };
+    // Of a file that is fed, only its feed tells that all of it is committed.
+    let left = work_items::left(
+        &run.plan.flows,
+        run.plan.streams,
+        turn,
+        |place, _| match run.kept.is_whole(place) {
+            true => Committed::All,
+            false => Committed::Nothing,
+        },
+    );
+    left.into()
 }
 
 fn work_off(
     context: &ContractContext<'_>,
     number: usize,
     gauge: &Gauge,
-    queue: &Queue<UnitPlace>,
+    queue: &Queue<WorkItem>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let Some(mut place) = queue.next() else {
+    let Some(mut item) = queue.next() else {
         return Ok(());
     };
     let mut stream = context.run.open.open_stream()?;
@@ -76,13 +73,20 @@ fn work_off(
         if context.stop.asked().is_some() {
             return Err(Error::Interrupted);
         }
-        if let Err(error) = load(context, stream.as_mut(), number, gauge, place, result) {
+        if let Err(error) = load(
+            context,
+            stream.as_mut(),
+            number,
+            gauge,
+            item.unit_place(),
+            result,
+        ) {
             // What undoing says is no news beside it.
             let _ = stream.abort_unit();
             return Err(error);
         }
         match queue.next() {
-            Some(next) => place = next,
+            Some(next) => item = next,
             None => return Ok(()),
         }
     }

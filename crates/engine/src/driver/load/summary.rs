@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use inrush_destination::Published;
 
 use super::prepare::ContractRun;
-use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitPlace};
+use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan, UnitAccounts};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::pipeline::RunOptions;
 use crate::pipeline::report_facts::{About, Done, Gathering};
+use crate::plan::{PlannedFlow, UnitPlace};
 use crate::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
 
 /// What is gathered while a run goes on.
@@ -111,7 +112,7 @@ impl ContractSummary {
             for (unit_index, unit) in flow.units.iter().enumerate() {
                 let place = (flow_index, unit_index);
                 let account = accounts.get(place);
-                let finished = match run.fed_files.get(&place) {
+                let finished = match run.fed_files.get((flow_index, unit_index, 0)) {
                     None => account.is_some(),
                     Some(fed) => fed.is_committed(),
                 };
@@ -175,7 +176,7 @@ fn table_report(flow: &ContractFlow, account: Account) -> TableReport {
         flow: flow.reading.name.clone(),
         target: flow.reading.target.clone(),
         account,
-        stored_bytes: flow.splits().map(|split| split.size_bytes()).sum(),
+        stored_bytes: flow.stored_bytes(),
         partitions: Vec::new(),
         rows_updated: None,
         changes: Vec::new(),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
-use super::{ContractFlow, RangeUnit, UnitAccounts, UnitPlace};
-use crate::pipeline::feeding;
+use super::{ContractFlow, RangeUnit, UnitAccounts};
+use crate::plan::UnitPlace;
 use crate::plan::long_units::{self, UnitSize, work_bytes};
 
 /// Feeds the units that would keep one stream busy after the others have ended.
@@ -35,24 +35,4 @@ pub fn resume(flows: &mut [ContractFlow], kept: &UnitAccounts, fed: &BTreeSet<Un
             }
         }
     }
-}
-
-/// How many pieces of work there are for so many streams.
-pub fn turn_count(flows: &[ContractFlow], streams: usize) -> usize {
-    flows
-        .iter()
-        .flat_map(|flow| &flow.units)
-        .map(|unit| turns(unit, streams).count())
-        .sum()
-}
-
-/// The turns of a unit in the work of all streams, each with the bytes of text that it is estimated to take.
-pub fn turns(unit: &RangeUnit, streams: usize) -> impl Iterator<Item = u64> {
-    let split = &unit.split;
-    let takers = if split.is_fed { streams } else { 1 };
-    feeding::turns(
-        work_bytes(split),
-        split.is_fed && split.file.is_pipe(),
-        takers,
-    )
 }

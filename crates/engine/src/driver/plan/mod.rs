@@ -14,6 +14,7 @@ mod refuse;
 mod unit_index;
 
 use std::collections::BTreeSet;
+use std::slice;
 use std::sync::Arc;
 
 use inrush_destination::{
@@ -24,11 +25,16 @@ use inrush_package::{Mode, Package, RunSettings};
 use inrush_rows::ids::{RunKey, UnitKey};
 
 use self::flow::ContractFlowPlanner;
-pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, UnitPlace, each_record};
+pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, each_record};
 use crate::ledger::Account;
+use crate::pipeline::work_items;
 use crate::plan::abilities::require_of_run;
+use crate::plan::long_units::work_bytes;
 use crate::plan::memory::FileCost;
-use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
+use crate::plan::{
+    MemoryBound, PlanError, PlanOptions, PlannedFlow, PlannedUnit, Reading, UnitPlace, identity,
+    memory,
+};
 
 /// What is kept of each file range from the plan to the report, where each has its account and its time, beside its path.
 /// Measured with Parquet: 1,050.
@@ -131,6 +137,40 @@ impl ContractFlow {
     }
 }
 
+impl PlannedFlow for ContractFlow {
+    type Unit = RangeUnit;
+
+    fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
+    fn units(&self) -> &[RangeUnit] {
+        &self.units
+    }
+}
+
+impl PlannedUnit for RangeUnit {
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    fn key(&self) -> &UnitKey {
+        &self.key
+    }
+
+    fn splits(&self) -> &[Split] {
+        slice::from_ref(&self.split)
+    }
+
+    fn bytes_count(&self) -> u64 {
+        work_bytes(&self.split)
+    }
+
+    fn is_shared(&self) -> bool {
+        self.split.is_fed
+    }
+}
+
 /// The files of units, each once.
 pub fn files_of(units: &[RangeUnit]) -> Vec<&Arc<SourceFile>> {
     // The ranges of a file stand one after the other.
@@ -186,7 +226,8 @@ pub async fn build(
             .map_or(options.streams_default, usize::from),
     };
     feeds::choose(&mut flows, wanted);
-    let streams = wanted.min(feeds::turn_count(&flows, wanted)).max(1);
+    let work = work_items::all(&flows, wanted, |_| 0);
+    let streams = wanted.min(work.len()).max(1);
     let batch_rows = match package.run.batch_rows == RunSettings::default().batch_rows {
         true => abilities.batch_rows,
         false => package.run.batch_rows,

@@ -6,10 +6,7 @@ use inrush_rows::ids::UnitKey;
 use super::ContractFlow;
 use crate::driver::unit_detail::splits_of;
 use crate::ledger::{Account, SplitRecord};
-use crate::plan::identity;
-
-/// A unit, by the places of its flow and of itself.
-pub type UnitPlace = (usize, usize);
+use crate::plan::{UnitPlace, identity};
 
 /// The places of a plan's units, by their keys: the keys themselves stand in the plan.
 pub struct UnitIndex<'a> {

@@ -1,7 +1,8 @@
 //! Predicts the duration of the run from the measurements.
 
 use super::measure::ContractPreflight;
-use crate::driver::plan::{ContractEarlier, feeds};
+use crate::driver::plan::ContractEarlier;
+use crate::pipeline::work_items;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{self, Beside, SharedSeconds, WorkPiece};
 use crate::preflight::predict::{self, PredictedPhases};
@@ -77,7 +78,7 @@ fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<
         let mut whole = 0.0;
         for unit in preflight.left(index) {
             // All streams take from a file that is fed.
-            let turns = feeds::turns(unit, plan.streams).count();
+            let turns = work_items::of_splits((index, 0), unit, plan.streams).count();
             let unit_bytes = unit.split.size_bytes() as f64 * like.text_of_stored();
             let text_bytes = unit_bytes / turns as f64;
             whole += unit_bytes;

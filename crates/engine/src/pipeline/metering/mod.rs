@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use self::series::Columns;
 use self::steps::Steps;
 use crate::gauge::Gauge;
+use crate::plan::PlannedFlow;
 
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -42,6 +43,15 @@ impl FlowCount {
         let rows = self.rows.load(Ordering::Relaxed);
         (rows, self.stored_bytes.load(Ordering::Relaxed))
     }
+}
+
+/// The counts of all flows of a plan, by their names.
+pub fn named_counts<'a, F: PlannedFlow>(
+    flows: &[F],
+    counts: &'a [FlowCount],
+) -> Vec<(String, &'a FlowCount)> {
+    let names = flows.iter().map(|flow| flow.reading().name.clone());
+    names.zip(counts).collect()
 }
 
 /// A file that one thread reads for several streams.

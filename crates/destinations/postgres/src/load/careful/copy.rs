@@ -3,12 +3,8 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
-use inrush_convert::Converter;
 use inrush_package::RunSettings;
 use inrush_rows::cancel::Stop;
-use inrush_rows::chunk::Chunk;
-use inrush_rows::reject::Reject;
-use inrush_scan::Records;
 use inrush_verdict::Phase;
 
 use super::cause::{RefusedTable, cause};
@@ -18,6 +14,7 @@ use super::savepoint::Savepoint;
 use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyStop, CopyWriter};
 use crate::engine::error::Error;
+use crate::engine::pipeline::row_loop::{RowFault, Written};
 use crate::load::encoder::Encoder;
 use crate::plan::additions::Additions;
 use crate::plan::{FlowPlan, Publish, UnitPlan};
@@ -45,17 +42,6 @@ pub struct CarefulCopy<'a> {
     savepoint: Savepoint,
     isolator: Isolator,
     definitions: Definitions,
-}
-
-/// A batch, and the text that it was made of.
-#[derive(Clone, Copy)]
-pub struct BatchOrigin<'a> {
-    /// What made it.
-    pub converter: &'a Converter,
-    /// The text.
-    pub chunk: &'a Chunk,
-    /// Its records.
-    pub records: &'a Records,
 }
 
 impl<'a> CarefulCopy<'a> {
@@ -101,44 +87,39 @@ impl<'a> CarefulCopy<'a> {
         })
     }
 
-    /// Loads rows of a batch. Those that the server refuses are appended to `rejects`; after some
-    /// of them it stops, so that they are counted soon. Returns which rows were refused, in their order, and where
-    /// it stopped.
+    /// Loads rows of a batch, from `from` on, but for those that the server refuses. After some of these it stops, so that
+    /// they are counted soon.
     pub async fn send(
         &mut self,
         batch: &RecordBatch,
         from: usize,
         refused_max: u64,
-        origin: &BatchOrigin<'_>,
-        rejects: &mut Vec<Reject>,
-    ) -> Result<(Vec<usize>, usize), Error> {
+    ) -> Result<Written, Error> {
         let refused_max = refused_max.clamp(1, REFUSED_AT_ONCE_MAX) as usize;
         let mut isolator = self.isolator;
         let mut rows = BatchRows {
             copy: &mut *self,
             batch,
         };
-        let (refused, end) = isolator
+        let (rows, end) = isolator
             .run(&mut rows, from..batch.num_rows(), refused_max)
             .await?;
         self.isolator = isolator;
-        let mut rows = Vec::with_capacity(refused.len());
-        for row in refused {
-            rows.push(row.row);
+        let mut refused = Vec::with_capacity(rows.len());
+        for row in rows {
             let cause = self.cause(&row.facts).await?;
-            let column = cause.column.as_deref();
-            let (chunk, records) = (origin.chunk, origin.records);
-            rejects.push(origin.converter.reject_row(
-                chunk,
-                records,
-                row.row,
-                column,
-                cause.code,
-                cause.reason,
-            ));
+            refused.push(RowFault {
+                row: row.row,
+                column: cause.column,
+                code: cause.code,
+                reason: cause.reason,
+            });
         }
-        rows.sort_unstable();
-        Ok((rows, end))
+        Ok(Written {
+            end,
+            misfits: Vec::new(),
+            refused,
+        })
     }
 
     /// All batches are in.

@@ -24,7 +24,7 @@ mod staged_row_order;
 mod switch_rows;
 mod unit;
 
-pub use copy::{BatchOrigin, CarefulCopy};
+pub use copy::CarefulCopy;
 pub use need::Need;
 pub use package_keys::RefusedStaged;
 pub use switch_rows::SwitchRows;

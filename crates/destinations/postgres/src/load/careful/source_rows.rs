@@ -19,7 +19,6 @@ use inrush_source::Chunks;
 use super::cause::RefusalCause;
 use crate::engine::error::Error;
 use crate::engine::ledger::SplitRecord;
-use crate::engine::pipeline::trailer::TrailerCatch;
 use crate::engine::plan::identity;
 use crate::engine::verify::Tally;
 use crate::plan::{FlowPlan, UnitPlan};
@@ -71,7 +70,7 @@ pub fn find(
         };
         let mut refused_before: BTreeSet<u64> = record.refused.iter().copied().collect();
         let mut reader = RowReader::open(split.clone(), &flow.dialect, chunk_bytes, buffers)?;
-        let mut trailer = flow.expect.trailer.as_ref().map(TrailerCatch::new);
+        let mut trailer = flow.expect.trailer_catch();
         let mut scanned = Records::default();
         let mut rejects = Vec::new();
         while left.peek().is_some()

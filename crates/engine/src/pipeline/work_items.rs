@@ -1,12 +1,13 @@
 //! The pieces of work that streams take, one after the other, and which of them a stopped run has left.
 
-use inrush_rows::ids::SplitKey;
 use std::ops::Range;
 
-use super::{FlowPlan, UnitPlan};
-use crate::engine::pipeline::feeding::turns;
-use crate::engine::plan::identity;
-use crate::engine::plan::long_units::work_bytes;
+use inrush_rows::ids::SplitKey;
+
+use super::feeding::turns;
+use crate::plan::identity;
+use crate::plan::long_units::work_bytes;
+use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 
 /// A piece of work of a stream: a private unit, or one split of a shared one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,43 +22,69 @@ pub struct WorkItem {
     pub bytes_count: u64,
 }
 
+impl WorkItem {
+    /// All of a unit, for one stream.
+    pub fn whole<U: PlannedUnit>((flow, unit): UnitPlace, planned: &U) -> WorkItem {
+        WorkItem {
+            flow,
+            unit,
+            splits: 0..planned.splits().len(),
+            bytes_count: planned.bytes_count(),
+        }
+    }
+
+    /// Its unit.
+    pub fn unit_place(&self) -> UnitPlace {
+        (self.flow, self.unit)
+    }
+
+    /// Its first split.
+    pub fn split_place(&self) -> SplitPlace {
+        (self.flow, self.unit, self.splits.start)
+    }
+}
+
 /// All work of a plan: of flows whose turn is the same the largest first, so that no stream is
 /// left with a long piece at the end.
 ///
 /// A split that is fed stands there once for each stream: all of them take from it.
-pub fn all(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
+pub fn all<F: PlannedFlow>(
+    flows: &[F],
+    streams: usize,
+    turn: impl Fn(usize) -> usize,
+) -> Vec<WorkItem> {
     let mut items = Vec::new();
     for (flow_index, flow) in flows.iter().enumerate() {
-        for (unit_index, unit) in flow.units.iter().enumerate() {
-            if unit.shared {
-                for (index, split) in unit.splits.iter().enumerate() {
-                    let item = |bytes_count| WorkItem {
-                        flow: flow_index,
-                        unit: unit_index,
-                        splits: index..index + 1,
-                        bytes_count,
-                    };
-                    let bytes_count = work_bytes(split);
-                    match split.is_fed {
-                        true => {
-                            let is_pipe = split.file.is_pipe();
-                            items.extend(turns(bytes_count, is_pipe, streams).map(item));
-                        }
-                        false => items.push(item(bytes_count)),
-                    }
-                }
-            } else {
-                items.push(WorkItem {
-                    flow: flow_index,
-                    unit: unit_index,
-                    splits: 0..unit.splits.len(),
-                    bytes_count: unit.bytes_count,
-                });
+        for (unit_index, unit) in flow.units().iter().enumerate() {
+            let place = (flow_index, unit_index);
+            match unit.is_shared() {
+                true => items.extend(of_splits(place, unit, streams)),
+                false => items.push(WorkItem::whole(place, unit)),
             }
         }
     }
-    sort(&mut items, |flow| flows[flow].turn);
+    sort(&mut items, turn);
     items
+}
+
+/// The work on a unit that several streams fill.
+pub fn of_splits<U: PlannedUnit>(
+    (flow, unit): UnitPlace,
+    planned: &U,
+    streams: usize,
+) -> impl Iterator<Item = WorkItem> {
+    let splits = planned.splits().iter().enumerate();
+    splits.flat_map(move |(index, split)| {
+        let takers = if split.is_fed { streams } else { 1 };
+        let is_endless = split.is_fed && split.file.is_pipe();
+        let item = move |bytes_count| WorkItem {
+            flow,
+            unit,
+            splits: index..index + 1,
+            bytes_count,
+        };
+        turns(work_bytes(split), is_endless, takers).map(item)
+    })
 }
 
 /// What earlier attempts have committed of a unit.
@@ -82,16 +109,17 @@ impl Committed<'_> {
 }
 
 /// The work of a plan that earlier attempts have left, in the same order.
-pub fn left<'a>(
-    flows: &'a [FlowPlan],
+pub fn left<'a, F: PlannedFlow>(
+    flows: &'a [F],
     streams: usize,
-    committed: impl Fn(&'a UnitPlan) -> Committed<'a>,
+    turn: impl Fn(usize) -> usize,
+    committed: impl Fn(UnitPlace, &'a F::Unit) -> Committed<'a>,
 ) -> Vec<WorkItem> {
-    let mut items = all(flows, streams);
+    let mut items = all(flows, streams, turn);
     items.retain(|item| {
-        let unit = &flows[item.flow].units[item.unit];
-        let splits = unit.splits[item.splits.clone()].iter();
-        committed(unit).leaves(splits.map(identity::split_key))
+        let unit = &flows[item.flow].units()[item.unit];
+        let splits = unit.splits()[item.splits.clone()].iter();
+        committed(item.unit_place(), unit).leaves(splits.map(identity::split_key))
     });
     items
 }

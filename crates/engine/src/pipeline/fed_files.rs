@@ -1,0 +1,85 @@
+//! All files of a run that its streams take from feeds.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use inrush_files::{SourceFile, Split};
+
+use super::feeding::FedFile;
+use super::metering::FedSource;
+use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
+
+/// Files that streams take from feeds, by the places of their splits.
+#[derive(Default)]
+pub struct FedFiles(BTreeMap<SplitPlace, FedFile>);
+
+impl FedFiles {
+    /// Those of a plan. `finished` says which ranges of a split are committed already.
+    pub fn of<F: PlannedFlow>(
+        flows: &[F],
+        chunk_bytes: usize,
+        streams: usize,
+        finished: impl Fn(UnitPlace, &F::Unit, &Split) -> Vec<Range<u64>>,
+    ) -> FedFiles {
+        let mut found = BTreeMap::new();
+        for (flow_at, flow) in flows.iter().enumerate() {
+            for (unit_at, unit) in flow.units().iter().enumerate() {
+                let splits = unit.splits().iter().enumerate();
+                for (split_at, split) in splits.filter(|(_, split)| split.is_fed) {
+                    let finished = finished((flow_at, unit_at), unit, split);
+                    let file = FedFile::new(chunk_bytes, streams, finished);
+                    found.insert((flow_at, unit_at, split_at), file);
+                }
+            }
+        }
+        FedFiles(found)
+    }
+
+    /// The file of a split, where it is fed.
+    pub fn get(&self, place: SplitPlace) -> Option<&FedFile> {
+        self.0.get(&place)
+    }
+
+    /// The files of a unit that are fed.
+    pub fn of_unit(&self, (flow, unit): UnitPlace) -> impl Iterator<Item = &FedFile> {
+        let all = (flow, unit, 0)..=(flow, unit, usize::MAX);
+        self.0.range(all).map(|(_, file)| file)
+    }
+
+    /// Ends the feeds of a unit's files, which are read once more by one stream.
+    pub fn close(&self, unit: UnitPlace) {
+        self.of_unit(unit).for_each(FedFile::close);
+    }
+
+    /// Where the text of a flow's file ends, once all of it was handed out.
+    pub fn text_end<F: PlannedFlow>(
+        &self,
+        flows: &[F],
+        flow: usize,
+        file: &Arc<SourceFile>,
+    ) -> Option<u64> {
+        let first = (flow, 0, 0);
+        let last = (flow, usize::MAX, usize::MAX);
+        let mut own = self.0.range(first..=last);
+        let found = own.find(|(place, _)| Arc::ptr_eq(&split(flows, **place).file, file));
+        found.and_then(|(_, fed)| fed.text_end())
+    }
+
+    /// All of them by their paths, to be metered.
+    pub fn sources<F: PlannedFlow>(&self, flows: &[F]) -> Vec<(String, &dyn FedSource)> {
+        let named = |(place, file): (&SplitPlace, _)| {
+            let path = split(flows, *place).file.path.display().to_string();
+            (path, file)
+        };
+        let all = self
+            .0
+            .iter()
+            .map(|(place, file)| (place, file as &dyn FedSource));
+        all.map(named).collect()
+    }
+}
+
+fn split<F: PlannedFlow>(flows: &[F], (flow, unit, split): SplitPlace) -> &Split {
+    &flows[flow].units()[unit].splits()[split]
+}

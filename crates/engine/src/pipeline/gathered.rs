@@ -1,0 +1,58 @@
+//! Splits whose rows went in, as far as their transaction has come.
+//!
+//! A transaction may load a hundred thousand small files. A driver may write the records of some of them into its ledger
+//! before the next ones are loaded, so that no more of them are kept in memory.
+
+use crate::ledger::{Account, SplitRecord};
+use crate::plan::Reading;
+use crate::verify::ExactSum;
+
+/// Splits whose rows are in.
+#[derive(Default)]
+pub struct Gathered {
+    /// The account of all of them.
+    pub account: Account,
+    count: usize,
+    is_verified: bool,
+    /// The sums of all tallies; none where one is missing.
+    sums: Option<Vec<ExactSum>>,
+    /// Those that the ledger does not have yet.
+    records: Vec<SplitRecord>,
+}
+
+impl Gathered {
+    /// Nothing so far, of a flow. With `is_verified` the sums of its rows are added up.
+    pub fn new(flow: &Reading, is_verified: bool) -> Gathered {
+        Gathered {
+            is_verified,
+            sums: is_verified.then(|| flow.verify.no_sums()),
+            ..Gathered::default()
+        }
+    }
+
+    /// Adds a split of the flow.
+    pub fn push(&mut self, flow: &Reading, record: SplitRecord) {
+        self.account.add(&record.account);
+        self.count += 1;
+        if self.is_verified {
+            let added = |sums: &mut Vec<ExactSum>| flow.verify.add(sums, record.tally.as_deref());
+            self.sums.take_if(|sums| !added(sums));
+        }
+        self.records.push(record);
+    }
+
+    /// How many splits there were in all.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The sums of all rows that were sent; none where a split has none.
+    pub fn sums(&self) -> Option<Vec<ExactSum>> {
+        self.sums.clone()
+    }
+
+    /// The records that the ledger does not have yet.
+    pub fn take_records(&mut self) -> Vec<SplitRecord> {
+        std::mem::take(&mut self.records)
+    }
+}

@@ -1,0 +1,120 @@
+//! The beginning and the end of a piece of work, as the observer, the log and the report are told of them.
+
+use std::collections::BTreeMap;
+
+use inrush_rows::column_policy::ColumnChanges;
+use inrush_source::SourceMeter;
+
+use super::event_sink::EventSink;
+use super::kept_rejects::KeptRejects;
+use super::results::{Loaded, StreamResult};
+use super::row_loop::RowLoop;
+use crate::event::Event;
+use crate::ledger::Account;
+use crate::meter::Meter;
+use crate::plan::Reading;
+
+/// A piece of work in the hands of a stream.
+#[derive(Clone, Copy)]
+pub struct PieceEvents<'a> {
+    /// Gets the events.
+    pub event_sink: EventSink<'a>,
+    /// The flow.
+    pub reading: &'a Reading,
+    /// Index of the flow in the plan.
+    pub flow: usize,
+    /// Index of the unit in the flow.
+    pub unit: usize,
+    /// The unit's number in the flow, as messages have it.
+    pub unit_number: usize,
+    /// The stream, counted from 1; 0 once all streams have ended.
+    pub stream: usize,
+}
+
+/// A piece of work whose transaction has ended, committed or not.
+pub struct EndedPiece<'a> {
+    /// All of its unit: what was loaded of it before does not count.
+    pub is_whole: bool,
+    /// The destination could refuse rows of it.
+    pub is_careful: bool,
+    /// Its rejects.
+    pub rejects: KeptRejects<'a>,
+    /// Values that were changed, by column.
+    pub changes: BTreeMap<String, ColumnChanges>,
+    /// What another thread has read for it; a part of `meter`.
+    pub fed: SourceMeter,
+    /// Where its time went.
+    pub meter: Meter,
+}
+
+impl<'a> EndedPiece<'a> {
+    /// `meter` is what the stream's gauge has measured meanwhile.
+    pub fn of(rows: RowLoop<'a>, mut meter: Meter) -> EndedPiece<'a> {
+        let RowLoop {
+            rejects,
+            changes,
+            fed,
+            ..
+        } = rows;
+        meter.add_reading(&fed);
+        EndedPiece {
+            is_whole: false,
+            is_careful: false,
+            rejects,
+            changes,
+            fed,
+            meter,
+        }
+    }
+}
+
+impl PieceEvents<'_> {
+    /// A stream takes it. `file` is its first one.
+    pub fn started(&self, file: String) {
+        self.event_sink.notice(&Event::UnitStarted {
+            flow: self.reading.name.clone(),
+            unit: self.unit_number,
+            stream: self.stream,
+            file,
+        });
+    }
+
+    /// The destination refused a row of it.
+    pub fn refused(&self, reason: String) {
+        self.event_sink.notice(&Event::UnitRefused {
+            flow: self.reading.name.clone(),
+            unit: self.unit_number,
+            reason,
+        });
+    }
+
+    /// What was told of it as progress, in bytes of its files as stored, does not count.
+    pub fn aborted(&self, stored_bytes: u64) {
+        self.event_sink.notice(&Event::UnitAborted {
+            flow: self.reading.name.clone(),
+            unit: self.unit_number,
+            bytes: stored_bytes,
+        });
+    }
+
+    /// Its rows are committed.
+    pub fn committed(&self, ended: EndedPiece<'_>, account: Account, result: &mut StreamResult) {
+        self.event_sink.notice(&Event::UnitCommitted {
+            flow: self.reading.name.clone(),
+            unit: self.unit_number,
+            stream: self.stream,
+            account,
+            stored_bytes: ended.meter.stored_bytes,
+        });
+        result.loaded.push(Loaded {
+            flow: self.flow,
+            unit: self.unit,
+            is_whole: ended.is_whole,
+            is_careful: ended.is_careful,
+            account,
+            meter: ended.meter,
+            changes: ended.changes,
+            rejects: ended.rejects.told(),
+        });
+    }
+}

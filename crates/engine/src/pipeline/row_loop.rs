@@ -1,0 +1,323 @@
+//! The row loop of all destinations: the rows of a source are read, converted and written, and each of them is accounted
+//! for.
+//!
+//! A destination takes part by its [`RowWriter`]. The loop keeps the rejects in the order of the file, adds up only rows
+//! that were taken, tells progress, looks at the stop, and reaches the fault points.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use arrow_array::RecordBatch;
+use inrush_convert::Converter;
+use inrush_files::Split;
+use inrush_rows::cancel::Stop;
+use inrush_rows::chunk::Chunk;
+use inrush_rows::column_policy::ColumnChanges;
+use inrush_rows::ids::UnitKey;
+use inrush_rows::reject::{Reject, RejectCode};
+use inrush_scan::Records;
+use inrush_source::{Chunks, SourceMeter};
+use inrush_verdict::Phase;
+
+use super::damage;
+use super::event_sink::EventSink;
+use super::kept_rejects::KeptRejects;
+use super::metering::FlowCount;
+use super::reading_meter::ReadingMeter;
+use super::split_evidence::SplitEvidence;
+use crate::error::Error;
+use crate::event::Event;
+use crate::fault::{self, Fault, FaultPoint};
+use crate::gauge::Gauge;
+use crate::ledger::{Account, SplitRecord};
+use crate::plan::Reading;
+
+/// Takes batches to a destination.
+pub trait RowWriter {
+    /// Writes rows of a batch, those from `from` on. A writer that finds many rows at fault may stop before the last row,
+    /// at the latest behind `refused_max` rows that the destination refused: the loop counts them, and calls again for
+    /// the rest.
+    fn write(
+        &mut self,
+        batch: &RecordBatch,
+        from: usize,
+        refused_max: u64,
+    ) -> impl Future<Output = Result<Written, Error>>;
+}
+
+/// What a writer did with rows of a batch. Rows that are not listed were taken.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// One past the last row that it dealt with.
+    pub end: usize,
+    /// Rows with a value that the destination has no counterpart for.
+    pub misfits: Vec<RowFault>,
+    /// Rows that the destination refused for what it has, such as a constraint. The ledger keeps their places.
+    pub refused: Vec<RowFault>,
+}
+
+impl Written {
+    /// All rows of a batch were taken.
+    pub fn all(batch: &RecordBatch) -> Written {
+        Written {
+            end: batch.num_rows(),
+            ..Written::default()
+        }
+    }
+}
+
+/// A row that was not taken.
+#[derive(Debug)]
+pub struct RowFault {
+    /// Its place in the batch, counted from 0.
+    pub row: usize,
+    /// The column at fault, where one is known.
+    pub column: Option<String>,
+    /// The kind of fault.
+    pub code: RejectCode,
+    /// The fault, in words.
+    pub reason: String,
+}
+
+/// The row loop of one piece of work.
+pub struct RowLoop<'a> {
+    /// Gets events and progress.
+    pub event_sink: EventSink<'a>,
+    /// The flow of the rows.
+    pub flow: &'a Reading,
+    /// Counts what went into the flow, over all streams.
+    pub flow_count: &'a FlowCount,
+    /// The gauge of the stream.
+    pub gauge: &'a Gauge,
+    /// Asks the run to stop.
+    pub stop: &'a Stop,
+    /// A wish to die, for tests.
+    pub fault: Option<&'a Fault>,
+    /// Bytes of a chunk of text.
+    pub chunk_bytes: usize,
+    /// Rows of a batch, at most.
+    pub batch_rows: usize,
+    /// Facts of the rows that were taken.
+    pub evidence: SplitEvidence,
+    /// The rejects of the piece of work.
+    pub rejects: KeptRejects<'a>,
+    /// What another thread has read for it.
+    pub fed: SourceMeter,
+    /// Values that were changed, by column.
+    pub changes: BTreeMap<String, ColumnChanges>,
+}
+
+/// A batch, and the text that it was made of.
+struct Origin<'a> {
+    converter: &'a Converter,
+    chunk: &'a Chunk,
+    records: &'a Records,
+}
+
+impl RowLoop<'_> {
+    /// Writes all rows of a source; their account holds. `file` names the source in errors.
+    pub async fn send(
+        &mut self,
+        source: &mut impl Chunks,
+        file: &str,
+        converter: &mut Converter,
+        writer: &mut impl RowWriter,
+    ) -> Result<Account, Error> {
+        let gauge = self.gauge;
+        let mut records = Records::default();
+        let mut rejects = Vec::new();
+        let mut account = Account::default();
+        let mut stored_before = 0;
+        let mut reading = ReadingMeter::new(gauge);
+        while let Some(mut chunk) = reading.next_chunk(source, &mut records)? {
+            self.refuse_stopped()?;
+            account.rows_skipped += self.evidence.see(&mut chunk, &mut records)?;
+            let mut at = 0;
+            while at < records.len() {
+                let end = records.len().min(at + self.batch_rows);
+                let converting = gauge.enter(Phase::Convert);
+                let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
+                drop(converting);
+                let origin = Origin {
+                    converter,
+                    chunk: &chunk,
+                    records: &records,
+                };
+                self.write(&batch, &origin, writer, &mut rejects, &mut account)
+                    .await?;
+                at = end;
+            }
+            let stored_bytes = source.meter().stored_bytes;
+            self.progress(records.len() as u64, stored_bytes - stored_before);
+            stored_before = stored_bytes;
+            self.rejects
+                .note_read(records.len() as u64, chunk.size_bytes());
+            source.recycle(chunk);
+            fault::reach(self.fault, FaultPoint::InCopy);
+        }
+        gauge.add_rows(account.rows_loaded);
+        let read = source.meter();
+        account.rows_read = read.record_count + read.skipped_line_count;
+        account.rows_skipped += read.skipped_line_count;
+        account.bytes_read = read.text_bytes;
+        if !account.holds() {
+            return Err(Error::Verification {
+                what: format!("the account of {file}"),
+                counted: account.rows_out(),
+                sent: account.rows_in(),
+            });
+        }
+        Ok(account)
+    }
+
+    /// Writes a batch. `rejects` has the rows of its records that could not be converted.
+    async fn write(
+        &mut self,
+        batch: &RecordBatch,
+        origin: &Origin<'_>,
+        writer: &mut impl RowWriter,
+        rejects: &mut Vec<Reject>,
+        account: &mut Account,
+    ) -> Result<(), Error> {
+        if let Some(parts) = damage::harmed(self.fault, batch) {
+            for part in parts {
+                writer.write(&part, 0, 1).await?;
+            }
+            account.rows_loaded += batch.num_rows() as u64;
+            self.evidence.add(batch, self.gauge);
+            return self.keep(rejects, account);
+        }
+        let mut from = 0;
+        loop {
+            let refused_max = self.rejects.left().saturating_sub(rejects.len() as u64) + 1;
+            let written = writer.write(batch, from, refused_max).await?;
+            let end = written.end;
+            let not_taken = self.reject(written, origin, rejects);
+            account.rows_loaded += (end - from - not_taken.len()) as u64;
+            self.add_taken(batch, from..end, &not_taken);
+            self.keep(rejects, account)?;
+            from = end;
+            if from >= batch.num_rows() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes rejects of the rows that were not taken, in the order of the file, and returns the places of these rows in
+    /// the batch, in order.
+    fn reject(
+        &mut self,
+        written: Written,
+        origin: &Origin<'_>,
+        rejects: &mut Vec<Reject>,
+    ) -> Vec<usize> {
+        let Written {
+            misfits, refused, ..
+        } = written;
+        if misfits.is_empty() && refused.is_empty() {
+            return Vec::new();
+        }
+        let Origin {
+            converter,
+            chunk,
+            records,
+        } = *origin;
+        let mut refused_rows: Vec<usize> = refused.iter().map(|fault| fault.row).collect();
+        refused_rows.sort_unstable();
+        for row in refused_rows {
+            let place = converter.row_location(chunk, records, row);
+            self.evidence.refused(place.byte_offset);
+        }
+        let mut rows = Vec::with_capacity(misfits.len() + refused.len());
+        for fault in misfits.into_iter().chain(refused) {
+            rows.push(fault.row);
+            rejects.push(converter.reject_row(
+                chunk,
+                records,
+                fault.row,
+                fault.column.as_deref(),
+                fault.code,
+                fault.reason,
+            ));
+        }
+        rejects.sort_by_key(|reject| reject.location.byte_offset);
+        rows.sort_unstable();
+        rows
+    }
+
+    /// Adds up the rows of a range that were taken.
+    fn add_taken(&mut self, batch: &RecordBatch, rows: Range<usize>, not_taken: &[usize]) {
+        if not_taken.is_empty() && rows == (0..batch.num_rows()) {
+            self.evidence.add(batch, self.gauge);
+            return;
+        }
+        let mut from = rows.start;
+        for row in not_taken.iter().copied().chain([rows.end]) {
+            if row > from {
+                self.evidence
+                    .add(&batch.slice(from, row - from), self.gauge);
+            }
+            from = row + 1;
+        }
+    }
+
+    /// Keeps rejects, and counts them.
+    fn keep(&mut self, rejects: &mut Vec<Reject>, account: &mut Account) -> Result<(), Error> {
+        if rejects.is_empty() {
+            return Ok(());
+        }
+        self.refuse_stopped()?;
+        account.rows_rejected += rejects.len() as u64;
+        self.rejects.keep(rejects)
+    }
+
+    /// An error where the run was asked to stop. A writer looks at the stop as well, but rows that are all rejected or
+    /// skipped never come to it.
+    fn refuse_stopped(&self) -> Result<(), Error> {
+        match self.stop.asked() {
+            Some(_) => Err(Error::Interrupted),
+            None => Ok(()),
+        }
+    }
+
+    /// Rows of the flow were read, and bytes of its files as stored.
+    fn progress(&self, rows: u64, bytes: u64) {
+        self.flow_count.add(rows, bytes);
+        self.event_sink.observer.notice(&Event::Progress {
+            flow: self.flow.name.clone(),
+            rows,
+            bytes,
+        });
+    }
+
+    /// The feed of the file has cost this much more.
+    pub fn note_fed(&mut self, cost: &SourceMeter) {
+        self.progress(0, cost.stored_bytes);
+        self.fed.add(cost);
+    }
+
+    /// Adds up what a converter has changed.
+    pub fn note_changes(&mut self, converter: &Converter) {
+        for (column, changes) in converter.changes() {
+            if changes.total() > 0 {
+                let sum = self.changes.entry(column.to_owned()).or_default();
+                sum.add(&changes);
+            }
+        }
+    }
+
+    /// What the ledger is to know of a split of a unit whose rows were sent last.
+    pub fn record(&mut self, unit_key: &UnitKey, split: &Split, account: Account) -> SplitRecord {
+        self.evidence.record(unit_key, split, account)
+    }
+}
+
+/// Runs a loop whose writer blocks, so that it never waits for anything else.
+pub fn blocking<T>(sending: impl Future<Output = T>) -> T {
+    match pin!(sending).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(sent) => sent,
+        Poll::Pending => unreachable!("a writer that blocks is never pending"),
+    }
+}

@@ -1,0 +1,234 @@
+//! The work of one transaction: splits, each read by itself, or ranges of a file that is fed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use inrush_convert::Converter;
+use inrush_files::{BufferPool, Feed, FeedRange, RowReader, Split};
+use inrush_rows::ids::UnitKey;
+use inrush_source::{SourceError, SourceMeter};
+use inrush_verdict::Phase;
+
+use super::check_header::check_header;
+use super::feeding::{FedFile, TakenRanges};
+use super::gathered::Gathered;
+use super::row_loop::{RowLoop, RowWriter};
+use crate::error::Error;
+use crate::ledger::Account;
+
+/// What is loaded in one transaction.
+pub enum Work<'a> {
+    /// Splits that are known before.
+    Splits(&'a [Split]),
+    /// Ranges of a file that is fed, as they come.
+    Fed(FedWork<'a>),
+    /// Ranges that an earlier try has taken from the feed: the file is read anew, from its beginning
+    /// to the last of them.
+    FedAgain {
+        /// The file.
+        file: &'a FedFile,
+        /// All of the file.
+        split: &'a Split,
+        /// The ranges.
+        taken: &'a TakenRanges,
+    },
+}
+
+/// Ranges of a file that is fed.
+pub struct FedWork<'a> {
+    /// The file.
+    pub file: &'a FedFile,
+    /// Its feed.
+    pub feed: &'a Feed,
+    /// All of the file.
+    pub split: &'a Split,
+    /// The first range, which is at hand.
+    pub first: Option<Box<FeedRange>>,
+    /// Bytes of text that are enough for a transaction: a stop throws them away.
+    pub wanted_bytes: u64,
+    /// The ranges that were taken, for another try.
+    pub taken: &'a mut TakenRanges,
+}
+
+impl Work<'_> {
+    /// Splits that are known before. A file that is fed is one, however many ranges are taken from it.
+    pub fn split_count(&self) -> usize {
+        match self {
+            Work::Splits(splits) => splits.len(),
+            Work::Fed(_) | Work::FedAgain { .. } => 1,
+        }
+    }
+}
+
+/// Takes the rows of one file after the other to a destination.
+pub trait FileWriter: RowWriter {
+    /// A converter for the records of the next file.
+    fn converter(&self) -> Result<Converter, Error>;
+
+    /// The rows of a file come next.
+    fn begin_file(&mut self, file: &str) -> impl Future<Output = Result<(), Error>>;
+
+    /// All rows of the file are written.
+    fn end_file(&mut self) -> impl Future<Output = Result<(), Error>>;
+
+    /// Waits for a feed, or until the run is asked to stop.
+    fn wait<T>(
+        &self,
+        feed: impl Future<Output = Result<T, SourceError>>,
+    ) -> impl Future<Output = Result<T, Error>>;
+}
+
+impl RowLoop<'_> {
+    /// Writes the rows of those splits of the work, and gathers what the ledger is to know of them.
+    pub async fn copy(
+        &mut self,
+        unit_key: &UnitKey,
+        work: &mut Work<'_>,
+        splits: Range<usize>,
+        writer: &mut impl FileWriter,
+        gathered: &mut Gathered,
+    ) -> Result<(), Error> {
+        match work {
+            Work::Splits(all) => {
+                let splits = &all[splits];
+                self.copy_splits(unit_key, splits, writer, gathered).await
+            }
+            Work::Fed(fed) => self.copy_fed(unit_key, fed, writer, gathered).await,
+            Work::FedAgain { file, split, taken } => {
+                self.copy_fed_again(unit_key, (file, split, taken), writer, gathered)
+                    .await
+            }
+        }
+    }
+
+    async fn copy_splits(
+        &mut self,
+        unit_key: &UnitKey,
+        splits: &[Split],
+        writer: &mut impl FileWriter,
+        gathered: &mut Gathered,
+    ) -> Result<(), Error> {
+        let mut buffers = BufferPool::default();
+        for split in splits {
+            let (account, pool) = self.copy_split(split, buffers, writer).await?;
+            buffers = pool;
+            let record = self.record(unit_key, split, account);
+            gathered.push(self.flow, record);
+        }
+        Ok(())
+    }
+
+    async fn copy_split(
+        &mut self,
+        split: &Split,
+        buffers: BufferPool,
+        writer: &mut impl FileWriter,
+    ) -> Result<(Account, BufferPool), Error> {
+        let flow = self.flow;
+        let opening = self.gauge.enter(Phase::Read);
+        let mut reader = RowReader::open(split.clone(), &flow.dialect, self.chunk_bytes, buffers)?;
+        drop(opening);
+        check_header(flow, split, reader.header())?;
+        let path = split.file.path.display().to_string();
+        let mut converter = writer.converter()?;
+        writer.begin_file(&path).await?;
+        let account = self
+            .send(&mut reader, &path, &mut converter, writer)
+            .await?;
+        writer.end_file().await?;
+        self.note_changes(&converter);
+        Ok((account, reader.close()))
+    }
+
+    /// Ranges of a file that is fed, until they are enough for a transaction or none is left.
+    async fn copy_fed(
+        &mut self,
+        unit_key: &UnitKey,
+        fed: &mut FedWork<'_>,
+        writer: &mut impl FileWriter,
+        gathered: &mut Gathered,
+    ) -> Result<(), Error> {
+        let FedWork {
+            file,
+            feed,
+            split,
+            first,
+            wanted_bytes,
+            taken,
+        } = fed;
+        let path = split.file.path.display().to_string();
+        let mut converter = writer.converter()?;
+        writer.begin_file(&path).await?;
+        let mut text_bytes = 0;
+        let mut next = first.take().map(|first| *first);
+        while let Some(mut range) = next {
+            taken.ranges.push(range.text_range.clone());
+            let account = self.send(&mut range, &path, &mut converter, writer).await?;
+            self.note_fed(&file.new_cost(feed));
+            taken.stored_bytes = self.fed.stored_bytes;
+            text_bytes += account.bytes_read;
+            self.gather_range(unit_key, split, &range, account, gathered);
+            next = match text_bytes < *wanted_bytes {
+                true => {
+                    let _waiting = self.gauge.enter(Phase::FeedWait);
+                    writer.wait(file.next_range(feed)).await?
+                }
+                false => None,
+            };
+        }
+        writer.end_file().await?;
+        self.note_changes(&converter);
+        Ok(())
+    }
+
+    /// Ranges that were taken before, once more.
+    async fn copy_fed_again(
+        &mut self,
+        unit_key: &UnitKey,
+        (file, split, taken): (&FedFile, &Split, &TakenRanges),
+        writer: &mut impl FileWriter,
+        gathered: &mut Gathered,
+    ) -> Result<(), Error> {
+        let path = split.file.path.display().to_string();
+        let feed = file.again(self.flow, split)?;
+        let mut converter = writer.converter()?;
+        writer.begin_file(&path).await?;
+        for wanted in &taken.ranges {
+            let mut range = loop {
+                match writer.wait(feed.next_range()).await? {
+                    Some(range) if range.text_range == *wanted => break range,
+                    Some(_) => {}
+                    None => {
+                        return Err(Error::Source(SourceError::RangesDiffer {
+                            path: split.file.path.to_path_buf(),
+                            range: wanted.clone(),
+                        }));
+                    }
+                }
+            };
+            let account = self.send(&mut range, &path, &mut converter, writer).await?;
+            self.gather_range(unit_key, split, &range, account, gathered);
+        }
+        writer.end_file().await?;
+        self.note_changes(&converter);
+        // What the first try had told as progress was taken back.
+        self.note_fed(&SourceMeter {
+            stored_bytes: taken.stored_bytes,
+            ..feed.meter()
+        });
+        Ok(())
+    }
+
+    fn gather_range(
+        &mut self,
+        unit_key: &UnitKey,
+        split: &Split,
+        range: &FeedRange,
+        account: Account,
+        gathered: &mut Gathered,
+    ) {
+        let part = Split::range(Arc::clone(&split.file), range.text_range.clone(), None);
+        let record = self.record(unit_key, &part, account);
+        gathered.push(self.flow, record);
+    }
+}

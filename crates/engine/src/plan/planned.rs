@@ -1,0 +1,57 @@
+//! The plan of a flow and of its units, as those parts of a run see it that do not depend on the destination.
+
+use inrush_files::Split;
+use inrush_rows::ids::UnitKey;
+
+use super::Reading;
+
+/// A unit, by the indexes of its flow and of itself.
+pub type UnitPlace = (usize, usize);
+
+/// A split, by the indexes of its flow, of its unit, and of itself.
+pub type SplitPlace = (usize, usize, usize);
+
+/// A flow of a plan.
+pub trait PlannedFlow {
+    /// Its load units.
+    type Unit: PlannedUnit;
+
+    /// What is read of its files.
+    fn reading(&self) -> &Reading;
+
+    /// Its load units, in the order of their numbers.
+    fn units(&self) -> &[Self::Unit];
+
+    /// The splits of all units.
+    fn all_splits(&self) -> impl Iterator<Item = &Split> {
+        self.units().iter().flat_map(PlannedUnit::splits)
+    }
+
+    /// Bytes of its files as they are stored.
+    fn stored_bytes(&self) -> u64 {
+        self.all_splits().map(Split::size_bytes).sum()
+    }
+
+    /// Whether a pipe is among its files.
+    fn has_pipes(&self) -> bool {
+        self.all_splits().any(|split| split.file.is_pipe())
+    }
+}
+
+/// A load unit of a plan.
+pub trait PlannedUnit {
+    /// Counted from 1 within its flow.
+    fn number(&self) -> usize;
+
+    /// Names its files as they are, its target and how the rows are read.
+    fn key(&self) -> &UnitKey;
+
+    /// Its splits. Ranges of the same file follow each other.
+    fn splits(&self) -> &[Split];
+
+    /// Bytes of text of its files; of compressed ones an estimate.
+    fn bytes_count(&self) -> u64;
+
+    /// Whether several streams fill it: each split is committed by itself, and one that is fed in many parts.
+    fn is_shared(&self) -> bool;
+}
