@@ -27,6 +27,7 @@ mod postgres_driver;
 mod preflight;
 mod ranges;
 mod row_numbers;
+mod rows_error;
 mod server_facts;
 mod session;
 mod staging;

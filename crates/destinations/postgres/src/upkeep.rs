@@ -1,6 +1,6 @@
 //! The remains of stopped runs in a PostgreSQL server, shown and removed; and the undoing of finished runs.
 
-use super::ledger::{self, Ledger, UnitRow};
+use super::ledger::{self, Ledger, LedgerError, UnitRow};
 use super::{DatabaseAddress, Session, undo};
 use crate::engine::driver_trait::PastRuns;
 use crate::engine::error::Error;
@@ -60,7 +60,7 @@ impl PastRuns for LedgerOfServer {
     }
 }
 
-async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, LedgerError> {
     if !ledger::exists(session, &which.ledger_schema).await? {
         return Ok(Vec::new());
     }
@@ -115,7 +115,7 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
 
 /// In one transaction, fenced like any other: a loader that lives on against all signs cannot
 /// commit afterwards.
-async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Result<(), Error> {
+async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Result<(), LedgerError> {
     let book = Ledger::new(&which.ledger_schema);
     book.lock_run(session, stopped.run.run_id).await?;
     let taken = book

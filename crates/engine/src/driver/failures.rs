@@ -1,4 +1,5 @@
-//! Conversion between errors of the contract and the engine's own, in both directions.
+//! The border: errors of the contract become the engine's own.
+
 use inrush_rows::exit_status::ExitStatus;
 
 use crate::driver_error::DriverError;
@@ -61,14 +62,4 @@ pub fn unknown_switch(
     let hint = "run the same command again when the destination can be read: its ledger knows, and \
                 no row is loaded twice";
     Error::Driver(DriverError::new(unknown, Some(hint.to_owned())))
-}
-
-/// Whether there is no such place to load into.
-pub fn is_of_address(error: &Error) -> bool {
-    match error {
-        Error::Driver(error) => {
-            matches!(error.own(), Some(inrush_destination::Error::Address { .. }))
-        }
-        _ => false,
-    }
 }

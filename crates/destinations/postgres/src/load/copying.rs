@@ -7,9 +7,10 @@ use inrush_verdict::Phase;
 use super::encoder::Encoder;
 use crate::Session;
 use crate::block_socket::BLOCK_BYTES;
-use crate::copy::{BlockPool, CopyStop, CopyWriter};
+use crate::copy::{BlockPool, CopyWriter};
 use crate::engine::error::Error;
 use crate::plan::FlowPlan;
+use crate::rows_error::RowsError;
 
 /// A COPY under way, with the block that is being filled.
 pub struct Copying<'a> {
@@ -36,7 +37,7 @@ impl<'a> Copying<'a> {
         pool: BlockPool,
         stop: Stop,
         doing: String,
-    ) -> Result<Copying<'a>, Error> {
+    ) -> Result<Copying<'a>, RowsError> {
         let encoder = Encoder::new(flow);
         encoder.check(flow)?;
         let (writer, block) = open(session, statement, &encoder, &pool, &stop, &doing).await?;
@@ -55,7 +56,7 @@ impl<'a> Copying<'a> {
     }
 
     /// Sends the rows of a batch.
-    pub async fn send(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+    pub async fn send(&mut self, batch: &RecordBatch) -> Result<(), RowsError> {
         let encoding = self.session.gauge.enter(Phase::Encode);
         self.encoder.encode(batch, &mut self.block)?;
         drop(encoding);
@@ -65,13 +66,13 @@ impl<'a> Copying<'a> {
             let Some(writer) = &mut self.writer else {
                 unreachable!("a COPY that was not begun again has ended the load");
             };
-            self.block = writer.send(block).await.map_err(stopped)?;
+            self.block = writer.send(block).await?;
         }
         Ok(())
     }
 
     /// Ends the COPY and runs a statement before the rest goes by another one.
-    pub async fn interrupt(&mut self, statement: &str) -> Result<(), Error> {
+    pub async fn interrupt(&mut self, statement: &str) -> Result<(), RowsError> {
         self.end_one().await?;
         let _waiting = self.session.gauge.enter(Phase::ServerWait);
         self.session.execute(statement, &self.doing).await?;
@@ -90,20 +91,21 @@ impl<'a> Copying<'a> {
     }
 
     /// Ends the COPY. The server must have counted what was sent.
-    pub async fn end(mut self) -> Result<(), Error> {
+    pub async fn end(mut self) -> Result<(), RowsError> {
         self.end_one().await?;
         if self.counted != self.sent {
-            return Err(Error::Verification {
+            let error = Error::Verification {
                 what: format!("the COPY for {}", self.doing),
                 counted: self.counted,
                 sent: self.sent,
-            });
+            };
+            return Err(error.into());
         }
         Ok(())
     }
 
     /// Ends the COPY that is under way, and adds up the server's count of its rows.
-    async fn end_one(&mut self) -> Result<(), Error> {
+    async fn end_one(&mut self) -> Result<(), RowsError> {
         if let Some(writer) = self.writer.take() {
             let block = std::mem::take(&mut self.block);
             self.counted += end(writer, &self.encoder, block).await?;
@@ -120,7 +122,7 @@ async fn open<'a>(
     pool: &BlockPool,
     stop: &Stop,
     doing: &str,
-) -> Result<(CopyWriter<'a>, Vec<u8>), Error> {
+) -> Result<(CopyWriter<'a>, Vec<u8>), RowsError> {
     let (pool_of_writer, stop) = (pool.clone(), stop.clone());
     let writer =
         CopyWriter::begin(session, statement, pool_of_writer, stop, doing.to_owned()).await?;
@@ -133,17 +135,10 @@ async fn end(
     mut writer: CopyWriter<'_>,
     encoder: &Encoder,
     mut block: Vec<u8>,
-) -> Result<u64, Error> {
+) -> Result<u64, RowsError> {
     encoder.end(&mut block);
     if !block.is_empty() {
-        writer.send(block).await.map_err(stopped)?;
+        writer.send(block).await?;
     }
-    writer.finish().await.map_err(stopped)
-}
-
-fn stopped(stop: CopyStop) -> Error {
-    match stop {
-        CopyStop::Asked => Error::Interrupted,
-        CopyStop::Failed(error) => error.into(),
-    }
+    Ok(writer.finish().await?)
 }

@@ -168,7 +168,7 @@ impl FileWriter for CopyRows<'_> {
 
     async fn end_file(&mut self) -> Result<(), Error> {
         match self.copier.take() {
-            Some(Copier::Quick(copying)) => copying.end().await,
+            Some(Copier::Quick(copying)) => Ok(copying.end().await?),
             Some(Copier::Careful(copy)) => copy.end().await,
             None => Ok(()),
         }

@@ -9,12 +9,12 @@ use tokio::runtime::Runtime;
 use tokio_postgres::config::Host;
 
 use super::trial::{Ground, Trial};
-use crate::engine::error::Error;
 use crate::engine::pace::Pace;
 use crate::engine::preflight::at_once::on_a_thread_each;
 use crate::local_backend::is_backend;
 use crate::plan::Plan;
-use crate::{DatabaseAddress, Session};
+use crate::rows_error::RowsError;
+use crate::{DatabaseAddress, PostgresError, Session};
 
 /// The server, and how it is measured with.
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ impl TrialServer<'_> {
         streams: usize,
         flow: usize,
         choose: &dyn Fn(usize) -> usize,
-    ) -> Result<Opened, Error> {
+    ) -> Result<Opened, PostgresError> {
         let pace = Arc::new(Pace::new(self.plan.settings.rate_bytes_max));
         self.runtime.block_on(async {
             let mut opened = Opened {
@@ -77,8 +77,8 @@ impl TrialServer<'_> {
     pub fn run<T: Send>(
         &self,
         opened: Opened,
-        work: &(impl Fn(usize, &Session, &Trial) -> Result<T, Error> + Sync),
-    ) -> Result<Vec<T>, Error> {
+        work: &(impl Fn(usize, &Session, &Trial) -> Result<T, RowsError> + Sync),
+    ) -> Result<Vec<T>, RowsError> {
         let streams = opened.streams.iter().enumerate();
         let results = on_a_thread_each(streams, &|(number, (session, trial))| {
             work(number, session, trial)

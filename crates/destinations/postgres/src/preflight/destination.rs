@@ -5,11 +5,11 @@ use std::time::Instant;
 use super::at_once::TrialServer;
 use super::trial::Trial;
 use crate::Session;
-use crate::copy::{BlockPool, CopyStop, CopyWriter};
-use crate::engine::error::Error;
+use crate::copy::{BlockPool, CopyWriter};
 use crate::engine::preflight::decode::Encoded;
 use crate::engine::preflight::throughput::Throughput;
 use crate::load::encoder::Encoder;
+use crate::rows_error::RowsError;
 
 /// Sends rows by so many connections at once.
 pub fn measure(
@@ -17,7 +17,7 @@ pub fn measure(
     flow: usize,
     encoded: &Encoded,
     streams: usize,
-) -> Result<Throughput, Error> {
+) -> Result<Throughput, RowsError> {
     let units = server.plan.flows[flow].units.len();
     let opened = server.open(streams, flow, &|number| number % units)?;
     let send = |number: usize, session: &Session, trial: &Trial| {
@@ -33,7 +33,7 @@ async fn send(
     trial: &Trial,
     encoded: &Encoded,
     number: usize,
-) -> Result<Throughput, Error> {
+) -> Result<Throughput, RowsError> {
     let encoder = Encoder::new(&trial.flow);
     let pool = BlockPool::default();
     let doing = "sending rows of the sample".to_owned();
@@ -47,29 +47,21 @@ async fn send(
     let blocks = encoded.blocks.iter().cycle().skip(number * 7);
     for rows in blocks {
         block.extend_from_slice(rows);
-        block = writer.send(block).await.map_err(stopped)?;
+        block = writer.send(block).await?;
         if begun.elapsed() >= server.measuring_time {
             break;
         }
     }
     encoder.end(&mut block);
     if !block.is_empty() {
-        writer.send(block).await.map_err(stopped)?;
+        writer.send(block).await?;
     }
     let sent_bytes = session.gauge.meter().since(&before).sent_bytes;
-    writer.finish().await.map_err(stopped)?;
+    writer.finish().await?;
     let took_s = begun.elapsed().as_secs_f64();
     Ok(Throughput {
         sent_bytes_s: sent_bytes as f64 / took_s.max(1e-9),
         sent_bytes,
         took_s,
     })
-}
-
-/// Why a COPY did not go on.
-pub fn stopped(stop: CopyStop) -> Error {
-    match stop {
-        CopyStop::Asked => Error::Interrupted,
-        CopyStop::Failed(error) => error.into(),
-    }
 }

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::Session;
-use crate::engine::error::Error;
 use crate::engine::preflight::findings::{
     hurts, loaded_already, of_error, of_refusal, stops, tells,
 };
@@ -11,6 +9,7 @@ use crate::engine::preflight::result::Finding;
 use crate::ledger::{Ledger, LedgerError};
 use crate::plan::switch_statements::lock_mode;
 use crate::plan::{Earlier, FlowPlan, Plan};
+use crate::{PostgresError, Session};
 
 /// Connections that a run has beside those of its streams.
 const OTHER_CONNECTIONS: i64 = 1;
@@ -22,7 +21,7 @@ const LOCKS_MAX: usize = 5;
 const DISK_SHARE: f64 = 0.8;
 
 /// Another run of the package that is at work now.
-pub async fn of_holder(session: &Session, plan: &Plan) -> Result<Option<Finding>, Error> {
+pub async fn of_holder(session: &Session, plan: &Plan) -> Result<Option<Finding>, LedgerError> {
     let ledger = Ledger::new(&plan.settings.ledger_schema);
     let holder = ledger.holder(session, &plan.run_key).await?;
     Ok(holder.map(|holder| of_error(&LedgerError::from(holder).into())))
@@ -58,7 +57,7 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
 }
 
 /// Connections that the server has left for this role, and other limits of its own.
-pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error> {
+pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, PostgresError> {
     let doing = "asking for the server's limits";
     let rows = session
         .query(
@@ -138,7 +137,7 @@ pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, E
     Ok(found)
 }
 
-async fn of_settings(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error> {
+async fn of_settings(session: &Session, plan: &Plan) -> Result<Vec<Finding>, PostgresError> {
     let rows = session
         .query(
             "SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'), \
@@ -171,7 +170,7 @@ async fn of_settings(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Err
 }
 
 /// Whoever holds a lock on a target now for which the run would wait.
-async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error> {
+async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, PostgresError> {
     let mut wanted: BTreeMap<u32, &FlowPlan> = BTreeMap::new();
     for flow in &plan.flows {
         if let Some(facts) = &flow.facts {
@@ -277,7 +276,7 @@ pub struct WalSettings {
 
 impl WalSettings {
     /// Asks for them.
-    pub async fn ask(session: &Session) -> Result<WalSettings, Error> {
+    pub async fn ask(session: &Session) -> Result<WalSettings, PostgresError> {
         let rows = session
             .query(
                 "SELECT pg_size_bytes(current_setting('max_wal_size'))::float8, \

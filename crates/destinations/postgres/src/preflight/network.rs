@@ -6,12 +6,11 @@
 use std::time::Instant;
 
 use super::at_once::TrialServer;
-use super::destination::stopped;
-use crate::Session;
 use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyWriter};
-use crate::engine::error::Error;
 use crate::engine::preflight::at_once::on_a_thread_each;
+use crate::rows_error::RowsError;
+use crate::{PostgresError, Session};
 
 /// Round trips that are measured.
 const ROUND_TRIPS: usize = 40;
@@ -36,7 +35,7 @@ pub struct Network {
 }
 
 /// Seconds of a round trip: the median of several.
-pub async fn round_trip(session: &Session) -> Result<f64, Error> {
+pub async fn round_trip(session: &Session) -> Result<f64, PostgresError> {
     let mut trips = Vec::with_capacity(ROUND_TRIPS);
     for _ in 0..ROUND_TRIPS {
         let begun = Instant::now();
@@ -50,7 +49,7 @@ pub async fn round_trip(session: &Session) -> Result<f64, Error> {
 }
 
 /// Sends bytes by one connection, and by all at once.
-pub fn measure(server: &TrialServer<'_>, streams: usize) -> Result<Network, Error> {
+pub fn measure(server: &TrialServer<'_>, streams: usize) -> Result<Network, RowsError> {
     let begun = Instant::now();
     let mut found = Network::default();
     let one = send_all(server, 1)?;
@@ -67,7 +66,7 @@ pub fn measure(server: &TrialServer<'_>, streams: usize) -> Result<Network, Erro
 
 /// Bytes in a second by so many connections, each with a thread of its own as the streams of a run have, and how
 /// many bytes that were.
-fn send_all(server: &TrialServer<'_>, streams: usize) -> Result<(f64, u64), Error> {
+fn send_all(server: &TrialServer<'_>, streams: usize) -> Result<(f64, u64), RowsError> {
     let sessions = server.runtime.block_on(open(server, streams))?;
     let sent = on_a_thread_each(sessions.iter(), &|session| {
         server.runtime.block_on(send(server, session))
@@ -87,7 +86,7 @@ fn send_all(server: &TrialServer<'_>, streams: usize) -> Result<(f64, u64), Erro
     Ok((bytes_s, bytes))
 }
 
-async fn open(server: &TrialServer<'_>, connections: usize) -> Result<Vec<Session>, Error> {
+async fn open(server: &TrialServer<'_>, connections: usize) -> Result<Vec<Session>, PostgresError> {
     let mut sessions = Vec::with_capacity(connections);
     for _ in 0..connections {
         let session = Session::open(server.address, "inrush preflight").await?;
@@ -102,7 +101,7 @@ async fn open(server: &TrialServer<'_>, connections: usize) -> Result<Vec<Sessio
     Ok(sessions)
 }
 
-async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64), Error> {
+async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64), RowsError> {
     let mut row = Vec::with_capacity(ROW_BYTES);
     // One field of so many bytes.
     row.extend_from_slice(&1_i16.to_be_bytes());
@@ -121,12 +120,12 @@ async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64),
         while block.len() < BLOCK_BYTES {
             block.extend_from_slice(&row);
         }
-        block = writer.send(block).await.map_err(stopped)?;
+        block = writer.send(block).await?;
     }
     block.extend_from_slice(&(-1_i16).to_be_bytes());
-    writer.send(block).await.map_err(stopped)?;
+    writer.send(block).await?;
     let bytes = session.gauge.meter().since(&before).sent_bytes;
-    writer.finish().await.map_err(stopped)?;
+    writer.finish().await?;
     Ok((
         bytes as f64 / begun.elapsed().as_secs_f64().max(1e-9),
         bytes,

@@ -13,12 +13,11 @@ use super::together::{self, TrialWork};
 use super::trial::Ground;
 use super::wal::{self, Wal};
 use crate::Session;
-use crate::engine::error::Error;
 use crate::engine::preflight::flow_found::FlowFound;
 use crate::engine::preflight::result::{Finding, PreflightStep, Weight};
 use crate::engine::preflight::{MeasuringTime, STEP_TIME, findings};
-use crate::failures::said_by_server;
 use crate::plan::{FlowPlan, Publish};
+use crate::rows_error::RowsError;
 
 /// For writing to the server's log.
 const WAL_PATIENCE: Duration = Duration::from_millis(1500);
@@ -47,7 +46,7 @@ impl ServerFound {
         preflight: &Preflight<'_>,
         flows: &mut [FlowFound],
         measuring_time: MeasuringTime,
-    ) -> Result<ServerFound, Error> {
+    ) -> Result<ServerFound, RowsError> {
         let Preflight {
             runtime,
             session,
@@ -102,7 +101,7 @@ impl ServerFound {
         Ok(found)
     }
 
-    fn network(&mut self, at: &TrialServer<'_>) -> Result<(), Error> {
+    fn network(&mut self, at: &TrialServer<'_>) -> Result<(), RowsError> {
         let at = TrialServer {
             measuring_time: STEP_TIME / 2,
             ..*at
@@ -113,7 +112,7 @@ impl ServerFound {
     }
 
     /// What the server takes of a flow's rows, by one connection and by all.
-    fn rows_alone(&mut self, at: &TrialServer<'_>, flow: &mut FlowFound) -> Result<(), Error> {
+    fn rows_alone(&mut self, at: &TrialServer<'_>, flow: &mut FlowFound) -> Result<(), RowsError> {
         let (planned, streams) = (&at.plan.flows[flow.index], at.plan.streams);
         let Some(decoded) = &flow.decoded else {
             return Ok(());
@@ -139,7 +138,7 @@ impl ServerFound {
         at: &TrialServer<'_>,
         session: &Session,
         flow: &mut FlowFound,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RowsError> {
         let (planned, streams) = (&at.plan.flows[flow.index], at.plan.streams);
         let works = works(planned, flow);
         if works.is_empty() {
@@ -173,13 +172,14 @@ impl ServerFound {
     /// What could not be measured is told; the server's refusal of a trial is no failure of the preflight.
     fn told<T>(
         &mut self,
-        result: Result<T, Error>,
+        result: Result<T, RowsError>,
         step: PreflightStep,
         flow: Option<&FlowPlan>,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Option<T>, RowsError> {
         let error = match result {
             Ok(found) => return Ok(Some(found)),
-            Err(error) => said_by_server(error)?,
+            Err(RowsError::Server(error)) => error,
+            Err(error @ RowsError::Engine(_)) => return Err(error),
         };
         if !matches!(
             error.client(),

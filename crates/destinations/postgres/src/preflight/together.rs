@@ -28,7 +28,8 @@ use crate::load::ready::check_keys;
 use crate::load::rows;
 use crate::plan::{statistics, switch_statements};
 use crate::quote::qualified;
-use crate::{Session, staging, unit_transaction};
+use crate::rows_error::RowsError;
+use crate::{PostgresError, Session, staging, unit_transaction};
 
 /// A piece of work that is tried.
 pub struct TrialWork {
@@ -58,7 +59,7 @@ pub fn measure(
     works: &[TrialWork],
     streams: usize,
     copies: bool,
-) -> Result<Together, Error> {
+) -> Result<Together, RowsError> {
     let plan = server.plan;
     let reading = &plan.flows[flow].reading;
     let making = Making {
@@ -153,7 +154,7 @@ async fn stream(
     trial: &Trial,
     making: &Making<'_>,
     source: &Source,
-) -> Result<Ran, Error> {
+) -> Result<Ran, RowsError> {
     let mut converter = stamped(rows::converter(&trial.flow, &trial.unit)?);
     let mut sending = Sending::begin(server, session, trial).await?;
     let cpu_before = server.backend_cpu_s(session);
@@ -217,7 +218,7 @@ impl<'a> Sending<'a> {
         server: &'a TrialServer<'a>,
         session: &'a Session,
         trial: &'a Trial,
-    ) -> Result<Sending<'a>, Error> {
+    ) -> Result<Sending<'a>, RowsError> {
         let before = session.gauge.meter();
         let mut expected = None;
         if trial.is_faithful && !trial.unit.shared {
@@ -254,10 +255,10 @@ impl<'a> Sending<'a> {
     async fn all_of(
         mut self,
         mut batches: SampleBatches<'_>,
-    ) -> Result<(Sending<'a>, SampleWork), Error> {
+    ) -> Result<(Sending<'a>, SampleWork), RowsError> {
         while let Some(batch) = batches.next_batch()? {
             if self.server.stop.asked().is_some() {
-                return Err(Error::Interrupted);
+                return Err(Error::Interrupted.into());
             }
             if self
                 .expected
@@ -278,7 +279,7 @@ impl<'a> Sending<'a> {
     }
 
     /// What sending took; the time that making the rows took is told by the batches.
-    async fn end(self) -> Result<Meter, Error> {
+    async fn end(self) -> Result<Meter, RowsError> {
         self.copying.end().await?;
         Ok(Meter {
             busy_ns: 0,
@@ -293,7 +294,7 @@ async fn finish(
     trial: &Trial,
     copies: bool,
     ran: &mut Ran,
-) -> Result<(), Error> {
+) -> Result<(), PostgresError> {
     let beside = &mut ran.beside;
     beside.rows = ran.work.meter.rows as f64;
     let schema = &trial.plan.settings.staging_schema;
@@ -334,7 +335,7 @@ async fn finish(
 }
 
 /// Copies the rows into a table like the target, indexes included, as the switch does.
-async fn copy(session: &Session, trial: &Trial, table: &str) -> Result<f64, Error> {
+async fn copy(session: &Session, trial: &Trial, table: &str) -> Result<f64, PostgresError> {
     let doing = "copying rows as the switch does";
     let into = qualified(
         &trial.plan.settings.staging_schema,
@@ -352,7 +353,7 @@ async fn copy(session: &Session, trial: &Trial, table: &str) -> Result<f64, Erro
 }
 
 /// Bytes of a table, or of the partitions of one.
-async fn table_bytes(session: &Session, table: &str) -> Result<u64, Error> {
+async fn table_bytes(session: &Session, table: &str) -> Result<u64, PostgresError> {
     let rows = session
         .query(
             "SELECT coalesce(sum(pg_table_size(t.relid)), 0)::int8 FROM ( \

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 
 use super::at_once::TrialServer;
-use crate::Session;
-use crate::engine::error::Error;
+use crate::rows_error::RowsError;
+use crate::{PostgresError, Session};
 
 /// COMMITs that are timed.
 const COMMITS: usize = 12;
@@ -48,7 +48,7 @@ pub fn measure(
     server: &TrialServer<'_>,
     streams: usize,
     measuring_time: Duration,
-) -> Result<Wal, Error> {
+) -> Result<Wal, RowsError> {
     server.runtime.block_on(async {
         let begun = Instant::now();
         let mut sessions = Vec::with_capacity(streams);
@@ -95,7 +95,7 @@ fn speed(marks: &mut [f64], transaction_bytes: usize) -> f64 {
     }
 }
 
-async fn commits(session: &Session) -> Result<f64, Error> {
+async fn commits(session: &Session) -> Result<f64, PostgresError> {
     let mut seconds = Vec::with_capacity(COMMITS);
     for _ in 0..COMMITS {
         let begun = Instant::now();
@@ -113,7 +113,7 @@ async fn write(
     measuring_time: Duration,
     messages: usize,
     bytes_max: usize,
-) -> Result<Vec<f64>, Error> {
+) -> Result<Vec<f64>, PostgresError> {
     let mut marks = Vec::new();
     let is_left = |count: usize| (count + 1) * messages * MESSAGE_BYTES <= bytes_max;
     while marks.is_empty() || (begun.elapsed() < measuring_time && is_left(marks.len())) {
@@ -124,12 +124,12 @@ async fn write(
 }
 
 /// So many messages in a transaction of their own.
-async fn message(session: &Session, count: usize, bytes: usize) -> Result<(), Error> {
+async fn message(session: &Session, count: usize, bytes: usize) -> Result<(), PostgresError> {
     let statement = format!(
         "SELECT count(pg_catalog.pg_logical_emit_message(true, 'inrush_preflight', \
          pg_catalog.repeat('x', {bytes}))) FROM pg_catalog.generate_series(1, {count})"
     );
-    Ok(session.execute(&statement, "writing to the log").await?)
+    session.execute(&statement, "writing to the log").await
 }
 
 /// Where the log ends; none where the role may not ask.

@@ -2,7 +2,7 @@
 
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan};
 use inrush_files::Pipes;
-use inrush_package::Package;
+use inrush_package::{Connection, Package};
 use inrush_rows::calendar::now_microseconds;
 use inrush_rows::cancel::Stop;
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
@@ -61,14 +61,23 @@ pub fn reach(
     options: &RunOptions<'_>,
 ) -> Result<Box<dyn Destination>, Error> {
     let connection = package.single_connection()?;
-    let destination = open(&Address {
+    Ok(connect(open, connection, package, options)?)
+}
+
+/// Opens the destination that a connection of the package names.
+pub fn connect(
+    open: OpenDestination,
+    connection: &Connection,
+    package: &Package,
+    options: &RunOptions<'_>,
+) -> inrush_destination::Result<Box<dyn Destination>> {
+    open(&Address {
         url: connection.address(),
         options: &connection.options,
         folder: &options.folder,
         site_packages: options.site_packages.as_deref(),
         ledger_schema: &package.run.ledger_schema,
-    })?;
-    Ok(destination)
+    })
 }
 
 /// Plans a package.

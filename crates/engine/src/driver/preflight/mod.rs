@@ -14,7 +14,6 @@ use inrush_package::Package;
 
 use self::measure::ContractPreflight;
 use crate::driver::OpenDestination;
-use crate::driver::failures;
 use crate::driver::load::prepare;
 use crate::driver::plan::{self, ContractEarlier};
 use crate::error::Error;
@@ -34,11 +33,12 @@ pub fn preflight(
     report: &mut PreflightReport,
 ) -> Result<(), Error> {
     let runtime = runtime()?;
-    let destination = match prepare::reach(open, package, options) {
+    let connection = package.single_connection()?;
+    let destination = match prepare::connect(open, connection, package, options) {
         Ok(destination) => destination,
-        Err(error) if failures::is_of_address(&error) => return Err(error),
+        Err(error @ inrush_destination::Error::Address { .. }) => return Err(error.into()),
         Err(error) => {
-            report.findings.push(findings::of_error(&error));
+            report.findings.push(findings::of_error(&error.into()));
             return Ok(());
         }
     };
