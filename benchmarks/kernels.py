@@ -27,7 +27,10 @@ from noise import Processors, reference
 KERNELS = ROOT / "benchmarks" / "kernels"
 PEER = KERNELS / "arrow-csv"
 # What the table needs of each bench, as Criterion's filters.
-OURS = {"convert": "^text to columns/", "encode": "^text to copy binary/"}
+OURS = {
+    "convert": "^text to columns/",
+    "encode": "^(text to (copy binary|tds rows)/|(copy binary|tds rows)/lineitem)",
+}
 INSTRUCTIONS = {"avx512": "AVX-512", "avx2": "AVX2", "portable": "any machine's instructions"}
 
 Facts = dict[str, Any]
@@ -129,6 +132,17 @@ def rows() -> Iterator[Row]:
     for key, name in INSTRUCTIONS.items():
         least = {"avx512": 0.8, "avx2": 0.5}.get(key)
         yield Row(f"text to COPY BINARY, {name}", "GB/s", _rate(to_copy, "tbl", key), least)
+    for key, name in INSTRUCTIONS.items():
+        for case in ("utf-8", "utf-16"):
+            title = f"text to TDS rows, {case.upper()}, {name}"
+            yield Row(title, "GB/s", _rate("text to tds rows", case, key), 0.3)
+    for key, name in INSTRUCTIONS.items():
+        yield Row(
+            f"columns to TDS rows, UTF-8: time / COPY BINARY's, {name}",
+            "",
+            _times(("tds rows", "lineitem utf-8", key), ("copy binary", "lineitem", key)),
+            at_most=1.5,
+        )
     yield Row("arrow-csv, CSV to columns", "GB/s", lambda one: one.rate("arrow-csv", "csv"))
     for case in ("csv", "csv text quoted", "csv all quoted"):
         yield Row(

@@ -1,14 +1,18 @@
-//! Encode: Arrow columns into the bytes of COPY, binary by each kind of instructions, and text.
+//! Encode: Arrow columns into the bytes of COPY, binary by each kind of instructions, and text; and into the packets of a
+//! SQL Server bulk load.
 //!
 //! - `copy binary`, `copy text`: batches of one chunk, all columns and each alone; the bytes are those
 //!   of COPY
 //! - `text to copy binary`: the whole way of lineitem's text on one core, scan and conversion included;
 //!   the bytes are those of the text
+//! - `tds rows`, `text to tds rows`: the same for SQL Server, with lineitem's texts in UTF-8, in a code page and in UTF-16
 
 #[path = "shared/columns.rs"]
 mod columns;
 #[path = "shared/cpu_time.rs"]
 mod cpu_time;
+#[path = "shared/tds_rows.rs"]
+mod tds_rows;
 #[path = "shared/way.rs"]
 mod way;
 
@@ -31,13 +35,16 @@ use way::{Way, chunk, chunks, csv};
 fn main() {
     let mut criterion = criterion();
     let texts = lineitem::texts(1);
-    whole(&mut criterion, &texts);
-
     let columns = columns::lineitem();
+    whole(&mut criterion, &texts);
+    tds_rows::text_to_tds_rows(&mut criterion, &texts, &columns);
+
     let other_types = columns::other_types();
     let plain = batches(&texts[0], &columns);
-    let nulls = batches(&with_nulls(&texts[0], 3), &columns::nullable(&columns));
+    let nullable = columns::nullable(&columns);
+    let nulls = batches(&with_nulls(&texts[0], 3), &nullable);
     let others = batches(&types::texts(2)[0], &other_types);
+    tds_rows::tds_rows(&mut criterion, (&columns, &plain), (&nullable, &nulls));
     let mut cases = vec![
         Case::new("lineitem", &columns, plain.clone()),
         Case::new("lineitem nulls", &columns, nulls),

@@ -2,6 +2,7 @@
 
 use inrush_kernels::types::{LABELS, NAMES};
 use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column_policy::ColumnPolicies;
 
 /// Lineitem's, none of them nullable.
 pub fn lineitem() -> Vec<Column> {
@@ -86,8 +87,13 @@ pub fn other_types() -> Vec<Column> {
                 "opaque" => ColumnType::Opaque,
                 _ => unreachable!("every field has a type"),
             };
+            // Doubles of 15 to 17 digits, of which most have no exact one.
             Column {
                 nullable: false,
+                policies: ColumnPolicies {
+                    nearest_floats: true,
+                    ..ColumnPolicies::default()
+                },
                 ..Column::new(name, column_type, index)
             }
         })
