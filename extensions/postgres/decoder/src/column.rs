@@ -1,0 +1,85 @@
+//! What the decoder knows of a column of the table.
+
+/// A column, in the order of the table. C fills it in; every number is legal, so none can do harm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Column {
+    /// How its values are decoded: a [`Kernel`]. An unknown number means [`Kernel::Receive`].
+    pub kernel: u8,
+    /// The alignment of the type, in bytes: 1, 2, 4 or 8.
+    pub align: u8,
+    /// Not 0 if a short value may have a header of one byte: a varlena whose storage is not `plain`.
+    pub packable: u8,
+    /// Not 0 if each row of the stream has a field for it; else it is stored as NULL (dropped, or left out).
+    pub given: u8,
+    /// Not 0 if the table does not take NULL here.
+    pub not_null: u8,
+    /// Not 0 if NULL, too, is shown to the receive function (domains).
+    pub null_is_received: u8,
+    /// Not 0 for the column whose smallest and largest values are kept.
+    pub key: u8,
+    /// Keeps the layout free of padding.
+    pub unused: u8,
+    /// The largest number of characters of `varchar(n)` and `char(n)`; below 0: any number.
+    pub characters: i32,
+    /// The precision of `numeric(p, s)`; below 0: any.
+    pub precision: i32,
+    /// The scale of `numeric(p, s)`, at least 0; below 0: any.
+    pub scale: i32,
+}
+
+/// How the values of a column are decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kernel {
+    /// By the receive function of the type, always.
+    Receive = 0,
+    /// `boolean`: one byte; any but 0 is true.
+    Bool = 1,
+    /// One byte as it is: `"char"`.
+    Byte = 2,
+    /// Two bytes: `smallint`.
+    Int2 = 3,
+    /// Four bytes: `integer`, `oid`, `real`.
+    Int4 = 4,
+    /// Eight bytes: `bigint`, `double precision`, `money`.
+    Int8 = 5,
+    /// `date`: days, of its range.
+    Date = 6,
+    /// `time` without a precision: microseconds of a day.
+    Time = 7,
+    /// `timestamp` and `timestamptz` without a precision: microseconds, of their range.
+    Timestamp = 8,
+    /// `uuid`: 16 bytes as they are.
+    Uuid = 9,
+    /// `bytea`: bytes as they are.
+    Bytea = 10,
+    /// `text` and `varchar`.
+    Text = 11,
+    /// `char(n)`, filled up with blanks.
+    Bpchar = 12,
+    /// `numeric`.
+    Numeric = 13,
+}
+
+impl Kernel {
+    /// The kernel of a number that C wrote.
+    pub fn of(number: u8) -> Kernel {
+        match number {
+            1 => Kernel::Bool,
+            2 => Kernel::Byte,
+            3 => Kernel::Int2,
+            4 => Kernel::Int4,
+            5 => Kernel::Int8,
+            6 => Kernel::Date,
+            7 => Kernel::Time,
+            8 => Kernel::Timestamp,
+            9 => Kernel::Uuid,
+            10 => Kernel::Bytea,
+            11 => Kernel::Text,
+            12 => Kernel::Bpchar,
+            13 => Kernel::Numeric,
+            _ => Kernel::Receive,
+        }
+    }
+}

@@ -1,0 +1,300 @@
+/*
+ * The way "tuples": the decoder forms tuples in an arena, and heap_multi_insert stores them, as it does COPY's.
+ */
+#include "fastcopy.h"
+
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "commands/progress.h"
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+
+/* As many as COPY stores at once. */
+#define BATCH_TUPLES 1000
+/* A tuple that is larger makes the arena grow. */
+#define ARENA_SIZE (256 * 1024)
+
+typedef struct TupleLoad
+{
+	Load	   *load;
+	char	   *arena;
+	size_t		arena_size;
+	DecoderTuple *places;		/* in the arena */
+	HeapTupleData *tuples;
+	TupleTableSlot **slots;
+
+	EState	   *estate;
+	ResultRelInfo *result;
+	TupleTableSlot *checked_slot;	/* of the row that is checked */
+	bool		has_checks;
+	size_t		checked;		/* tuples of this batch that are */
+
+	CommandId	command;
+	int			options;
+	BulkInsertState bulk;
+	MemoryContext insert;		/* what heap_multi_insert leaves behind */
+	MemoryContext values;		/* what a receive function does */
+} TupleLoad;
+
+/*
+ * A slot whose tuple lies in the arena. It is the server's slot for heap tuples, but "materialize" leaves the tuple
+ * where it is: the arena lives until the batch is stored.
+ */
+static TupleTableSlotOps arena_slot;
+
+static void
+arena_slot_materialize(TupleTableSlot *slot)
+{
+}
+
+static HeapTuple
+arena_slot_tuple(TupleTableSlot *slot)
+{
+	return ((HeapTupleTableSlot *) slot)->tuple;
+}
+
+static void
+arena_slot_store(TupleTableSlot *slot, HeapTuple tuple)
+{
+	HeapTupleTableSlot *heap = (HeapTupleTableSlot *) slot;
+
+	slot->tts_nvalid = 0;
+	heap->tuple = tuple;
+	heap->off = 0;
+	slot->tts_flags &= ~(TTS_FLAG_EMPTY | TTS_FLAG_SHOULDFREE);
+	slot->tts_tableOid = tuple->t_tableOid;
+}
+
+/* Tells the server's checks which table and columns they are about. */
+static void
+prepare_checks(TupleLoad *state, ParseState *pstate)
+{
+	Load	   *load = state->load;
+	TupleConstr *constr = RelationGetDescr(load->rel)->constr;
+
+	state->has_checks = constr != NULL && constr->num_check > 0;
+	state->estate = CreateExecutorState();
+#if PG_VERSION_NUM >= 180000
+	ExecInitRangeTable(state->estate, pstate->p_rtable, pstate->p_rteperminfos,
+					   bms_make_singleton(1));
+#elif PG_VERSION_NUM >= 160000
+	ExecInitRangeTable(state->estate, pstate->p_rtable, pstate->p_rteperminfos);
+#else
+	ExecInitRangeTable(state->estate, pstate->p_rtable);
+#endif
+	state->result = makeNode(ResultRelInfo);
+	ExecInitResultRelation(state->estate, state->result, 1);
+	state->checked_slot = MakeSingleTupleTableSlot(RelationGetDescr(load->rel), &arena_slot);
+}
+
+/* The tuple of a place, as the server knows it. */
+static void
+set_tuple(TupleLoad *state, size_t i)
+{
+	HeapTuple	tuple = &state->tuples[i];
+
+	tuple->t_len = state->places[i].len;
+	tuple->t_data = (HeapTupleHeader) (state->arena + state->places[i].offset);
+	tuple->t_tableOid = RelationGetRelid(state->load->rel);
+	ItemPointerSetInvalid(&tuple->t_self);
+}
+
+/* Checks the rows of the batch that are not checked yet, in their order, before an error of a later one is told. */
+static void
+check_rows(TupleLoad *state)
+{
+	Load	   *load = state->load;
+	size_t		count = load->decoder.tuples;
+
+	if (!state->has_checks)
+	{
+		state->checked = count;
+		return;
+	}
+	load->error_column = NULL;
+	for (; state->checked < count; state->checked++)
+	{
+		load->error_line = load->rows + state->checked + 1;
+		set_tuple(state, state->checked);
+		arena_slot_store(state->checked_slot, &state->tuples[state->checked]);
+		ResetPerTupleExprContext(state->estate);
+		ExecConstraints(state->result, state->checked_slot, state->estate);
+	}
+}
+
+/* The last tuple of the batch has a NULL that is refused: the server says so. */
+static void
+refuse_null(TupleLoad *state)
+{
+	size_t		last = state->load->decoder.tuples - 1;
+
+	check_rows(state);
+	state->load->error_line = state->load->rows + last + 1;
+	state->load->error_column = NULL;
+	set_tuple(state, last);
+	arena_slot_store(state->checked_slot, &state->tuples[last]);
+	ExecConstraints(state->result, state->checked_slot, state->estate);
+	elog(ERROR, "the decoder of inrush_fastcopy found a NULL that the table takes");
+}
+
+/* Stores the batch; an error is told of this line, which is the last one that was read. */
+static void
+store_batch(TupleLoad *state, uint64 line)
+{
+	Load	   *load = state->load;
+	size_t		count = load->decoder.tuples;
+	MemoryContext before;
+
+	check_rows(state);
+	if (count > 0)
+	{
+		for (size_t i = 0; i < count; i++)
+		{
+			set_tuple(state, i);
+			arena_slot_store(state->slots[i], &state->tuples[i]);
+		}
+		load->error_line = line;
+		load->error_column = NULL;
+		before = MemoryContextSwitchTo(state->insert);
+		heap_multi_insert(load->rel, state->slots, count, state->command, state->options, state->bulk);
+		MemoryContextSwitchTo(before);
+		MemoryContextReset(state->insert);
+		load->rows += count;
+		pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, load->rows);
+	}
+	load->decoder.tuples = 0;
+	load->decoder.arena_used = 0;
+	state->checked = 0;
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* A larger arena with the same bytes. */
+static void
+grow_arena(TupleLoad *state)
+{
+	size_t		larger = state->arena_size * 2;
+
+	/* A row of 1 GB fails here, as it does in COPY. */
+	if (larger > MaxAllocSize && state->arena_size < MaxAllocSize)
+		larger = MaxAllocSize;
+	state->arena = repalloc(state->arena, larger);
+	state->arena_size = larger;
+}
+
+/* Calls the receive function that the decoder asks for, and gives it the value. */
+static void
+receive_value(TupleLoad *state)
+{
+	Load	   *load = state->load;
+	Decoder    *decoder = &load->decoder;
+	Form_pg_attribute att = columns_attribute(load, decoder->column);
+	MemoryContext before;
+	char		room[sizeof(Datum)];
+	const char *bytes = NULL;
+	size_t		len = 0;
+	bool		isnull;
+	Datum		value;
+	Placement	placement = PLACE_FIXED;
+
+	check_rows(state);
+	MemoryContextReset(state->values);
+	before = MemoryContextSwitchTo(state->values);
+	value = columns_receive(load, &isnull);
+	if (!isnull)
+		placement = columns_placement(att, &value, room, &bytes, &len);
+	MemoryContextSwitchTo(before);
+	if (isnull)
+	{
+		inrush_fastcopy_give_null(decoder, load->columns, load->count);
+		return;
+	}
+	while (!inrush_fastcopy_give(decoder, load->columns, load->count, state->arena,
+								 state->arena_size, bytes, len, placement))
+	{
+		if (decoder->tuples > 0)
+		{
+			/* The row begins again, in an empty arena. */
+			inrush_fastcopy_restart_row(decoder);
+			store_batch(state, decoder->line);
+			return;
+		}
+		grow_arena(state);
+	}
+}
+
+/* Loads all rows of the client. */
+void
+load_tuples(Load *load, ParseState *pstate)
+{
+	TupleLoad	state = {.load = load};
+	bool		over = false;
+
+	arena_slot = TTSOpsHeapTuple;
+	arena_slot.materialize = arena_slot_materialize;
+	arena_slot.get_heap_tuple = arena_slot_tuple;
+
+	state.arena = palloc(ARENA_SIZE);
+	state.arena_size = ARENA_SIZE;
+	state.places = palloc(sizeof(DecoderTuple) * BATCH_TUPLES);
+	state.tuples = palloc0(sizeof(HeapTupleData) * BATCH_TUPLES);
+	state.slots = palloc(sizeof(TupleTableSlot *) * BATCH_TUPLES);
+	/* Nothing reads values out of these. */
+	for (int i = 0; i < BATCH_TUPLES; i++)
+		state.slots[i] = MakeTupleTableSlot(NULL, &arena_slot);
+	prepare_checks(&state, pstate);
+	state.command = GetCurrentCommandId(true);
+	state.options = insert_options(load);
+	state.bulk = GetBulkInsertState();
+	state.insert = AllocSetContextCreate(CurrentMemoryContext, "inrush_fastcopy insert",
+										 ALLOCSET_DEFAULT_SIZES);
+	state.values = AllocSetContextCreate(CurrentMemoryContext, "inrush_fastcopy values",
+										 ALLOCSET_DEFAULT_SIZES);
+
+	while (!over)
+	{
+		int			status = inrush_fastcopy_decode(&load->decoder, load->columns, load->count,
+													load->input.data, load->input.len,
+													state.arena, state.arena_size,
+													state.places, BATCH_TUPLES);
+
+		switch (status)
+		{
+			case DECODER_NEED_INPUT:
+				load->error_line = load->decoder.line;
+				(void) client_read(&load->input, &load->decoder);
+				pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, load->input.bytes);
+				break;
+			case DECODER_BATCH_FULL:
+				store_batch(&state, load->decoder.line);
+				break;
+			case DECODER_NEED_ROOM:
+				grow_arena(&state);
+				break;
+			case DECODER_NEED_VALUE:
+				receive_value(&state);
+				break;
+			case DECODER_NULL_REFUSED:
+				refuse_null(&state);
+				break;
+			case DECODER_END:
+				/* The end counts as a line, as in COPY. */
+				store_batch(&state, load->rows + load->decoder.tuples + 1);
+				over = true;
+				break;
+			default:
+				check_rows(&state);
+				errors_of_stream(load, status);
+		}
+	}
+
+	FreeBulkInsertState(state.bulk);
+	table_finish_bulk_insert(load->rel, state.options);
+	ExecDropSingleTupleTableSlot(state.checked_slot);
+	ExecCloseResultRelations(state.estate);
+	ExecCloseRangeTableRelations(state.estate);
+	FreeExecutorState(state.estate);
+}

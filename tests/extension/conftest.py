@@ -1,0 +1,55 @@
+"""Servers of each version with the extension."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import extension, servers
+from harness.servers import Database, Server
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def fast_server_of(
+    start_server: Callable[..., Server], servers_folder: Path
+) -> Callable[[int], Server]:
+    """Return a function that gives a version's running server that finds the extension."""
+    running: dict[int, Server] = {}
+
+    def of(version: int) -> Server:
+        if version not in running:
+            if extension.pg_config(version) is None:
+                reason = f"the headers of PostgreSQL {version} are not installed"
+                if os.environ.get("CI") == "true":
+                    pytest.fail(reason)
+                pytest.skip(reason)
+            folder = extension.built(version, servers_folder)
+            running[version] = start_server(
+                version, servers.FAST | extension.settings(version, folder)
+            )
+        return running[version]
+
+    return of
+
+
+@pytest.fixture(
+    scope="session", params=extension.EXTENSION_VERSIONS, ids=lambda version: f"pg{version}"
+)
+def fast_server(request: pytest.FixtureRequest, fast_server_of: Callable[[int], Server]) -> Server:
+    """Return a running server of each version that finds the extension."""
+    return fast_server_of(request.param)
+
+
+@pytest.fixture
+def fast_database(fast_server: Server, servers_folder: Path) -> Iterator[Database]:
+    """Return a database of each version that has the extension."""
+    database = fast_server.create_database(f"fast_{next(_numbers)}")
+    extension.install(database, extension.built(fast_server.version, servers_folder))
+    yield database
+    fast_server.done_with(database)

@@ -1,0 +1,44 @@
+"""The tuples of a table as they lie in its file, without the fields that no two loads share."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+
+from harness.servers import Database
+
+PAGE = 8192
+HAS_EXTERNAL = 4
+# HEAP_XMIN_COMMITTED and HEAP_XMAX_COMMITTED are hints that a reader leaves.
+HINTS = 0x0100 | 0x0400
+
+
+def tuples(database: Database, table: str) -> list[bytes]:
+    """Return the tuples of a table, after a checkpoint: xmax, then all from `t_infomask2` on.
+
+    A value that lies in a TOAST table is known there by a number of its own: the number and the
+    table are left out here, and the values are compared as rows.
+    """
+    path, toast = database.rows(
+        "SELECT pg_relation_filepath(oid), reltoastrelid FROM pg_class"
+        f" WHERE oid = '{table}'::regclass"
+    )[0]
+    return list(_read((database.server.data / path).read_bytes(), toast))
+
+
+def _read(data: bytes, toast: int) -> Iterator[bytes]:
+    pointer = re.compile(b"(\x01\x12.{8}).{4}" + re.escape(struct.pack("<I", toast)), re.DOTALL)
+    for begin in range(0, len(data), PAGE):
+        page = data[begin : begin + PAGE]
+        lower, upper = struct.unpack_from("<HH", page, 12)
+        if upper == 0:
+            continue
+        for place in range(24, lower, 4):
+            (item,) = struct.unpack_from("<I", page, place)
+            offset, length = item & 0x7FFF, item >> 17
+            stored = bytearray(page[offset : offset + length])
+            (mask,) = struct.unpack_from("<H", stored, 20)
+            struct.pack_into("<H", stored, 20, mask & ~HINTS)
+            kept = bytes(stored[4:8] + stored[18:])
+            yield pointer.sub(rb"\1", kept) if mask & HAS_EXTERNAL else kept

@@ -1,0 +1,89 @@
+"""The same bytes by COPY BINARY and by the extension, and what each makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from harness.servers import Database
+
+HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
+TRAILER = b"\xff\xff"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a COPY ended: its tag, or its error."""
+
+    tag: str | None
+    sqlstate: str | None = None
+    message: str | None = None
+    detail: str | None = None
+    context: str | None = None
+
+
+def copy_statement(table: str, columns: Iterable[str], options: str) -> bytes:
+    """Return a COPY of these columns."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    return f"COPY {table} {f'({names})' if names else ''} FROM STDIN ({options})".encode()
+
+
+def send(
+    connection: psycopg.Connection[tuple[object, ...]], statement: bytes, blocks: Iterable[bytes]
+) -> Outcome:
+    """Send the blocks, each as a message, and return how it ended."""
+    cursor = connection.cursor()
+    try:
+        with cursor.copy(statement) as copy:
+            for block in blocks:
+                copy.write(block)
+    except psycopg.Error as error:
+        found = error.diag
+        return Outcome(
+            None, found.sqlstate, found.message_primary, found.message_detail, found.context
+        )
+    return Outcome(cursor.statusmessage)
+
+
+@dataclass
+class Twins:
+    """Two tables of one definition and one name, in schemas of their own."""
+
+    database: Database
+    name: str
+    definition: str
+    columns: tuple[str, ...] = ()
+    # Statements behind CREATE TABLE, with {} for the table.
+    more: tuple[str, ...] = ()
+    way: str = "auto"
+
+    def load(self, blocks: list[bytes], *, freeze: bool = True) -> tuple[Outcome, Outcome]:
+        """Load both; a table whose load failed is not there afterwards."""
+        return (
+            self._load("a", f"FORMAT binary, FREEZE {freeze}", blocks),
+            self._load("b", f"FORMAT inrush, FREEZE {freeze}, WAY {self.way}", blocks),
+        )
+
+    def _load(self, schema: str, options: str, blocks: list[bytes]) -> Outcome:
+        table = f"{schema}.{self.name}"
+        with self.database.connect(autocommit=False) as connection:
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}".encode())
+            connection.execute(f"CREATE TABLE {table} {self.definition}".encode())
+            for statement in self.more:
+                connection.execute(statement.replace("{}", table).encode())
+            connection.execute("SELECT inrush_fastcopy.open()")
+            outcome = send(connection, copy_statement(table, self.columns, options), blocks)
+            if outcome.tag is None:
+                connection.rollback()
+        return outcome
+
+
+def binary_of(database: Database, query: str) -> bytes:
+    """Return the rows of a query as the server sends them in COPY BINARY."""
+    with database.connect() as connection:
+        statement = sql.SQL("COPY ({}) TO STDOUT (FORMAT binary)").format(sql.SQL(query))
+        with connection.cursor().copy(statement) as copy:
+            return b"".join(bytes(block) for block in copy)

@@ -1,0 +1,81 @@
+"""The server extension `inrush_fastcopy`, built for the servers of the tests."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from harness import servers
+from harness.servers import Database
+
+ROOT = Path(__file__).parents[2]
+# The versions that it is tested with; the wheel has the headers of 18 and 16, Debian those of 15.
+EXTENSION_VERSIONS = (18, 16, 15)
+
+
+def pg_config(version: int) -> Path | None:
+    """Return a version's `pg_config`, if its headers are there.
+
+    `PG_CONFIG_15` in the environment names another one.
+    """
+    programs = servers.programs(version)
+    if programs is None:
+        return None
+    config = Path(os.environ.get(f"PG_CONFIG_{version}", programs / "pg_config"))
+    asked = subprocess.run(
+        [config, "--includedir-server"], capture_output=True, text=True, check=True
+    )
+    return config if (Path(asked.stdout.strip()) / "postgres.h").exists() else None
+
+
+@functools.cache
+def built(version: int, folder: Path) -> Path:
+    """Build it as a user does, and return a copy in a folder that the servers' user can enter."""
+    config = pg_config(version)
+    assert config is not None, f"no headers of PostgreSQL {version}"
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    target.mkdir(exist_ok=True)
+    with (target / "extension.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["make", "--quiet", "extension", f"PG_CONFIG={config}"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    copy = folder / f"extension-{version}"
+    shutil.copytree(target / "extension" / str(version), copy, ignore=lambda *_: {"build"})
+    return copy
+
+
+def install(database: Database, folder: Path) -> None:
+    """Make the extension in a database, out of the folder that it was built into.
+
+    Before PostgreSQL 18 an extension must lie in the server's own folder, which is not ours: its
+    script is run by hand.
+    """
+    if database.server.version >= 18:
+        database.execute("CREATE EXTENSION inrush_fastcopy")
+        return
+    (script,) = (folder / "extension").glob("inrush_fastcopy--*.sql")
+    text = script.read_text().split("\\quit\n", 1)[1]
+    text = text.replace("MODULE_PATHNAME", str(folder / "lib" / "inrush_fastcopy.so"))
+    database.execute(
+        "CREATE SCHEMA inrush_fastcopy;" + text.replace("@extschema@", "inrush_fastcopy")
+    )
+
+
+def settings(server_version: int, folder: Path) -> dict[str, str]:
+    """Return the settings by which a server finds it."""
+    if server_version < 18:
+        return {}
+    return {
+        "extension_control_path": f"$system:{folder}",
+        "dynamic_library_path": f"$libdir:{folder / 'lib'}",
+    }
