@@ -60,6 +60,34 @@ pub struct ServerAddress {
 }
 
 impl ServerAddress {
+    /// Reads `HOST:PORT`, `HOST`, `[IPV6]:PORT`, or a folder with a socket (`/FOLDER` or `/FOLDER:PORT`). Without a port it
+    /// is 5432.
+    pub fn parse(text: &str) -> Result<ServerAddress, String> {
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
+            _ => (text, None),
+        };
+        let port = match port {
+            None => PORT,
+            Some(port) => port
+                .parse()
+                .ok()
+                .filter(|port| *port > 0)
+                .ok_or_else(|| format!("`{port}` is no port"))?,
+        };
+        let name = host.trim_start_matches('[').trim_end_matches(']');
+        let host = match name {
+            "" => return Err(format!("`{text}` names no host")),
+            folder if folder.starts_with('/') => Host::Unix(PathBuf::from(folder)),
+            name => Host::Tcp(name.to_owned()),
+        };
+        Ok(ServerAddress {
+            host,
+            host_address: None,
+            port,
+        })
+    }
+
     /// Host and port, or the socket.
     pub fn describe(&self) -> String {
         match &self.host {
@@ -207,6 +235,15 @@ impl DatabaseAddress {
             self.config.get_dbname().unwrap_or("?"),
             self.config.get_user().unwrap_or("?")
         )
+    }
+
+    /// The same database at one other place, such as another address of the same server.
+    pub fn at(&self, place: ServerAddress) -> DatabaseAddress {
+        DatabaseAddress {
+            places: vec![place],
+            last_good: Arc::default(),
+            ..self.clone()
+        }
     }
 
     /// What is wanted of a server before it is answered.
@@ -429,6 +466,23 @@ mod tests {
 
     fn servers(address: &DatabaseAddress) -> Vec<String> {
         address.places.iter().map(ServerAddress::describe).collect()
+    }
+
+    #[test]
+    fn one_server_is_read() {
+        for (text, said) in [
+            ("dw:6000", "dw:6000"),
+            ("dw", "dw:5432"),
+            ("[::1]:6000", "[::1]:6000"),
+            ("::1", "[::1]:5432"),
+            ("/tmp:6000", "/tmp/.s.PGSQL.6000"),
+            ("/tmp", "/tmp/.s.PGSQL.5432"),
+        ] {
+            assert_eq!(ServerAddress::parse(text).expect(text).describe(), said);
+        }
+        for text in ["", ":6000", "dw:x", "dw:0", "dw:70000"] {
+            assert!(ServerAddress::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -168,6 +168,14 @@ impl BlockSocket {
         }
     }
 
+    /// The same socket for somebody else; the two share whether calls wait.
+    pub fn duplicate(&self) -> io::Result<socket2::Socket> {
+        match &self.socket {
+            Socket::Unix(stream) => SockRef::from(stream).try_clone(),
+            Socket::Tcp(stream) => SockRef::from(stream).try_clone(),
+        }
+    }
+
     /// Ends the connection for both who have its socket; a send that waits fails.
     pub fn close(&self) {
         // It may have ended by itself.

@@ -25,7 +25,7 @@ use super::liveness;
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
 use super::tls_settings::SslMode;
-use super::tls_stream::Connector;
+use super::tls_stream::{Connector, SessionPlace};
 
 /// How long a connection may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -101,28 +101,25 @@ impl ServerConnection {
     ) -> Result<ServerConnection, ClientError> {
         let mut config = address.config_for(place);
         config.application_name(application_name);
-        let no_answer = |reason: &str, hint: &str| ClientError::Connect {
-            server: place.describe(),
-            reason: format!("{reason} within {} s", address.connect_timeout.as_secs()),
-            hint: hint.to_owned(),
-            source: None,
-        };
-        let attempt =
-            tokio::time::timeout(address.connect_timeout, connect(&config, address, place)).await;
+        let no_answer = |reason: &str, hint: &str| no_answer(address, place, reason, hint);
+        let attempt = tokio::time::timeout(
+            address.connect_timeout,
+            connect(&config, address, place, None),
+        )
+        .await;
         let Connected {
             client,
             link,
             watch,
-            blocks,
+            socket,
         } = match attempt {
             Ok(connected) => connected?,
             Err(_) => {
-                return Err(no_answer(
-                    "no answer",
-                    "check host and port, and whether a firewall drops the packets",
-                ));
+                return Err(no_answer("no answer", NO_ANSWER_HINT));
             }
         };
+        // By the server's answer: most of what is reached so asks for TLS and may do without.
+        let blocks = (!watch.is_encrypted()).then(|| Arc::new(socket));
         let task = spawn(link, address, place, &watch, blocks.clone());
         let settling = settle_in(&client, address, place);
         match tokio::time::timeout(address.connect_timeout, settling).await {
@@ -239,8 +236,28 @@ pub(super) type Link = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(super) struct Connected {
     pub(super) client: Client,
     pub(super) link: Link,
-    watch: Arc<SocketWatch>,
-    blocks: Option<Arc<BlockSocket>>,
+    pub(super) watch: Arc<SocketWatch>,
+    /// The socket beside the driver's, whether the connection is encrypted or not.
+    pub(super) socket: BlockSocket,
+}
+
+/// What to do about a server that does not answer.
+pub(super) const NO_ANSWER_HINT: &str =
+    "check host and port, and whether a firewall drops the packets";
+
+/// The error of a server that did not do something in time.
+pub(super) fn no_answer(
+    address: &DatabaseAddress,
+    place: &ServerAddress,
+    reason: &str,
+    hint: &str,
+) -> ClientError {
+    ClientError::Connect {
+        server: place.describe(),
+        reason: format!("{reason} within {} s", address.connect_timeout.as_secs()),
+        hint: hint.to_owned(),
+        source: None,
+    }
 }
 
 /// Makes a session's settings, and finds out who serves it.
@@ -290,7 +307,7 @@ async fn settle_in(
 }
 
 /// Why none of an address's servers could be used: of one its own reason, of several all.
-fn all_failed(mut failures: Vec<ClientError>) -> ClientError {
+pub(super) fn all_failed(mut failures: Vec<ClientError>) -> ClientError {
     if failures.len() == 1 {
         return failures.remove(0);
     }
@@ -312,11 +329,13 @@ fn all_failed(mut failures: Vec<ClientError>) -> ClientError {
     }
 }
 
-/// Connects and logs in. Nothing moves but while the link is polled.
+/// Connects and logs in. Nothing moves but while the link is polled. Where a place for its TLS session is given, the
+/// session is there once the link is dropped.
 pub(super) async fn connect(
     config: &tokio_postgres::Config,
     address: &DatabaseAddress,
     place: &ServerAddress,
+    session_place: Option<SessionPlace>,
 ) -> Result<Connected, ClientError> {
     match &place.host {
         Host::Unix(folder) => {
@@ -334,7 +353,7 @@ pub(super) async fn connect(
             // libpq does not use TLS on a unix socket either, whatever sslmode says.
             config.ssl_mode(tokio_postgres::config::SslMode::Disable);
             config.ssl_negotiation(tokio_postgres::config::SslNegotiation::Postgres);
-            let blocks = BlockSocket::of_unix(&stream, &watch)
+            let socket = BlockSocket::of_unix(&stream, &watch)
                 .map_err(|error| unreachable(place, &error))?;
             let watched = Watched::new(stream, Arc::clone(&watch), false);
             let (client, connection) = config
@@ -345,7 +364,7 @@ pub(super) async fn connect(
                 client,
                 link: link(connection),
                 watch,
-                blocks: Some(Arc::new(blocks)),
+                socket,
             })
         }
         Host::Tcp(name) => {
@@ -356,7 +375,7 @@ pub(super) async fn connect(
             tune(&stream, &address.keepalive).map_err(|error| unreachable(place, &error))?;
             let watch = Arc::new(SocketWatch::new(address.login_rules(place)));
             watch.is_tcp(TcpConnection::of(&stream));
-            let blocks =
+            let socket =
                 BlockSocket::of_tcp(&stream, &watch).map_err(|error| unreachable(place, &error))?;
             if address.tls.mode == SslMode::Disable {
                 let watched = Watched::new(stream, Arc::clone(&watch), false);
@@ -368,13 +387,14 @@ pub(super) async fn connect(
                     client,
                     link: link(connection),
                     watch,
-                    blocks: Some(Arc::new(blocks)),
+                    socket,
                 });
             }
             let inner = Connector {
                 config: Arc::new(tls::client_config(address, place, &watch)?),
                 host: name.clone(),
                 is_direct: address.tls.is_direct,
+                session_place,
             };
             let watched = match address.tls.is_direct {
                 true => Watched::encrypted(stream, Arc::clone(&watch)),
@@ -388,13 +408,11 @@ pub(super) async fn connect(
                 .connect_raw(watched, tls)
                 .await
                 .map_err(|error| refused(config, place, &watch, error))?;
-            // By the server's answer: most of what is reached so asks for TLS and may do without.
-            let blocks = (!watch.is_encrypted()).then(|| Arc::new(blocks));
             Ok(Connected {
                 client,
                 link: link(connection),
                 watch,
-                blocks,
+                socket,
             })
         }
     }

@@ -5,6 +5,9 @@
 //! rows of a COPY may pass the driver by ([`block_socket`]). [`quote`] writes names and texts into SQL, and [`types`] maps
 //! the types of the catalog to columns. An [`error`] keeps what the server said, with its SQLSTATE.
 //!
+//! A [`RawConnection`] goes on without the driver after the login, for a load generator, with the messages of [`frontend`] and
+//! [`replies`].
+//!
 //! Before a login anybody may be at the other end: `socket` reads the header of each message before the driver does, and
 //! `message_limits` has the limits.
 //!
@@ -17,11 +20,14 @@ pub mod block_socket;
 pub mod connection;
 pub mod connection_defaults;
 pub mod error;
+pub mod frontend;
 mod liveness;
 mod message_limits;
 mod password_file;
 pub mod quote;
+mod raw_connection;
 mod refusal;
+pub mod replies;
 mod required_auth;
 mod server_certificate;
 mod service_file;
@@ -32,10 +38,11 @@ mod tls_settings;
 mod tls_stream;
 pub mod types;
 
-pub use address::{DatabaseAddress, is_meant};
+pub use address::{DatabaseAddress, ServerAddress, is_meant};
 pub use connection::{SETTINGS, ServerConnection};
 pub use connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use error::ClientError;
 /// For a caller who finds the file that libpq would read.
 pub use password_file::text as password_file_text;
+pub use raw_connection::RawConnection;
 pub use refusal::RefusalFacts;

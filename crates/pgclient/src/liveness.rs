@@ -130,7 +130,7 @@ async fn ask(
     config.application_name("inrush liveness");
     let Connected {
         client, mut link, ..
-    } = connect(&config, address, place).await?;
+    } = connect(&config, address, place, None).await?;
     let doing = "asking whether a backend is there";
     let answers = tokio::select! {
         biased;

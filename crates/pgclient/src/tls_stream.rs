@@ -1,13 +1,14 @@
 //! A connection to a server by TLS, as the driver takes it: the handshake, the check of the protocol that was agreed on,
-//! and the digest of the certificate that a login is bound to.
+//! and the digest of the certificate that a login is bound to. A session whose stream is dropped can be kept
+//! ([`SessionPlace`]), for a user who goes on with it without the driver.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
 use sha2::{Digest, Sha256, Sha384, Sha512};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsConnect};
@@ -18,6 +19,17 @@ use x509_cert::der::Decode;
 
 use super::tls::PROTOCOL;
 
+/// Where the TLS session of a stream is put when the stream is dropped.
+#[derive(Clone, Debug, Default)]
+pub struct SessionPlace(Arc<Mutex<Option<ClientConnection>>>);
+
+impl SessionPlace {
+    /// The session, once its stream is dropped; nothing where there was no TLS.
+    pub fn take(&self) -> Option<ClientConnection> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// Begins TLS.
 pub struct Connector {
     /// Versions, certificates and what is checked.
@@ -27,6 +39,8 @@ pub struct Connector {
     /// Nobody asked the server for TLS (`sslnegotiation=direct`): it must agree on PostgreSQL's protocol. Otherwise
     /// another server with the same certificate could be made to answer (libpq refuses it too).
     pub is_direct: bool,
+    /// Where the session is put at the end, if it is used further.
+    pub session_place: Option<SessionPlace>,
 }
 
 impl<S> TlsConnect<S> for Connector
@@ -41,28 +55,59 @@ where
         Box::pin(async move {
             let host = ServerName::try_from(self.host)
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-            let connector = TlsConnector::from(self.config);
-            let stream = connector.connect(host, stream).await?;
+            let connector = TlsConnector::from(Arc::clone(&self.config));
+            let stream = connector.connect(host.clone(), stream).await?;
             if self.is_direct && stream.get_ref().1.alpn_protocol() != Some(PROTOCOL) {
                 return Err(io::Error::other(
                     "sslnegotiation=direct: the server did not agree on the protocol `postgresql` (ALPN), as PostgreSQL \
                      17 and later do",
                 ));
             }
-            Ok(Encrypted(stream))
+            Ok(Encrypted {
+                stream,
+                kept: self.session_place.map(|place| Kept {
+                    place,
+                    config: self.config,
+                    host,
+                }),
+            })
         })
     }
 }
 
 /// An encrypted connection.
-pub struct Encrypted<S>(TlsStream<S>);
+pub struct Encrypted<S> {
+    stream: TlsStream<S>,
+    kept: Option<Kept>,
+}
+
+/// What keeping a session takes: another one is left in its place.
+struct Kept {
+    place: SessionPlace,
+    config: Arc<ClientConfig>,
+    host: ServerName<'static>,
+}
+
+impl<S> Drop for Encrypted<S> {
+    fn drop(&mut self) {
+        let Some(kept) = self.kept.take() else {
+            return;
+        };
+        // It was made before from the same configuration.
+        if let Ok(other) = ClientConnection::new(kept.config, kept.host) {
+            let session = std::mem::replace(self.stream.get_mut().1, other);
+            let mut place = kept.place.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *place = Some(session);
+        }
+    }
+}
 
 impl<S> tokio_postgres::tls::TlsStream for Encrypted<S>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     fn channel_binding(&self) -> ChannelBinding {
-        let certificates = self.0.get_ref().1.peer_certificates();
+        let certificates = self.stream.get_ref().1.peer_certificates();
         certificates
             .and_then(|all| end_point(all.first()?))
             .map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
@@ -96,7 +141,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
+        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
@@ -106,14 +151,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

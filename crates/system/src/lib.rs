@@ -4,6 +4,7 @@
 pub mod address_space;
 pub mod free_space;
 pub mod lock_file;
+pub mod machine_cpu;
 pub mod process;
 pub mod system_calls;
 pub mod tcp;

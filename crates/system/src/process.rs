@@ -31,6 +31,40 @@ pub fn state(process_id: i32) -> Option<char> {
     text.rsplit_once(") ")?.1.chars().next()
 }
 
+/// How often a process of one thread left its CPU: because it waited, and because another one got it.
+pub fn context_switches(process_id: i32) -> Option<u64> {
+    switches(&format!("/proc/{process_id}/status"))
+}
+
+/// The same of a thread of this process.
+pub fn thread_context_switches(thread_id: i32) -> Option<u64> {
+    switches(&format!("/proc/self/task/{thread_id}/status"))
+}
+
+fn switches(path: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim().parse::<u64>().ok()
+    };
+    Some(value("voluntary_ctxt_switches:")? + value("nonvoluntary_ctxt_switches:")?)
+}
+
+/// The number of the process that started a process.
+pub fn parent(process_id: i32) -> Option<i32> {
+    let text = fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
+    let (_, rest) = text.rsplit_once(") ")?;
+    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// The processes that the first thread of a process started and that are not over; none where the kernel does not tell.
+pub fn children(process_id: i32) -> Vec<i32> {
+    let path = format!("/proc/{process_id}/task/{process_id}/children");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let numbers = text.split_ascii_whitespace();
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,5 +76,7 @@ mod tests {
         let own = i32::try_from(std::process::id()).expect("a process's number");
         assert!(cpu_us(own).is_some());
         assert!(matches!(state(thread), Some('R' | 'S')));
+        assert!(context_switches(own).is_some() && thread_context_switches(thread).is_some());
+        assert!(parent(own).is_some_and(|parent| parent > 0));
     }
 }

@@ -91,8 +91,10 @@ pub struct TcpInfo {
     max_pacing_rate: u64,
     bytes_acked: u64,
     bytes_received: u64,
-    segs_out: u32,
-    segs_in: u32,
+    /// Segments sent, with and without data.
+    pub segs_out: u32,
+    /// Segments received, with and without data.
+    pub segs_in: u32,
     notsent_bytes: u32,
     /// The shortest round trip, microseconds.
     pub min_rtt: u32,

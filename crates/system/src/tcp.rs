@@ -1,7 +1,7 @@
 //! The kernel's data about a TCP connection (`TCP_INFO`): whether its sender was busy, and what limited it.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 
 use tokio::net::TcpStream;
@@ -27,8 +27,10 @@ pub struct TcpFacts {
     pub send_buffer_limited_us: u64,
     /// Segments sent again.
     pub segments_sent_again: u64,
-    /// Segments sent.
+    /// Segments with data that were sent.
     pub segments_sent: u64,
+    /// Packets in both directions, acknowledgements included.
+    pub packets: u64,
     /// Smoothed round trip, microseconds.
     pub round_trip_us: u32,
     /// The least round trip, microseconds.
@@ -67,13 +69,25 @@ impl TcpConnection {
     /// What the kernel knows; nothing of a connection that is over, or where the kernel is too old.
     pub fn facts(&self) -> Option<TcpFacts> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let info = TcpInfo::of((*socket)?)?;
+        TcpFacts::of_number((*socket)?)
+    }
+}
+
+impl TcpFacts {
+    /// What the kernel knows of a socket now; nothing of one that is no TCP connection, or where the kernel is too old.
+    pub fn of(socket: impl AsFd) -> Option<TcpFacts> {
+        TcpFacts::of_number(socket.as_fd().as_raw_fd())
+    }
+
+    fn of_number(socket: RawFd) -> Option<TcpFacts> {
+        let info = TcpInfo::of(socket)?;
         Some(TcpFacts {
             busy_us: info.busy_time,
             receiver_limited_us: info.rwnd_limited,
             send_buffer_limited_us: info.sndbuf_limited,
             segments_sent_again: u64::from(info.total_retrans),
             segments_sent: u64::from(info.data_segs_out),
+            packets: u64::from(info.segs_out) + u64::from(info.segs_in),
             round_trip_us: info.rtt,
             round_trip_min_us: info.min_rtt,
             congestion_window_bytes: u64::from(info.snd_cwnd) * u64::from(info.snd_mss),

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use rustix::param::{clock_ticks_per_second, page_size};
+use inrush_system::machine_cpu::MachineCpu;
+use rustix::param::page_size;
 
 use super::steps::{Figure, FigureKind, Look, Steps};
 use crate::report::loader_cpu_s;
@@ -32,7 +33,6 @@ pub struct MachineColumns {
     pub memory: Figure,
     throttling: Option<PathBuf>,
     page_bytes: u64,
-    tick_us: u64,
     /// Whole block devices, without those that are memory.
     disks: BTreeSet<String>,
     /// Milliseconds that each device was busy when it was looked at last.
@@ -54,7 +54,6 @@ impl MachineColumns {
             memory: steps.column(FigureKind::State),
             throttling: throttling_file(),
             page_bytes: page_size() as u64,
-            tick_us: 1_000_000 / clock_ticks_per_second().max(1),
             disks: disks(),
             busy_before: BTreeMap::new(),
             busiest_ms: 0,
@@ -63,9 +62,9 @@ impl MachineColumns {
 
     /// Looks at all of them.
     pub fn read(&mut self, look: &mut Look) {
-        if let Some((busy, stolen)) = fs::read_to_string("/proc/stat").ok().and_then(cpu_ticks) {
-            look.set(self.cpu, busy * self.tick_us);
-            look.set(self.stolen, stolen * self.tick_us);
+        if let Some(cpu) = MachineCpu::read() {
+            look.set(self.cpu, cpu.busy_us);
+            look.set(self.stolen, cpu.stolen_us);
         }
         let (user, system) = loader_cpu_s();
         look.set(self.loader, ((user + system) * 1e6) as u64);
@@ -137,30 +136,6 @@ fn disks() -> BTreeSet<String> {
         .collect()
 }
 
-/// Ticks that all cores were busy, and that the host took, of `/proc/stat`.
-fn cpu_ticks(text: String) -> Option<(u64, u64)> {
-    let first = text.lines().next()?.strip_prefix("cpu ")?;
-    let ticks: Vec<u64> = first
-        .split_ascii_whitespace()
-        .map_while(|word| word.parse().ok())
-        .collect();
-    let [
-        user,
-        nice,
-        system,
-        _idle,
-        _iowait,
-        irq,
-        soft_irq,
-        stolen,
-        ..,
-    ] = *ticks
-    else {
-        return None;
-    };
-    Some((user + nice + system + irq + soft_irq, stolen))
-}
-
 /// Microseconds that a control group was held back, as either version of them writes it.
 fn throttled_us(text: &str) -> Option<u64> {
     let value = |key: &str| {
@@ -191,13 +166,6 @@ fn throttling_file() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_are_of_all_cores() {
-        let text = "cpu  10 1 20 500 30 2 3 4 0 0\ncpu0 5 0 10 250 15 1 1 2 0 0\n".to_owned();
-        assert_eq!(cpu_ticks(text), Some((36, 4)));
-        assert_eq!(cpu_ticks(String::new()), None);
-    }
 
     #[test]
     fn limits_are_read_in_both_forms() {
