@@ -20,7 +20,7 @@ use super::cause::RefusalCause;
 use crate::engine::error::Error;
 use crate::engine::ledger::SplitRecord;
 use crate::engine::pipeline::trailer::TrailerCatch;
-use crate::engine::plan::identity;
+use crate::engine::plan::{PlannedUnit, identity};
 use crate::engine::verify::Tally;
 use crate::plan::{FlowPlan, UnitPlan};
 
