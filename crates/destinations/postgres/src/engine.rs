@@ -65,6 +65,10 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::fed_files::FedFiles;
     }
 
+    pub(crate) mod flow_reports {
+        pub(crate) use inrush_engine::pipeline::flow_reports::{UnitEnd, of_target, of_units};
+    }
+
     pub(crate) mod gathered {
         pub(crate) use inrush_engine::pipeline::gathered::Gathered;
     }
