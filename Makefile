@@ -65,7 +65,7 @@ SANITIZED = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --rele
 	--target $$(rustc -vV | sed -n 's/^host: //p')
 
 sanitize: $(VENV)/.stamp-venv ## crates with unsafe code under the address sanitizer
-	$(SANITIZED) -p inrush-scan -p inrush-pgcopy -p inrush-convert -p inrush-system
+	$(SANITIZED) -p inrush-scan -p inrush-pgcopy -p inrush-tds -p inrush-convert -p inrush-system
 	$(SANITIZED) -p inrush-engine --lib -- residency:: metering::machine::
 
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types

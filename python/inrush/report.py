@@ -16,7 +16,7 @@ Outcome = Literal["loaded", "already_loaded", "failed", "interrupted"]
 
 @dataclass(frozen=True)
 class Account:
-    """Rows and bytes: read = loaded + rejected + skipped, always."""
+    """Rows and bytes: read + added = loaded + rejected + skipped + filtered, always."""
 
     rows_read: int
     """Rows of the input, skipped lines included."""
@@ -28,6 +28,10 @@ class Account:
     """Blank lines, comments and COPY's end-of-data marker."""
     bytes_read: int
     """Bytes of text, after decompression."""
+    rows_filtered: int = 0
+    """Rows that a condition of the flow left out."""
+    rows_added: int = 0
+    """Rows that the flow made in addition to those read: one row that becomes three adds two."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,8 @@ def _account(details: Mapping[str, Any]) -> Account:
         rows_rejected=details["rows_rejected"],
         rows_skipped=details["rows_skipped"],
         bytes_read=details["bytes_read"],
+        rows_filtered=details.get("rows_filtered", 0),
+        rows_added=details.get("rows_added", 0),
     )
 
 

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import pytest
 
 from conformance.conftest import MakeJob
-from conformance.destinations import Place, in_order
+from conformance.destinations import (
+    AdbcPostgreSql,
+    AdbcSqlite,
+    Parquet,
+    Place,
+    PostgreSql,
+    in_order,
+)
 from conformance.job import HEADER, ROWS_OF_A_PART, TABLE, TYPES, Job, filled, record
 from harness.command import CLEAN, LOADED_WITH_REJECTS, VERIFICATION, Inrush
 from harness.packages import flow
 
 
 def assert_adds_up(account: dict[str, Any]) -> None:
-    parts = ("rows_loaded", "rows_rejected", "rows_skipped")
-    assert account["rows_read"] == sum(account[part] for part in parts), account
+    parts = ("rows_loaded", "rows_rejected", "rows_skipped", "rows_filtered")
+    rows = account["rows_read"] + account["rows_added"]
+    assert rows == sum(account[part] for part in parts), account
 
 
 @pytest.mark.clause("D-32")
-def test_read_is_loaded_and_rejected_and_skipped(place: Place, inrush: Inrush) -> None:
+def test_every_row_that_is_read_is_in_the_account(place: Place, inrush: Inrush) -> None:
     good = "1,a,1.50,2024-01-01 00:00:00\n2,b,,\n3,,-0.01,\n"
     inrush.write("one.csv", HEADER + "\n# a comment\n" + good)
     inrush.write("two.csv", HEADER + "4,c,0.001,\n5,d,2,\n\n")
@@ -46,6 +55,38 @@ def test_read_is_loaded_and_rejected_and_skipped(place: Place, inrush: Inrush) -
             ("5", "d", "2", None),
         ]
     )
+
+
+def _miscount(place: Place) -> None:
+    """Let the ledger say that one more row was read of the first unit than went anywhere."""
+    if isinstance(place, Parquet):
+        (record_file,) = place.folder.glob("_inrush/staging/**/*.json")
+        text = record_file.read_text()
+        assert text.count('rows_read\\":500') == 1
+        record_file.write_text(text.replace('rows_read\\":500', 'rows_read\\":501'))
+        return
+    table = {AdbcSqlite: "inrush_unit", AdbcPostgreSql: "inrush.adbc_unit"}.get(
+        type(place), "inrush.unit"
+    )
+    changed = """replace(detail, 'rows_read":500', 'rows_read":501')"""
+    place.execute(f"UPDATE {table} SET detail = {changed}")
+
+
+@pytest.mark.clause("D-32")
+def test_a_record_that_does_not_add_up_is_refused(job: Job) -> None:
+    """PostgreSQL refuses it by a CHECK; all other ledgers hold text that the next run checks."""
+    job.killed_at("after_unit_commit")
+    if isinstance(job.place, PostgreSql) and not isinstance(job.place, AdbcPostgreSql):
+        with pytest.raises(psycopg.errors.CheckViolation, match="shard_account"):
+            job.place.execute("UPDATE inrush.shard SET rows_read = rows_read + 1")
+    else:
+        _miscount(job.place)
+        said = "does not add up: 501 read is not 500 loaded + 0 rejected + 0 skipped"
+        job.run().expect(VERIFICATION, ".csv, bytes 0 to the end: the account", said)
+        job.assert_nothing()
+        job.inrush("cleanup", *job.place.words).expect(CLEAN)
+    job.run().expect(CLEAN)
+    job.assert_done()
 
 
 @pytest.mark.clause("D-33", "D-19")

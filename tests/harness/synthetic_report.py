@@ -52,21 +52,26 @@ class Wish:
     is_predicted: bool = False
     # Flows of `atomic = false`, the first ones.
     straight_flows: int = 0
+    # Rows of each unit that a condition left out, and that the flow made in addition.
+    filtered: int = 0
+    added: int = 0
     seed: int = 1
 
 
-def _account(read: int, rejected: int, skipped: int, size: int) -> dict[str, int]:
+def _account(loaded: int, rejected: int, size: int, wish: Wish) -> dict[str, int]:
     return {
-        "rows_read": read,
-        "rows_loaded": read - rejected - skipped,
+        "rows_read": loaded + rejected + wish.filtered - wish.added,
+        "rows_loaded": loaded,
         "rows_rejected": rejected,
-        "rows_skipped": skipped,
+        "rows_skipped": 0,
+        "rows_filtered": wish.filtered,
+        "rows_added": wish.added,
         "bytes_read": size,
     }
 
 
 def _sum(accounts: list[dict[str, int]]) -> dict[str, int]:
-    return {name: sum(account[name] for account in accounts) for name in _account(0, 0, 0, 0)}
+    return {name: sum(account[name] for account in accounts) for name in _account(0, 0, 0, Wish())}
 
 
 def _steps(chance: random.Random, step_us: int, ended_us: int, steps: int) -> dict[str, list[int]]:
@@ -296,7 +301,7 @@ def report(wish: Wish) -> dict[str, Any]:
                 "kept": False,
                 "finished": wish.outcome == "loaded" or number % 3 == 0,
                 "careful": rejected > 0,
-                "account": _account(rows, rejected, 0, rows * 124),
+                "account": _account(rows - rejected, rejected, rows * 124, wish),
                 "rows_counted": rows - rejected,
                 "meter": {
                     "read_ns": busy // 20,

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from harness.command import CLEAN, Inrush
+from harness.old_ledger import make_version_4
 from harness.packages import Value, flow, package
 from harness.servers import Database
 
@@ -279,3 +280,15 @@ def test_several_flows_that_refer_to_each_other(newest_database: Database, inrus
     inrush.write("rows.csv", ROWS)
     flows = [flow(table, "rows.csv", mode="append") for table in ("a", "b")]
     hold(inrush, newest_database, package(newest_database.url, *flows))
+
+
+def test_a_ledger_of_the_version_before_is_altered(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    inrush.write("rows.csv", ROWS)
+    columns: list[Value] = ["id int", "day date"]
+    for table in ("before", "after"):
+        text = package(newest_database.url, flow(table, "rows.csv", columns=columns), name=table)
+        hold(inrush, newest_database, text)
+        if table == "before":
+            make_version_4(newest_database)

@@ -142,7 +142,9 @@ def moment(text: str, format_text: str, pivot: int | None) -> Moment | None:
         offset = read_offset(parts["z"], OFFSET_PAST)
         if offset is None:
             return None
-    return Moment(day, clock, any(letter in parts for letter in "HkIl"), offset)
+    # A loader may refuse the blank within a row of digits, where a lost digit may have stood.
+    plain = not any(value.startswith(" ") for value in parts.values())
+    return Moment(day, clock, any(letter in parts for letter in "HkIl"), offset, plain)
 
 
 def _day(parts: dict[str, str], pivot: int | None) -> int | None:

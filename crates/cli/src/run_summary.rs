@@ -49,13 +49,7 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
         text.push_str(&printable::line(&line));
     };
     line(String::new());
-    line(format!(
-        "{} read = {} loaded + {} rejected + {} skipped",
-        count(account.rows_read),
-        count(account.rows_loaded),
-        count(account.rows_rejected),
-        count(account.rows_skipped)
-    ));
+    line(account.sides(count).join(" = "));
     line(format!(
         "{} in {}: {} rows/s, {}/s while loading; plan {}, load {}, switch {}, analyze {}",
         bytes(account.bytes_read),

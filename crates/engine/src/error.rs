@@ -199,6 +199,20 @@ impl From<SourceError> for Error {
     fn from(error: SourceError) -> Error {
         match error {
             SourceError::Stopped { .. } => Error::Interrupted,
+            SourceError::HeaderDiffers {
+                path,
+                found,
+                expected,
+            } => Error::Header {
+                file: path.display().to_string(),
+                found,
+                expected,
+            },
+            SourceError::TrailerNotLast { location } => {
+                Error::Verify(VerifyError::TrailerNotLast {
+                    place: location.to_string(),
+                })
+            }
             other => Error::Source(other),
         }
     }
@@ -355,6 +369,7 @@ mod tests {
                         file: Arc::from(Path::new("a.csv")),
                         line: 3,
                         byte_offset: 20,
+                        key: None,
                     },
                     column: Some("id".into()),
                     value: Some("x".to_owned()),

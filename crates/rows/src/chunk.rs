@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush_scan::Record;
+use inrush_scan::{Record, Records};
 
 use crate::encoding::TextEncoding;
 use crate::location::Location;
@@ -47,6 +47,11 @@ pub trait Places: fmt::Debug + Send + Sync {
         false
     }
 
+    /// What finds the row at `position` in its source, where that is not its line and byte: `id = 17`.
+    fn key(&self, _position: usize) -> Option<Arc<str>> {
+        None
+    }
+
     /// Lines of the file before what the chunk's `line_offset` counts from.
     fn lines_before(&self) -> u64 {
         0
@@ -63,7 +68,47 @@ pub trait Places: fmt::Debug + Send + Sync {
     }
 }
 
+/// Places of rows without a text: a position in the chunk is the number of a row.
+#[derive(Debug)]
+pub struct RowNumbers;
+
+impl Places for RowNumbers {
+    fn are_rows(&self) -> bool {
+        true
+    }
+}
+
 impl Chunk {
+    /// Rows of typed values, of which `first_row` rows of their source stand before the first one; `records` gets a record
+    /// for each. `places` finds the rows in their source: [`RowNumbers`] by their numbers alone.
+    pub fn of_rows(
+        name: &Arc<Path>,
+        first_row: u64,
+        rows: TypedRows,
+        places: Arc<dyn Places>,
+        records: &mut Records,
+    ) -> Chunk {
+        records.clear();
+        records
+            .records
+            .extend((0..rows.row_count as u32).map(|row| Record {
+                start: row,
+                end: row,
+                line: row,
+                first_field: 0,
+                escaped: false,
+            }));
+        Chunk {
+            text: PaddedText::of(b""),
+            file: Arc::clone(name),
+            byte_offset: first_row,
+            line_offset: 0,
+            invalid_utf8: Vec::new(),
+            places: Some(places),
+            typed: Some(rows),
+        }
+    }
+
     /// The bytes of the text.
     pub fn text(&self) -> &[u8] {
         self.text.as_slice()
@@ -116,6 +161,10 @@ impl Chunk {
                 false => self.first_line() + u64::from(line),
             },
             byte_offset,
+            key: self
+                .places
+                .as_ref()
+                .and_then(|places| places.key(position as usize)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use inrush_convert::Values;
-use inrush_files::{BufferPool, SourceFile, Split, SplitReader};
+use inrush_files::{BufferPool, SourceFile, Split, TextReader};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, FaultKind, FieldText, Records, decode_field};
@@ -132,7 +132,7 @@ impl Evidence {
         let mut records = Records::default();
         for file in files {
             let split = Split::whole(Arc::clone(file));
-            let mut reader = SplitReader::open(split, &dialect, CHUNK_BYTES, pool)?;
+            let mut reader = TextReader::open(split, &dialect, CHUNK_BYTES, pool)?;
             let mut is_first = true;
             let translated_from = reader.translated_from();
             evidence.places += 1;

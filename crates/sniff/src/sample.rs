@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use inrush_files::{BufferPool, FileOrigin, SourceFile, Split, SplitReader};
+use inrush_files::{BufferPool, FileOrigin, SourceFile, Split, TextReader};
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records};
@@ -245,7 +245,7 @@ fn beginning(
     let dialect = mapping::lines_dialect();
     const CHUNK_BYTES_MAX: u64 = 1 << 20;
     let chunk_bytes = bytes_wanted.clamp(1, CHUNK_BYTES_MAX) as usize;
-    let mut reader = SplitReader::open(split, &dialect, chunk_bytes, BufferPool::default())?;
+    let mut reader = TextReader::open(split, &dialect, chunk_bytes, BufferPool::default())?;
     let mut records = Records::default();
     let mut sample = Sample {
         file: Arc::clone(file),

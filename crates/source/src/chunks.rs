@@ -1,4 +1,4 @@
-//! Chunks of whole records, whatever they are read from.
+//! Chunks of whole rows, whatever they are read from.
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
@@ -6,9 +6,10 @@ use inrush_scan::Records;
 use crate::error::SourceError;
 use crate::meter::SourceMeter;
 
-/// A source of chunks of whole records.
+/// Reads chunks of whole rows: records of text, or typed values ([`Chunk::of_rows`]).
 pub trait Chunks {
-    /// The next whole records, in `records` by their positions in the chunk; nothing at the end.
+    /// The next whole rows, in `records` by their positions in the chunk; nothing at the end, however often it is asked.
+    /// After an error the reader is of no more use.
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError>;
 
     /// Takes back the memory of a chunk.

@@ -1,4 +1,4 @@
-//! Errors of reading files, each with its place and its fix.
+//! Errors of reading a source, each with its place and its fix. Most are of files.
 
 use std::io;
 use std::ops::Range;
@@ -333,6 +333,32 @@ pub enum SourceError {
         location: Location,
         /// The byte, the likely encoding, and the setting.
         what: String,
+    },
+    /// The header is not that of the other files.
+    #[error("{}: the header has {found}, but the load was planned with {expected}", path.display())]
+    HeaderDiffers {
+        /// The file.
+        path: PathBuf,
+        /// Its header.
+        found: String,
+        /// The header that the load was planned with.
+        expected: String,
+    },
+    /// A record stands behind a trailer.
+    #[error("{location}: records follow this trailer")]
+    TrailerNotLast {
+        /// The trailer.
+        location: Location,
+    },
+    /// An input of another kind than files cannot be read.
+    #[error("{}: {what}; {fix}", input.display())]
+    Input {
+        /// Its name.
+        input: PathBuf,
+        /// What is wrong, and the likely cause.
+        what: String,
+        /// What to do.
+        fix: String,
     },
     /// A scan stopped.
     #[error("{location}: {cause}")]

@@ -1,11 +1,26 @@
-//! The contract of a source: chunks of whole records, the cost of reading them, and errors.
+//! The contract of a source: inputs, their splits, and chunks of whole rows with their places; errors, and the cost of
+//! reading.
 //!
-//! Today files keep it (`crates/sources/files`). Nothing here opens anything.
+//! [`contract`](Source) has the traits, `docs/specs/source.md` their promises, `crates/source_conformance` the tests that
+//! hold each source to them. Files keep the contract (`crates/sources/files`). Nothing here opens anything.
 
 mod chunks;
+mod content;
+mod contract;
 mod error;
+mod input;
 mod meter;
+mod split;
+mod wait;
 
 pub use chunks::Chunks;
+pub use content::{ContentHash, SplitContent, SplitEnd};
+pub use contract::{
+    NextPart, ReadSettings, ShareSettings, SharedPart, SharedSplit, Source, SourceStream,
+    SplitReader,
+};
 pub use error::SourceError;
+pub use input::{Input, InputState, SourceColumn};
 pub use meter::{SourceMeter, nanoseconds_since};
+pub use split::{RecordStart, SourceSplit};
+pub use wait::wait;

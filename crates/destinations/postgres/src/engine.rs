@@ -117,10 +117,6 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::splitting::find_first_records;
     }
 
-    pub(crate) mod trailer {
-        pub(crate) use inrush_engine::pipeline::trailer::TrailerCatch;
-    }
-
     pub(crate) mod work {
         pub(crate) use inrush_engine::pipeline::work::{FileWriter, Work};
     }
@@ -132,8 +128,9 @@ pub(crate) mod pipeline {
 
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
-        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, PlannedFlow, PlannedUnit,
-        Reading, UnitPlace, abilities, changed, column_text, expect, identity, typed_rows,
+        ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, PlanRefusal, PlannedFlow,
+        PlannedUnit, Reading, UnitPlace, abilities, changed, column_text, expect, identity,
+        typed_rows,
     };
 
     pub(crate) mod columns {

@@ -6,7 +6,6 @@ use super::switch::SwitchError;
 use super::undo::UndoError;
 use crate::engine::driver_error::{DriverError, Retry};
 use crate::engine::error::Error;
-use crate::engine::plan::PlanError;
 use crate::engine::verify::VerifyError;
 use inrush_pgclient::ClientError;
 use inrush_rows::exit_status::ExitStatus;
@@ -57,19 +56,18 @@ impl From<UndoError> for DriverError {
     }
 }
 
-/// Converts errors of this crate into those of a run and of a plan.
-macro_rules! told_as {
-    ($told:ident: $($own:ident),*) => {$(
-        impl From<$own> for $told {
-            fn from(error: $own) -> $told {
-                $told::Driver(error.into())
+/// Converts errors of this crate into those of a run.
+macro_rules! told_as_errors_of_a_run {
+    ($($own:ident),*) => {$(
+        impl From<$own> for Error {
+            fn from(error: $own) -> Error {
+                Error::Driver(error.into())
             }
         }
     )*};
 }
 
-told_as!(Error: PostgresError, LedgerError, SwitchError, UndoError);
-told_as!(PlanError: PostgresError, LedgerError);
+told_as_errors_of_a_run!(PostgresError, LedgerError, SwitchError, UndoError);
 
 /// The server's answer, or the loss of its connection; other errors come back.
 pub fn said_by_server(error: Error) -> Result<PostgresError, Error> {

@@ -2,8 +2,10 @@
 //!
 //! How a ledger is stored, and which records commit with the data, is the destination's own affair.
 
+mod account;
 mod run;
 mod split_record;
 
+pub use account::Account;
 pub use run::{LedgerRun, LedgerRunState, moment_text};
-pub use split_record::{Account, SplitRecord, SwitchedFile, TouchedFile};
+pub use split_record::{SplitRecord, SwitchedFile, TouchedFile};

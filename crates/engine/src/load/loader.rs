@@ -11,7 +11,6 @@ use super::transaction::TransactionEnd;
 use super::transactions::{Method, Part, Transactions};
 use crate::driver_error::Retry;
 use crate::error::Error;
-use crate::pipeline::check_header::check_header;
 use crate::pipeline::feeding::TakenRanges;
 use crate::pipeline::piece_events::PieceEvents;
 use crate::pipeline::reject_count::RowTally;
@@ -118,13 +117,12 @@ impl<'a, T: Transactions> Loader<'a, T> {
         let waiting = target.gauge().enter(Phase::FeedWait);
         let feed = file.feed(flow.reading(), split)?;
         drop(waiting);
-        check_header(flow.reading(), split, feed.header())?;
         loop {
             let waiting = target.gauge().enter(Phase::FeedWait);
             let next = tokio::select! {
                 biased;
                 () = sharing.refused() => return Ok(()),
-                next = target.wait(file.next_range(&feed)) => next?,
+                next = target.wait(file.next_part(&*feed)) => next?,
             };
             drop(waiting);
             let Some(first) = next else {
@@ -132,14 +130,14 @@ impl<'a, T: Transactions> Loader<'a, T> {
             };
             let part = Part::Ranges {
                 split: number,
-                text_start: first.text_range.start,
+                text_start: first.range.start,
             };
             let mut work = RepeatableWork::Fed {
                 file,
-                feed: &feed,
+                feed: &*feed,
                 split,
                 wanted_bytes: run.fed_bytes,
-                first: Some(Box::new(first)),
+                first: Some(first),
                 taken: TakenRanges::default(),
             };
             match self.part(&mut work, part, sharing, result).await? {

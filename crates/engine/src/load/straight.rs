@@ -6,7 +6,8 @@
 //! may end in a deadlock or a lock timeout. The piece whose transaction fails is loaded again while no
 //! other piece of the run is being loaded, so it does not have to wait.
 
-use inrush_files::{Feed, FeedRange, Split};
+use inrush_files::Split;
+use inrush_source::{SharedPart, SharedSplit};
 
 use super::loader::Loader;
 use super::transaction::TransactionEnd;
@@ -26,13 +27,13 @@ pub enum RepeatableWork<'a> {
         /// The file.
         file: &'a FedFile,
         /// Its feed.
-        feed: &'a Feed,
+        feed: &'a dyn SharedSplit,
         /// All of the file.
         split: &'a Split,
         /// Bytes of text that are enough for a transaction.
         wanted_bytes: u64,
         /// The first range, until it is loaded.
-        first: Option<Box<FeedRange>>,
+        first: Option<SharedPart>,
         /// The ranges that were taken from the feed.
         taken: TakenRanges,
     },
@@ -53,7 +54,7 @@ impl RepeatableWork<'_> {
             } => match first.take() {
                 Some(first) => Work::Fed(FedWork {
                     file,
-                    feed,
+                    feed: *feed,
                     split,
                     first: Some(first),
                     wanted_bytes: *wanted_bytes,

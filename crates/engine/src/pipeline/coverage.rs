@@ -79,16 +79,12 @@ pub fn check_file(
     let mut ranges = Vec::with_capacity(splits.len());
     for split in splits {
         let range = split.byte_start..split.byte_end.or(end).unwrap_or(split.byte_start);
-        let account = &split.account;
-        if !account.holds() {
+        if !split.account.holds() {
             return Err(VerifyError::Account {
                 file: name(),
-                start: range.start,
-                end: range.end,
-                read: account.rows_read,
-                loaded: account.rows_loaded,
-                rejected: account.rows_rejected,
-                skipped: account.rows_skipped,
+                start: split.byte_start,
+                end: split.byte_end.or(end),
+                account: split.account,
             });
         }
         ranges.push(range);

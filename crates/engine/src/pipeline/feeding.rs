@@ -1,11 +1,11 @@
-//! Files that several streams take from one feed: who has what, and when all of it is committed.
+//! Files that several streams take parts of: who has what, and when all of it is committed.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inrush_files::{FED_RANGE_BYTES, Feed, FeedRange, FeedSettings, Split};
-use inrush_source::{SourceError, SourceMeter};
+use inrush_files::{Split, share_file};
+use inrush_source::{ShareSettings, SharedPart, SharedSplit, SourceError, SourceMeter};
 
 use super::metering::FedSource;
 use crate::plan::Reading;
@@ -21,10 +21,10 @@ pub struct TakenRanges {
 
 /// A file that is fed. The feed begins with the first stream that asks.
 pub struct FedFile {
-    settings: FeedSettings,
+    settings: ShareSettings,
     /// Ranges that an earlier attempt has committed.
     finished: Vec<Range<u64>>,
-    feed: Mutex<Option<Arc<Feed>>>,
+    feed: Mutex<Option<Arc<dyn SharedSplit>>>,
     /// Ranges in the hands of streams, and streams that may still ask.
     open: AtomicUsize,
     ended: AtomicBool,
@@ -42,8 +42,7 @@ impl FedFile {
     pub fn new(chunk_bytes: usize, streams: usize, finished: Vec<Range<u64>>) -> FedFile {
         let end = finished.iter().map(|range| range.end).max().unwrap_or(0);
         FedFile {
-            settings: FeedSettings {
-                range_bytes: FED_RANGE_BYTES,
+            settings: ShareSettings {
                 chunk_bytes,
                 streams,
             },
@@ -59,13 +58,14 @@ impl FedFile {
     }
 
     /// The feed, begun where it is not yet. Waits for the first bytes of a pipe.
-    pub fn feed(&self, flow: &Reading, split: &Split) -> Result<Arc<Feed>, SourceError> {
+    pub fn feed(&self, flow: &Reading, split: &Split) -> Result<Arc<dyn SharedSplit>, SourceError> {
         let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = &*feed {
             return Ok(Arc::clone(feed));
         }
-        let begun = Feed::start(&split.file, &flow.dialect, self.settings, &self.finished)?;
-        let begun = Arc::new(begun);
+        let form = flow.file_form();
+        let begun = share_file(&split.file, &form, self.settings, &self.finished)?;
+        let begun: Arc<dyn SharedSplit> = begun.into();
         *feed = Some(Arc::clone(&begun));
         Ok(begun)
     }
@@ -77,12 +77,16 @@ impl FedFile {
     }
 
     /// A feed of its own, of the whole file once more.
-    pub fn again(&self, flow: &Reading, split: &Split) -> Result<Feed, SourceError> {
-        let settings = FeedSettings {
+    pub fn again(
+        &self,
+        flow: &Reading,
+        split: &Split,
+    ) -> Result<Box<dyn SharedSplit>, SourceError> {
+        let settings = ShareSettings {
             streams: 1,
             ..self.settings
         };
-        Feed::start(&split.file, &flow.dialect, settings, &[])
+        share_file(&split.file, &flow.file_form(), settings, &[])
     }
 
     /// The server has refused a row of it.
@@ -95,12 +99,15 @@ impl FedFile {
         self.is_suspect.load(Ordering::Acquire)
     }
 
-    /// The next range, for a stream that will [commit](FedFile::committed) it.
-    pub async fn next_range(&self, feed: &Feed) -> Result<Option<FeedRange>, SourceError> {
+    /// The next part, for a stream that will [commit](FedFile::committed) it.
+    pub async fn next_part(
+        &self,
+        feed: &dyn SharedSplit,
+    ) -> Result<Option<SharedPart>, SourceError> {
         self.open.fetch_add(1, Ordering::AcqRel);
-        let next = feed.next_range().await;
-        if let Ok(Some(range)) = &next {
-            self.end.fetch_max(range.text_range.end, Ordering::AcqRel);
+        let next = feed.next_part().await;
+        if let Ok(Some(part)) = &next {
+            self.end.fetch_max(part.range.end, Ordering::AcqRel);
         }
         if !matches!(next, Ok(Some(_))) {
             if matches!(next, Ok(None)) {
@@ -134,7 +141,7 @@ impl FedFile {
     }
 
     /// What reading has cost since a stream asked last.
-    pub fn new_cost(&self, feed: &Feed) -> SourceMeter {
+    pub fn new_cost(&self, feed: &dyn SharedSplit) -> SourceMeter {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         let cost = feed.meter();
         let new = SourceMeter {

@@ -8,7 +8,6 @@
 //! its driver's own ([`crate::driver_trait`]).
 
 pub mod announcements;
-pub mod check_header;
 pub mod coverage;
 mod damage;
 pub mod ending;
@@ -34,7 +33,6 @@ pub mod split_evidence;
 pub mod splitting;
 pub mod stream_threads;
 mod threads;
-pub mod trailer;
 pub mod work;
 pub mod work_items;
 

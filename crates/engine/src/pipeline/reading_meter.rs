@@ -25,7 +25,7 @@ impl<'a> ReadingMeter<'a> {
     /// The next chunk.
     pub fn next_chunk(
         &mut self,
-        source: &mut impl Chunks,
+        source: &mut (impl Chunks + ?Sized),
         records: &mut Records,
     ) -> Result<Option<Chunk>, SourceError> {
         let reading = self.gauge.enter(Phase::Read);

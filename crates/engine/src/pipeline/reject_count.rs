@@ -41,7 +41,7 @@ impl From<Account> for RowTally {
     fn from(account: Account) -> RowTally {
         RowTally {
             rejects: account.rows_rejected,
-            rows: account.rows_loaded + account.rows_rejected,
+            rows: account.rows_read.saturating_sub(account.rows_skipped),
             bytes: account.bytes_read,
             kept_bytes: 0,
         }
@@ -245,6 +245,7 @@ mod tests {
                     file: Arc::from(Path::new("f")),
                     line,
                     byte_offset: 0,
+                    key: None,
                 },
                 column: None,
                 value: None,

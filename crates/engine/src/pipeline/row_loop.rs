@@ -18,7 +18,7 @@ use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::ids::UnitKey;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::Records;
-use inrush_source::{Chunks, SourceMeter};
+use inrush_source::{SourceMeter, SplitEnd, SplitReader};
 use inrush_verdict::Phase;
 
 use super::damage;
@@ -120,7 +120,7 @@ impl RowLoop<'_> {
     /// Writes all rows of a source; their account holds. `file` names the source in errors.
     pub async fn send(
         &mut self,
-        source: &mut impl Chunks,
+        source: &mut dyn SplitReader,
         file: &str,
         converter: &mut Converter,
         writer: &mut impl RowWriter,
@@ -131,9 +131,8 @@ impl RowLoop<'_> {
         let mut account = Account::default();
         let mut stored_before = 0;
         let mut reading = ReadingMeter::new(gauge);
-        while let Some(mut chunk) = reading.next_chunk(source, &mut records)? {
+        while let Some(chunk) = reading.next_chunk(source, &mut records)? {
             self.refuse_stopped()?;
-            account.rows_skipped += self.evidence.see(&mut chunk, &mut records)?;
             let mut at = 0;
             while at < records.len() {
                 let end = records.len().min(at + self.batch_rows);
@@ -160,13 +159,13 @@ impl RowLoop<'_> {
         gauge.add_rows(account.rows_loaded);
         let read = source.meter();
         account.rows_read = read.record_count + read.skipped_line_count;
-        account.rows_skipped += read.skipped_line_count;
+        account.rows_skipped = read.skipped_line_count;
         account.bytes_read = read.text_bytes;
         if !account.holds() {
             return Err(Error::Verification {
                 what: format!("the account of {file}"),
-                counted: account.rows_loaded + account.rows_rejected + account.rows_skipped,
-                sent: account.rows_read,
+                counted: account.rows_out(),
+                sent: account.rows_in(),
             });
         }
         Ok(account)
@@ -309,8 +308,14 @@ impl RowLoop<'_> {
     }
 
     /// What the ledger is to know of a split of a unit whose rows were sent last.
-    pub fn record(&mut self, unit_key: &UnitKey, split: &Split, account: Account) -> SplitRecord {
-        self.evidence.record(unit_key, split, account)
+    pub fn record(
+        &mut self,
+        unit_key: &UnitKey,
+        split: &Split,
+        account: Account,
+        end: SplitEnd,
+    ) -> SplitRecord {
+        self.evidence.record(unit_key, split, account, end)
     }
 }
 

@@ -1,30 +1,21 @@
 //! Facts gathered of the rows of a split while they pass, to be compared with the database and with promises about the
 //! file.
 
-use std::ops::Range;
-
 use arrow_array::RecordBatch;
 use inrush_files::Split;
-use inrush_rows::chunk::Chunk;
 use inrush_rows::ids::UnitKey;
-use inrush_scan::Records;
+use inrush_source::SplitEnd;
 use inrush_verdict::Phase;
 
-use super::trailer::TrailerCatch;
 use crate::gauge::Gauge;
 use crate::ledger::{Account, SplitRecord};
 use crate::plan::{Reading, identity};
-use crate::verify::{ContentHash, Tally, VerifyError};
+use crate::verify::Tally;
 
-/// Sums, hash and trailer of one split after the other.
+/// Sums and refused rows of one split after the other. Its reader knows its hash and its trailer.
 pub struct SplitEvidence {
     /// Sums of the rows that are sent, where more than their count is verified.
     tally: Option<Tally>,
-    /// The trailer that the file ends with, where its flow says that there is one.
-    trailer: Option<TrailerCatch>,
-    content: ContentHash,
-    /// The places of the text in the file, as far as its bytes are the text's own.
-    text_range: Option<Range<u64>>,
     /// Where the rows begin that the destination refused.
     refused: Vec<u64>,
 }
@@ -34,24 +25,7 @@ impl SplitEvidence {
     pub fn new(flow: &Reading) -> SplitEvidence {
         SplitEvidence {
             tally: Tally::new(&flow.verify),
-            trailer: flow.expect.trailer.as_ref().map(TrailerCatch::new),
-            content: ContentHash::default(),
-            text_range: None,
             refused: Vec::new(),
-        }
-    }
-
-    /// Sees text before its records are converted. Takes a trailer away, and returns how many.
-    pub fn see(&mut self, chunk: &mut Chunk, records: &mut Records) -> Result<u64, VerifyError> {
-        self.content.add(chunk.content());
-        let end = chunk.byte_offset + chunk.text.len() as u64;
-        match &mut self.text_range {
-            Some(range) => range.end = end,
-            None => self.text_range = Some(chunk.byte_offset..end),
-        }
-        match &mut self.trailer {
-            Some(trailer) => trailer.take_from(chunk, records),
-            None => Ok(0),
         }
     }
 
@@ -69,7 +43,13 @@ impl SplitEvidence {
     }
 
     /// What the ledger is to know of a range whose rows have all passed; the next one begins.
-    pub fn record(&mut self, unit_key: &UnitKey, split: &Split, account: Account) -> SplitRecord {
+    pub fn record(
+        &mut self,
+        unit_key: &UnitKey,
+        split: &Split,
+        account: Account,
+        end: SplitEnd,
+    ) -> SplitRecord {
         SplitRecord {
             unit_key: unit_key.clone(),
             split_key: identity::split_key(split),
@@ -81,10 +61,10 @@ impl SplitEvidence {
             file_modified_ns: split.file.modified_ns,
             file_state: split.file.state.to_string(),
             account,
-            content_hash: Some(self.content.take()),
-            text_range: self.text_range.take(),
+            content_hash: Some(end.hash),
+            text_range: end.text_range,
             tally: self.tally.as_mut().map(Tally::take),
-            trailer: self.trailer.as_mut().and_then(TrailerCatch::take),
+            trailer: end.trailer,
             refused: std::mem::take(&mut self.refused),
         }
     }

@@ -4,12 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_convert::Converter;
-use inrush_files::{BufferPool, Feed, FeedRange, RowReader, Split};
+use inrush_files::{FileStream, Split};
 use inrush_rows::ids::UnitKey;
-use inrush_source::{SourceError, SourceMeter};
+use inrush_source::{SharedPart, SharedSplit, SourceError, SourceMeter, SplitEnd, SplitReader};
 use inrush_verdict::Phase;
 
-use super::check_header::check_header;
 use super::feeding::{FedFile, TakenRanges};
 use super::gathered::Gathered;
 use super::row_loop::{RowLoop, RowWriter};
@@ -39,11 +38,11 @@ pub struct FedWork<'a> {
     /// The file.
     pub file: &'a FedFile,
     /// Its feed.
-    pub feed: &'a Feed,
+    pub feed: &'a dyn SharedSplit,
     /// All of the file.
     pub split: &'a Split,
     /// The first range, which is at hand.
-    pub first: Option<Box<FeedRange>>,
+    pub first: Option<SharedPart>,
     /// Bytes of text that are enough for a transaction: a stop throws them away.
     pub wanted_bytes: u64,
     /// The ranges that were taken, for another try.
@@ -108,11 +107,10 @@ impl RowLoop<'_> {
         writer: &mut impl FileWriter,
         gathered: &mut Gathered,
     ) -> Result<(), Error> {
-        let mut buffers = BufferPool::default();
+        let mut stream = FileStream::new(self.flow.file_form(), self.chunk_bytes);
         for split in splits {
-            let (account, pool) = self.copy_split(split, buffers, writer).await?;
-            buffers = pool;
-            let record = self.record(unit_key, split, account);
+            let (account, end) = self.copy_split(split, &mut stream, writer).await?;
+            let record = self.record(unit_key, split, account, end);
             gathered.push(self.flow, record);
         }
         Ok(())
@@ -121,23 +119,21 @@ impl RowLoop<'_> {
     async fn copy_split(
         &mut self,
         split: &Split,
-        buffers: BufferPool,
+        stream: &mut FileStream,
         writer: &mut impl FileWriter,
-    ) -> Result<(Account, BufferPool), Error> {
-        let flow = self.flow;
+    ) -> Result<(Account, SplitEnd), Error> {
         let opening = self.gauge.enter(Phase::Read);
-        let mut reader = RowReader::open(split.clone(), &flow.dialect, self.chunk_bytes, buffers)?;
+        let mut reader = Box::new(stream.open(split.clone())?);
         drop(opening);
-        check_header(flow, split, reader.header())?;
         let path = split.file.path.display().to_string();
         let mut converter = writer.converter()?;
         writer.begin_file(&path).await?;
         let account = self
-            .send(&mut reader, &path, &mut converter, writer)
+            .send(&mut *reader, &path, &mut converter, writer)
             .await?;
         writer.end_file().await?;
         self.note_changes(&converter);
-        Ok((account, reader.close()))
+        Ok((account, reader.end()))
     }
 
     /// Ranges of a file that is fed, until they are enough for a transaction or none is left.
@@ -160,18 +156,19 @@ impl RowLoop<'_> {
         let mut converter = writer.converter()?;
         writer.begin_file(&path).await?;
         let mut text_bytes = 0;
-        let mut next = first.take().map(|first| *first);
-        while let Some(mut range) = next {
-            taken.ranges.push(range.text_range.clone());
-            let account = self.send(&mut range, &path, &mut converter, writer).await?;
-            self.note_fed(&file.new_cost(feed));
+        let mut next = first.take();
+        while let Some(mut part) = next {
+            taken.ranges.push(part.range.clone());
+            let reader = &mut *part.reader;
+            let account = self.send(reader, &path, &mut converter, writer).await?;
+            self.note_fed(&file.new_cost(*feed));
             taken.stored_bytes = self.fed.stored_bytes;
             text_bytes += account.bytes_read;
-            self.gather_range(unit_key, split, &range, account, gathered);
+            self.gather_part(unit_key, split, part, account, gathered);
             next = match text_bytes < *wanted_bytes {
                 true => {
                     let _waiting = self.gauge.enter(Phase::FeedWait);
-                    writer.wait(file.next_range(feed)).await?
+                    writer.wait(file.next_part(*feed)).await?
                 }
                 false => None,
             };
@@ -194,9 +191,9 @@ impl RowLoop<'_> {
         let mut converter = writer.converter()?;
         writer.begin_file(&path).await?;
         for wanted in &taken.ranges {
-            let mut range = loop {
-                match writer.wait(feed.next_range()).await? {
-                    Some(range) if range.text_range == *wanted => break range,
+            let mut part = loop {
+                match writer.wait(feed.next_part()).await? {
+                    Some(part) if part.range == *wanted => break part,
                     Some(_) => {}
                     None => {
                         return Err(Error::Source(SourceError::RangesDiffer {
@@ -206,8 +203,9 @@ impl RowLoop<'_> {
                     }
                 }
             };
-            let account = self.send(&mut range, &path, &mut converter, writer).await?;
-            self.gather_range(unit_key, split, &range, account, gathered);
+            let reader = &mut *part.reader;
+            let account = self.send(reader, &path, &mut converter, writer).await?;
+            self.gather_part(unit_key, split, part, account, gathered);
         }
         writer.end_file().await?;
         self.note_changes(&converter);
@@ -219,16 +217,16 @@ impl RowLoop<'_> {
         Ok(())
     }
 
-    fn gather_range(
+    fn gather_part(
         &mut self,
         unit_key: &UnitKey,
         split: &Split,
-        range: &FeedRange,
+        part: SharedPart,
         account: Account,
         gathered: &mut Gathered,
     ) {
-        let part = Split::range(Arc::clone(&split.file), range.text_range.clone(), None);
-        let record = self.record(unit_key, &part, account);
+        let range = Split::range(Arc::clone(&split.file), part.range, None);
+        let record = self.record(unit_key, &range, account, part.reader.end());
         gathered.push(self.flow, record);
     }
 }

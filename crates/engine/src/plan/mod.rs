@@ -36,6 +36,6 @@ pub use error::PlanError;
 pub use expect::ExpectPlan;
 pub use key_start::KeyStart;
 pub use memory::MemoryBound;
-pub use options::{Obstacles, PlanOptions};
+pub use options::{Obstacles, PlanOptions, PlanRefusal};
 pub use planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 pub use reading::Reading;

@@ -31,16 +31,31 @@ pub struct PlanOptions<'a> {
 
 impl PlanOptions<'_> {
     /// Passes on what was found, or notes why there is nothing.
-    pub fn or_note<T>(&self, found: Result<T, PlanError>) -> Result<Option<T>, PlanError> {
+    pub fn or_note<T, E: PlanRefusal>(&self, found: Result<T, E>) -> Result<Option<T>, E> {
         match (found, self.obstacles) {
             (Ok(found), _) => Ok(Some(found)),
-            // A package that is wrong in itself is nobody's obstacle, and without the server nothing is known.
-            (Err(error @ PlanError::Package(_)), _) | (Err(error), None) => Err(error),
-            (Err(PlanError::Driver(error)), _) if error.is_lost() => Err(PlanError::Driver(error)),
+            (Err(error), None) => Err(error),
+            (Err(error), _) if error.ends_planning() => Err(error),
             (Err(error), Some(obstacles)) => {
-                obstacles.add(error);
+                obstacles.add(error.into());
                 Ok(None)
             }
+        }
+    }
+}
+
+/// An error for which a plan is refused: the engine's, or one of a driver that still has its type.
+pub trait PlanRefusal: Into<PlanError> {
+    /// Nothing more can be planned after it: the package is wrong in itself, or the server is gone.
+    fn ends_planning(&self) -> bool;
+}
+
+impl PlanRefusal for PlanError {
+    fn ends_planning(&self) -> bool {
+        match self {
+            PlanError::Package(_) => true,
+            PlanError::Driver(error) => error.is_lost(),
+            _ => false,
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The reading of a flow's files: all of a planned flow that does not depend on where its rows go.
 
+use std::sync::Arc;
+
+use inrush_files::{FED_RANGE_BYTES, FileForm};
 use inrush_package::{Format, RejectLimit};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
@@ -32,4 +35,17 @@ pub struct Reading {
     pub verify: VerifyPlan,
     /// What is promised of its files.
     pub expect: ExpectPlan,
+}
+
+impl Reading {
+    /// How the files are written, for their readers.
+    pub fn file_form(&self) -> Arc<FileForm> {
+        let trailer = self.expect.trailer.as_ref();
+        Arc::new(FileForm {
+            dialect: self.dialect.clone(),
+            header: self.header.clone(),
+            trailer_starts_with: trailer.map(|trailer| trailer.starts_with.clone()),
+            part_bytes: FED_RANGE_BYTES,
+        })
+    }
 }

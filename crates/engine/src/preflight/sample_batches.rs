@@ -5,18 +5,17 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
-use inrush_files::{BufferPool, RowReader};
+use inrush_files::open_split;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::ids::RunId;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
-use inrush_source::Chunks;
+use inrush_source::SplitReader;
 
 use super::sample::Portion;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::meter::{Meter, nanoseconds};
-use crate::pipeline::check_header::check_header;
 use crate::pipeline::split_evidence::SplitEvidence;
 use crate::plan::Reading;
 
@@ -72,8 +71,8 @@ pub fn stamped(converter: Converter) -> Converter {
 }
 
 /// Rows of a source, on their way.
-pub struct SampleBatches<'a, C> {
-    source: C,
+pub struct SampleBatches<'a> {
+    source: Box<dyn SplitReader>,
     converter: &'a mut Converter,
     batch_rows: usize,
     stored_bytes_max: u64,
@@ -92,12 +91,10 @@ pub fn portion<'a>(
     making: &Making<'_>,
     converter: &'a mut Converter,
     portion: &Portion,
-) -> Result<SampleBatches<'a, RowReader>, Error> {
+) -> Result<SampleBatches<'a>, Error> {
     let reading = making.reading;
-    let pool = BufferPool::default();
     let split = portion.split.clone();
-    let reader = RowReader::open(split, &reading.dialect, making.chunk_bytes, pool)?;
-    check_header(reading, &portion.split, reader.header())?;
+    let reader = open_split(split, reading.file_form(), making.chunk_bytes)?;
     let mut batches = SampleBatches::new(making, converter, reader);
     // What is read of all of it is read to its very end, where a file that was cut off says so.
     if portion.place.size_bytes() < portion.split.size_bytes() {
@@ -106,13 +103,13 @@ pub fn portion<'a>(
     Ok(batches)
 }
 
-impl<'a, C: Chunks> SampleBatches<'a, C> {
+impl<'a> SampleBatches<'a> {
     /// Begins with a source.
     pub fn new(
         making: &Making<'_>,
         converter: &'a mut Converter,
-        source: C,
-    ) -> SampleBatches<'a, C> {
+        source: Box<dyn SplitReader>,
+    ) -> SampleBatches<'a> {
         SampleBatches {
             source,
             converter,
@@ -143,11 +140,10 @@ impl<'a, C: Chunks> SampleBatches<'a, C> {
                 true => None,
                 false => self.source.next_chunk(&mut self.records)?,
             };
-            let Some(mut chunk) = next else {
+            let Some(chunk) = next else {
                 self.records.clear();
                 return Ok(None);
             };
-            self.evidence.see(&mut chunk, &mut self.records)?;
             self.work.rows_read += self.records.len() as u64;
             self.work.meter.text_bytes += chunk.size_bytes();
             self.chunk = Some(chunk);

@@ -505,6 +505,7 @@ mod tests {
                 file: Arc::from(Path::new("a.csv")),
                 line: 2,
                 byte_offset: 10,
+                key: None,
             },
             column: None,
             value: None,

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use crate::ledger::Account;
+
 /// Differences that a message shows.
 const DIFFERENCES_SHOWN: usize = 8;
 
@@ -78,24 +80,19 @@ pub enum VerifyError {
     },
     /// The account of a range does not hold.
     #[error(
-        "{file}, bytes {start} to {end}: {read} rows were read, and {loaded} loaded, {rejected} \
-         rejected and {skipped} skipped make {}; nothing was switched", loaded + rejected + skipped
+        "{file}, bytes {start} to {}: the account does not add up: {}; nothing was switched",
+        end.map_or_else(|| "the end".to_owned(), |end| end.to_string()),
+        account.sides(|number| number.to_string()).join(" is not ")
     )]
     Account {
         /// The file.
         file: String,
         /// The range's first byte.
         start: u64,
-        /// One past its last byte.
-        end: u64,
-        /// Rows read.
-        read: u64,
-        /// Rows loaded.
-        loaded: u64,
-        /// Rows rejected.
-        rejected: u64,
-        /// Rows skipped.
-        skipped: u64,
+        /// One past its last byte; none if it is the file's end.
+        end: Option<u64>,
+        /// The account.
+        account: Account,
     },
     /// The database's sums of a unit are not ours.
     #[error(
@@ -246,10 +243,14 @@ impl VerifyError {
             VerifyError::Gap { .. }
             | VerifyError::Overlap { .. }
             | VerifyError::Bytes { .. }
-            | VerifyError::Account { .. }
             | VerifyError::NoTally { .. } => {
                 "the ledger's ranges do not cover the file exactly once: somebody changed the \
                  ledger, or this is a bug of Inrush; run `inrush cleanup`, then load again"
+                    .to_owned()
+            }
+            VerifyError::Account { .. } => {
+                "somebody changed the ledger, or this is a bug of Inrush; run `inrush cleanup`, \
+                 then load again"
                     .to_owned()
             }
             VerifyError::RefusedRows { .. } => {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use inrush_convert::Converter;
-use inrush_files::{BufferPool, Split, SplitReader};
+use inrush_files::{BufferPool, Split, TextReader};
 use inrush_package::{Flow, OneOrMany, Overrides, Package};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
@@ -61,9 +61,8 @@ fn converted(path: &Path, guess: &Guess, package: &Package) -> (usize, Vec<Strin
     );
     let mut converter = Converter::new(&columns, &dialect, columns.len()).expect("they fit");
     let file = Arc::new(SourceFile::open(path.to_path_buf()).expect("it is there"));
-    let mut reader =
-        SplitReader::open(Split::whole(file), &dialect, 1 << 16, BufferPool::default())
-            .expect("it is there");
+    let mut reader = TextReader::open(Split::whole(file), &dialect, 1 << 16, BufferPool::default())
+        .expect("it is there");
     let mut records = inrush_scan::Records::default();
     let (mut rows, mut rejects) = (0, Vec::new());
     while let Some(chunk) = reader.next_chunk(&mut records).expect("it can be read") {

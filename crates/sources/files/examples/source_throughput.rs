@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use inrush_files::{
-    BufferPool, Feed, FeedSettings, ResolveOptions, SourceFile, Split, SplitReader, resolve_as,
+    BufferPool, Feed, FeedSettings, ResolveOptions, SourceFile, Split, TextReader, resolve_as,
 };
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records};
@@ -52,7 +52,7 @@ fn read(file: &Arc<SourceFile>, dialect: &Dialect) -> f64 {
     let start = Instant::now();
     let split = Split::whole(Arc::clone(file));
     let mut reader =
-        SplitReader::open(split, dialect, CHUNK_BYTES, BufferPool::default()).expect("opens");
+        TextReader::open(split, dialect, CHUNK_BYTES, BufferPool::default()).expect("opens");
     let mut records = Records::default();
     while let Some(chunk) = reader.next_chunk(&mut records).expect("readable") {
         reader.recycle(chunk);

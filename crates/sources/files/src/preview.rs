@@ -8,7 +8,7 @@ use inrush_scan::{Dialect, FaultKind, Records, decode_field};
 use inrush_source::SourceError;
 
 use super::buffers::BufferPool;
-use super::reader::SplitReader;
+use super::reader::TextReader;
 use super::source_file::SourceFile;
 use super::split::Split;
 use super::stored::Purpose;
@@ -58,7 +58,7 @@ impl Preview {
         dialect: &Dialect,
         records_max: usize,
     ) -> Result<Preview, SourceError> {
-        let mut reader = SplitReader::open_for(
+        let mut reader = TextReader::open_for(
             Purpose::Look,
             split,
             dialect,

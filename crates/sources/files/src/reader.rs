@@ -15,7 +15,7 @@ use inrush_rows::chunk::Chunk;
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records, Scanner, TextEnd};
-use inrush_source::SourceError;
+use inrush_source::{RecordStart, SourceError};
 use inrush_source::{SourceMeter, nanoseconds_since};
 
 use super::buffers::BufferPool;
@@ -25,7 +25,7 @@ use super::record_ends::{first_line_bytes, is_line_based};
 use super::signature::SIGNATURE_BYTES;
 use super::skip_lines;
 use super::source_file::{FileOrigin, SourceFile};
-use super::split::{RecordStart, Split};
+use super::split::Split;
 
 use super::stored::Purpose;
 use super::text::Text;
@@ -41,7 +41,7 @@ const MARK_BYTES_MAX: u64 = 3;
 const ROWS_LOOK_BYTES: usize = 4 << 10;
 
 /// Reads a split in chunks of whole records.
-pub struct SplitReader {
+pub struct TextReader {
     split: Split,
     dialect: Dialect,
     scanner: Scanner,
@@ -57,10 +57,10 @@ pub struct SplitReader {
     meter: SourceMeter,
 }
 
-impl SplitReader {
+impl TextReader {
     /// Opens the file and reads its beginning: what its first bytes say, and the header, which
     /// only a split from the file's beginning has. Chunks will have about `chunk_bytes` of text;
-    /// `pool` comes from the reader before this one ([`close`](SplitReader::close)) or is empty.
+    /// `pool` comes from the reader before this one ([`close`](TextReader::close)) or is empty.
     ///
     /// # Panics
     ///
@@ -73,8 +73,8 @@ impl SplitReader {
         dialect: &Dialect,
         chunk_bytes: usize,
         pool: BufferPool,
-    ) -> Result<SplitReader, SourceError> {
-        SplitReader::open_for(Purpose::Load, split, dialect, chunk_bytes, pool)
+    ) -> Result<TextReader, SourceError> {
+        TextReader::open_for(Purpose::Load, split, dialect, chunk_bytes, pool)
     }
 
     pub(super) fn open_for(
@@ -83,7 +83,7 @@ impl SplitReader {
         dialect: &Dialect,
         chunk_bytes: usize,
         pool: BufferPool,
-    ) -> Result<SplitReader, SourceError> {
+    ) -> Result<TextReader, SourceError> {
         assert!(chunk_bytes > 0, "a chunk holds something");
         dialect.check().map_err(|cause| SourceError::Dialect {
             path: split.file.path.to_path_buf(),
@@ -95,9 +95,9 @@ impl SplitReader {
             assert!(can_be_cut, "what cannot be read in ranges is read whole");
         }
         if split.byte_range.start == 0 || split.file.table().is_some() {
-            SplitReader::open_beginning(purpose, split, dialect, chunk_bytes, pool, is_whole)
+            TextReader::open_beginning(purpose, split, dialect, chunk_bytes, pool, is_whole)
         } else {
-            SplitReader::open_middle(split, dialect, chunk_bytes, pool)
+            TextReader::open_middle(split, dialect, chunk_bytes, pool)
         }
     }
 
@@ -108,7 +108,7 @@ impl SplitReader {
         chunk_bytes: usize,
         mut pool: BufferPool,
         is_whole: bool,
-    ) -> Result<SplitReader, SourceError> {
+    ) -> Result<TextReader, SourceError> {
         // The text of typed rows is that of their range: it ends where that does.
         let is_table = split.file.table().is_some();
         let text = Text::open_range(&split.file, purpose, &split.byte_range)?;
@@ -134,7 +134,7 @@ impl SplitReader {
         };
         let end = (!is_whole && !is_table).then_some(split.byte_range.end);
         let is_done = end.is_some_and(|end| window.byte_offset >= end);
-        Ok(SplitReader {
+        Ok(TextReader {
             split,
             dialect: dialect.clone(),
             scanner,
@@ -155,7 +155,7 @@ impl SplitReader {
         dialect: &Dialect,
         chunk_bytes: usize,
         mut pool: BufferPool,
-    ) -> Result<SplitReader, SourceError> {
+    ) -> Result<TextReader, SourceError> {
         let file = Arc::clone(&split.file);
         let end = split.byte_range.end.min(file.size_bytes);
         // Where a search for the end of the record before begins, and where the first record is
@@ -202,7 +202,7 @@ impl SplitReader {
             }
         }
         let begin = window.byte_offset;
-        let mut reader = SplitReader {
+        let mut reader = TextReader {
             split,
             dialect: dialect.clone(),
             scanner: Scanner::new(dialect),
@@ -274,7 +274,7 @@ impl SplitReader {
 
     /// The next whole records, in `records` by their positions in the chunk; nothing at the end.
     /// A chunk may hold no record where the file has long runs of blank lines. Blank lines of the
-    /// chunk are counted in `records`, those before a header in the [`meter`](SplitReader::meter)
+    /// chunk are counted in `records`, those before a header in the [`meter`](TextReader::meter)
     /// only, which counts them all.
     ///
     /// After an error the reader is of no more use: its split has failed.
@@ -460,6 +460,6 @@ pub(super) fn rows_begin(
     dialect: &Dialect,
 ) -> Result<RecordStart, SourceError> {
     let beginning = Split::range(Arc::clone(file), 0..file.size_bytes.min(1), None);
-    let reader = SplitReader::open(beginning, dialect, ROWS_LOOK_BYTES, BufferPool::default())?;
+    let reader = TextReader::open(beginning, dialect, ROWS_LOOK_BYTES, BufferPool::default())?;
     Ok(reader.position())
 }

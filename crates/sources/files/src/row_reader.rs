@@ -7,7 +7,7 @@ use inrush_source::SourceError;
 use inrush_source::SourceMeter;
 
 use super::buffers::BufferPool;
-use super::reader::SplitReader;
+use super::reader::TextReader;
 use super::source_file::FileOrigin;
 use super::split::Split;
 use super::table::TypedReader;
@@ -15,7 +15,7 @@ use super::table::TypedReader;
 /// Reads a split in chunks that a converter takes.
 pub enum RowReader {
     /// Of a file of text.
-    Text(Box<SplitReader>),
+    Text(Box<TextReader>),
     /// Of a file of typed rows.
     Typed(Box<TypedRowReader>),
 }
@@ -28,7 +28,7 @@ pub struct TypedRowReader {
 }
 
 impl RowReader {
-    /// Opens a split, as [`SplitReader::open`] does.
+    /// Opens a split, as [`TextReader::open`] does.
     pub fn open(
         split: Split,
         dialect: &Dialect,
@@ -41,13 +41,13 @@ impl RowReader {
                 RowReader::Typed(Box::new(TypedRowReader { rows, pool }))
             }
             _ => {
-                let reader = SplitReader::open(split, dialect, chunk_bytes, pool)?;
+                let reader = TextReader::open(split, dialect, chunk_bytes, pool)?;
                 RowReader::Text(Box::new(reader))
             }
         })
     }
 
-    /// The names in the file's header, as [`SplitReader::header`] has them.
+    /// The names in the file's header, as [`TextReader::header`] has them.
     pub fn header(&self) -> Option<&[String]> {
         match self {
             RowReader::Text(reader) => reader.header(),

@@ -135,6 +135,16 @@ impl SourceFile {
         }
     }
 
+    /// Ends every read of it.
+    pub(super) fn stop(&self) -> &Stop {
+        &self.stop.0
+    }
+
+    /// Whether the run that reads it was asked to stop.
+    pub(super) fn is_stop_asked(&self) -> bool {
+        self.stop.is_asked()
+    }
+
     /// What the system says of it now, where that can be asked, with its size and its time.
     pub fn state_now(&self) -> Option<(FileState, i64)> {
         let path = match &self.origin {

@@ -4,17 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_rows::location::Location;
+use inrush_source::RecordStart;
 
 use super::SourceFile;
-
-/// Where a record, or a blank line, begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordStart {
-    /// Bytes of the file before it.
-    pub byte_offset: u64,
-    /// Its line, counted from 1.
-    pub line: u64,
-}
 
 /// A piece of a file that one stream loads: the records (and blank lines) whose first byte lies
 /// in its range. What stands before a file's rows belongs to the range that begins at byte 0, as far
@@ -70,6 +62,7 @@ impl Split {
             file: Arc::clone(&self.file.path),
             line: self.first_record.map_or(1, |first| first.line),
             byte_offset: self.byte_range.start,
+            key: None,
         }
     }
 

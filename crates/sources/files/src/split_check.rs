@@ -9,13 +9,13 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::chunk::Chunk;
 use inrush_scan::{Dialect, Records};
 use inrush_source::Chunks;
-use inrush_source::SourceError;
+use inrush_source::{RecordStart, SourceError, wait};
 
 use super::buffers::BufferPool;
 use super::feed::{Feed, FeedSettings};
-use super::reader::SplitReader;
+use super::reader::TextReader;
 use super::source_file::SourceFile;
-use super::split::{RecordStart, Split};
+use super::split::Split;
 use super::split_starts::{first_records, needs_pass};
 use super::table::TableFile;
 use super::threads::on_threads;
@@ -183,7 +183,7 @@ fn check_row_groups(
     stop: &Stop,
 ) -> Result<Option<SplitCheck>, SourceError> {
     let read = |split: Split, digest: &mut Digest| -> Result<(), SourceError> {
-        let mut reader = SplitReader::open(split, dialect, CHUNK_BYTES, BufferPool::default())?;
+        let mut reader = TextReader::open(split, dialect, CHUNK_BYTES, BufferPool::default())?;
         all(&mut reader, |chunk, records, at| {
             digest.take(chunk, records, at)
         })
@@ -239,7 +239,7 @@ fn in_ranges(
     let next = AtomicUsize::new(0);
     let read = |index: usize, range: &Range<u64>, start: Option<RecordStart>| {
         let split = Split::range(Arc::clone(file), range.clone(), start);
-        let mut reader = SplitReader::open(split, dialect, CHUNK_BYTES, BufferPool::default())?;
+        let mut reader = TextReader::open(split, dialect, CHUNK_BYTES, BufferPool::default())?;
         let mut digest = Digest::default();
         all(&mut reader, |chunk, records, at| {
             digest.take(chunk, records, at)
@@ -279,13 +279,8 @@ fn fed(
     };
     let feed = Feed::start(file, dialect, feed, &[])?;
     let work = || -> Result<Vec<(Range<u64>, Digest, u64)>, SourceError> {
-        let waiting = tokio::runtime::Builder::new_current_thread().build();
-        let waiting = waiting.map_err(|cause| SourceError::Thread {
-            path: file.path.to_path_buf(),
-            cause,
-        })?;
         let mut found = Vec::new();
-        while let Some(mut range) = waiting.block_on(feed.next_range())? {
+        while let Some(mut range) = wait(feed.next_range())? {
             let mut digest = Digest::default();
             all(&mut range, |chunk, records, at| {
                 digest.take(chunk, records, at);
@@ -328,7 +323,7 @@ fn serially(
     let starts: Vec<u64> = ranges.iter().map(|(range, _)| range.start).collect();
     let mut digests = vec![Digest::default(); ranges.len()];
     let whole = Split::whole(Arc::clone(file));
-    let mut reader = SplitReader::open(whole, dialect, CHUNK_BYTES, BufferPool::default())?;
+    let mut reader = TextReader::open(whole, dialect, CHUNK_BYTES, BufferPool::default())?;
     let mut is_stopped = false;
     all(&mut reader, |chunk, records, at| {
         is_stopped |= at == 0 && stop.asked().is_some();

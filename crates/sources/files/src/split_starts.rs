@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use inrush_rows::cancel::Stop;
 use inrush_scan::Dialect;
 use inrush_scan::split::{Method, RangeScanner, RangeSummary, first_record_of_fixed, resolve};
-use inrush_source::SourceError;
+use inrush_source::{RecordStart, SourceError};
 
 use super::first_record::needs_place;
 use super::reader::rows_begin;
 use super::source_file::SourceFile;
-use super::split::RecordStart;
 use super::stored::Purpose;
 use super::text::Text;
 use super::threads::on_threads;

@@ -5,23 +5,23 @@ use inrush_scan::Records;
 use inrush_source::{Chunks, SourceError, SourceMeter};
 
 use super::feed::FeedRange;
-use super::reader::SplitReader;
+use super::reader::TextReader;
 
-impl Chunks for SplitReader {
+impl Chunks for TextReader {
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
-        SplitReader::next_chunk(self, records)
+        TextReader::next_chunk(self, records)
     }
 
     fn recycle(&mut self, chunk: Chunk) {
-        SplitReader::recycle(self, chunk);
+        TextReader::recycle(self, chunk);
     }
 
     fn meter(&self) -> SourceMeter {
-        SplitReader::meter(self)
+        TextReader::meter(self)
     }
 
     fn meter_of_chunks(&mut self) -> SourceMeter {
-        SplitReader::meter_of_chunks(self)
+        TextReader::meter_of_chunks(self)
     }
 }
 

@@ -144,6 +144,7 @@ impl Window {
                 false => lines_before + self.line_offset + u64::from(line) + 1,
             },
             byte_offset,
+            key: None,
         }
     }
 

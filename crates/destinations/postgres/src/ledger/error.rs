@@ -1,5 +1,6 @@
 //! Errors of the ledger.
 
+use super::schema::{OLDEST_VERSION, VERSION};
 use crate::PostgresError;
 
 /// An error of the ledger.
@@ -33,14 +34,14 @@ pub enum LedgerError {
         run: String,
     },
     /// The ledger was made by a version that this one does not know.
-    #[error("the ledger in schema {schema} has version {found}; this Inrush knows version {known}")]
+    #[error(
+        "the ledger in schema {schema} has version {found}; this Inrush knows versions {OLDEST_VERSION} and {VERSION}"
+    )]
     Version {
         /// Its schema.
         schema: String,
         /// The version that it says it has.
         found: i32,
-        /// The version that this program writes.
-        known: i32,
     },
 }
 
@@ -57,7 +58,7 @@ impl LedgerError {
             LedgerError::TakenOver { .. } => {
                 Some("`inrush status` shows the process that holds it now".to_owned())
             }
-            LedgerError::Version { found, known, .. } if found > known => {
+            LedgerError::Version { found, .. } if *found > VERSION => {
                 Some("use the newer Inrush".to_owned())
             }
             LedgerError::Version { schema, .. } => Some(format!(

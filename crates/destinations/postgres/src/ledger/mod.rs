@@ -15,7 +15,7 @@ mod units_and_splits;
 
 pub use error::LedgerError;
 pub use run::Fence;
-pub use schema::{exists, setup_statements};
+pub use schema::{alter_statements, exists, find, setup_statements};
 pub use switched::{Original, Replaced, SwitchedTable, What};
 pub use units_and_splits::{SplitChoice, UnitAccounts, UnitRow};
 
@@ -41,7 +41,7 @@ impl Ledger {
         qualified(&self.schema, name)
     }
 
-    /// Makes the schemas and tables that are missing. Two runs that do so at once wait for one
+    /// Makes the schemas and tables that are missing, and alters those of an older version. Two runs that do so at once wait for one
     /// another: `IF NOT EXISTS` alone does not keep them apart.
     pub async fn set_up(
         &self,

@@ -1,11 +1,48 @@
-//! The ledger's tables.
+//! The ledger's tables: as this version makes them, and as it finds them.
+//!
+//! Version 5 has the columns `rows_filtered` and `rows_added`. A ledger of version 4 is read as it is; the set-up of a run
+//! alters it, in one transaction with its new version. Programs that know version 4 alone refuse it then.
 
 use super::error::LedgerError;
 use crate::Session;
 use crate::quote::{identifier, literal, qualified};
 
 /// The form of the tables. A change of form raises it.
-const VERSION: i32 = 4;
+pub(super) const VERSION: i32 = 5;
+/// The oldest form that is read, and altered to [`VERSION`].
+pub(super) const OLDEST_VERSION: i32 = 4;
+
+/// The account of a split, as a CHECK.
+const ACCOUNT: &str = "CONSTRAINT shard_account CHECK (rows_read + rows_added = \
+                       rows_loaded + rows_rejected + rows_skipped + rows_filtered)";
+
+/// The tables of a ledger, as they are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundTables {
+    /// All of them exist.
+    pub are_complete: bool,
+    /// They have the form of an older version.
+    pub are_older: bool,
+}
+
+/// The statements that alter the tables of a ledger of version 4. They wait for a load that holds a table, and not longer
+/// than this.
+pub fn alter_statements(ledger_schema: &str, lock_timeout_ms: u32) -> Vec<String> {
+    vec![
+        format!("SET LOCAL lock_timeout = {lock_timeout_ms}"),
+        // The name of the CHECK of version 4 is PostgreSQL's own. Another run may have altered the table before.
+        format!(
+            "ALTER TABLE {} \
+             ADD COLUMN IF NOT EXISTS rows_filtered int8 NOT NULL DEFAULT 0, \
+             ADD COLUMN IF NOT EXISTS rows_added int8 NOT NULL DEFAULT 0, \
+             DROP CONSTRAINT IF EXISTS shard_check, \
+             DROP CONSTRAINT IF EXISTS shard_account, \
+             ADD {ACCOUNT}",
+            qualified(ledger_schema, "shard")
+        ),
+        comment_statement(ledger_schema),
+    ]
+}
 
 /// The statements that make the ledger's schema and tables, and the staging schema, where they
 /// are missing.
@@ -71,6 +108,8 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              rows_loaded int8 NOT NULL, \
              rows_rejected int8 NOT NULL, \
              rows_skipped int8 NOT NULL, \
+             rows_filtered int8 NOT NULL DEFAULT 0, \
+             rows_added int8 NOT NULL DEFAULT 0, \
              bytes_read int8 NOT NULL, \
              content_hash text, \
              text_start int8, \
@@ -81,7 +120,7 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              committed_at timestamptz NOT NULL DEFAULT now(), \
              PRIMARY KEY (run_id, unit_key, shard_key), \
              FOREIGN KEY (run_id, unit_key) REFERENCES {} ON DELETE CASCADE, \
-             CHECK (rows_read = rows_loaded + rows_rejected + rows_skipped))",
+             {ACCOUNT})",
             table("shard"),
             table("unit")
         ),
@@ -105,39 +144,49 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
             table("switched_table"),
             table("run")
         ),
-        format!(
-            "COMMENT ON SCHEMA {} IS {}",
-            identifier(ledger_schema),
-            literal(&comment())
-        ),
+        comment_statement(ledger_schema),
     ]
 }
 
-fn comment() -> String {
-    format!("The ledger of Inrush, version {VERSION}: what each run has loaded")
+fn comment_statement(ledger_schema: &str) -> String {
+    let comment = format!("The ledger of Inrush, version {VERSION}: what each run has loaded");
+    format!(
+        "COMMENT ON SCHEMA {} IS {}",
+        identifier(ledger_schema),
+        literal(&comment)
+    )
 }
 
-/// Whether the ledger is there; an error where it is one of another version.
+/// Whether the ledger exists; an error if it is one of a version that this program does not know.
 pub async fn exists(session: &Session, ledger_schema: &str) -> Result<bool, LedgerError> {
+    Ok(find(session, ledger_schema).await?.are_complete)
+}
+
+/// Looks at the ledger's tables; an error if they are of a version that this program does not know.
+pub async fn find(session: &Session, ledger_schema: &str) -> Result<FoundTables, LedgerError> {
     let rows = session
         .query(
-            "SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-                     WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard', \
-                                                            'switched_table') \
-                       AND c.relkind = 'r') = 4, \
-             (SELECT substring(obj_description(oid, 'pg_namespace') FROM 'version ([0-9]+)')::int4 \
-              FROM pg_namespace WHERE nspname = $1)",
+            "SELECT count(*) = 4, \
+                    coalesce(bool_or(c.relname = 'shard' AND NOT EXISTS ( \
+                        SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname = 'rows_filtered')), false), \
+                    (SELECT substring(obj_description(oid, 'pg_namespace') FROM 'version ([0-9]+)')::int4 \
+                     FROM pg_namespace WHERE nspname = $1) \
+             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard', 'switched_table') \
+               AND c.relkind = 'r'",
             &[&ledger_schema],
             "looking for the ledger",
         )
         .await?;
-    let found: Option<i32> = rows[0].get(1);
-    match found {
-        Some(found) if found != VERSION => Err(LedgerError::Version {
+    let version: Option<i32> = rows[0].get(2);
+    match version {
+        Some(found) if !(OLDEST_VERSION..=VERSION).contains(&found) => Err(LedgerError::Version {
             schema: ledger_schema.to_owned(),
             found,
-            known: VERSION,
         }),
-        _ => Ok(rows[0].get(0)),
+        _ => Ok(FoundTables {
+            are_complete: rows[0].get(0),
+            are_older: rows[0].get(1),
+        }),
     }
 }

@@ -75,14 +75,18 @@ impl UnitAccounts {
     }
 }
 
+/// Goes before a LATERAL query of `shard`, which has these columns from version 5 on. A name that the query does not find in
+/// the table is looked up here.
+const BEFORE_VERSION_5: &str = "(SELECT 0::int8 AS rows_filtered, 0::int8 AS rows_added) older";
+
 fn count(row: &Row, index: usize) -> u64 {
     row.get::<_, i64>(index) as u64
 }
 
 fn split_of(row: &Row) -> SplitRecord {
-    let text_start: Option<i64> = row.get(18);
-    let text_end: Option<i64> = row.get(19);
-    let refused: Option<Vec<i64>> = row.get(16);
+    let text_start: Option<i64> = row.get(20);
+    let text_end: Option<i64> = row.get(21);
+    let refused: Option<Vec<i64>> = row.get(18);
     SplitRecord {
         unit_key: UnitKey::new(row.get::<_, &str>(0)),
         split_key: SplitKey::new(row.get::<_, &str>(1)),
@@ -97,15 +101,17 @@ fn split_of(row: &Row) -> SplitRecord {
             rows_loaded: count(row, 9),
             rows_rejected: count(row, 10),
             rows_skipped: count(row, 11),
-            bytes_read: count(row, 12),
+            rows_filtered: count(row, 12),
+            rows_added: count(row, 13),
+            bytes_read: count(row, 14),
         },
-        content_hash: row.get(13),
-        file_state: row.get(17),
+        content_hash: row.get(15),
+        file_state: row.get(19),
         text_range: text_start
             .zip(text_end)
             .map(|(start, end)| start as u64..end as u64),
-        tally: row.get(14),
-        trailer: row.get(15),
+        tally: row.get(16),
+        trailer: row.get(17),
         refused: refused
             .unwrap_or_default()
             .into_iter()
@@ -198,12 +204,13 @@ impl Ledger {
         mut see: impl FnMut(SplitRecord),
     ) -> Result<(), LedgerError> {
         let sql = format!(
-            "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
-                    file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
-                    bytes_read, content_hash, tally, trailer, refused, \
-                    file_state, text_start, text_end \
-             FROM {} WHERE run_id = $1 AND left(file_key, length($2::text)) = $2::text \
-                           AND unit_key = coalesce($3::text, unit_key) \
+            "SELECT split.* FROM {BEFORE_VERSION_5}, LATERAL ( \
+                SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
+                       file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
+                       rows_filtered, rows_added, bytes_read, content_hash, tally, trailer, \
+                       refused, file_state, text_start, text_end \
+                FROM {} WHERE run_id = $1 AND left(file_key, length($2::text)) = $2::text \
+                              AND unit_key = coalesce($3::text, unit_key)) split \
              ORDER BY unit_key, shard_key",
             self.table("shard")
         );
@@ -228,8 +235,13 @@ impl Ledger {
     ) -> Result<UnitAccounts, LedgerError> {
         let sql = format!(
             "SELECT unit_key, count(*), sum(rows_read)::int8, sum(rows_loaded)::int8, \
-                    sum(rows_rejected)::int8, sum(rows_skipped)::int8, sum(bytes_read)::int8 \
-             FROM {} WHERE run_id = $1 GROUP BY unit_key",
+                    sum(rows_rejected)::int8, sum(rows_skipped)::int8, \
+                    sum(filtered)::int8, sum(added)::int8, sum(bytes_read)::int8 \
+             FROM {BEFORE_VERSION_5}, LATERAL ( \
+                SELECT unit_key, rows_read, rows_loaded, rows_rejected, rows_skipped, \
+                       rows_filtered AS filtered, rows_added AS added, bytes_read \
+                FROM {} WHERE run_id = $1) split \
+             GROUP BY unit_key",
             self.table("shard")
         );
         let mut accounts = UnitAccounts::default();
@@ -241,7 +253,9 @@ impl Ledger {
                     rows_loaded: count(row, 3),
                     rows_rejected: count(row, 4),
                     rows_skipped: count(row, 5),
-                    bytes_read: count(row, 6),
+                    rows_filtered: count(row, 6),
+                    rows_added: count(row, 7),
+                    bytes_read: count(row, 8),
                 };
                 let key = UnitKey::new(row.get::<_, &str>(0));
                 accounts.units.insert(key, account);
@@ -380,10 +394,11 @@ impl Ledger {
         let sql = format!(
             "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file_key, file, byte_start, \
                              byte_end, file_bytes, file_modified_ns, rows_read, rows_loaded, \
-                             rows_rejected, rows_skipped, bytes_read, content_hash, tally, \
-                             trailer, refused, file_state, text_start, text_end) \
+                             rows_rejected, rows_skipped, rows_filtered, rows_added, bytes_read, \
+                             content_hash, tally, trailer, refused, file_state, text_start, \
+                             text_end) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
-                     $18, $19, $20, $21, $22)",
+                     $18, $19, $20, $21, $22, $23, $24)",
             self.table("shard")
         );
         let account = &split.account;
@@ -407,6 +422,8 @@ impl Ledger {
                     &(account.rows_loaded as i64),
                     &(account.rows_rejected as i64),
                     &(account.rows_skipped as i64),
+                    &(account.rows_filtered as i64),
+                    &(account.rows_added as i64),
                     &(account.bytes_read as i64),
                     &split.content_hash,
                     &split.tally,

@@ -23,13 +23,13 @@ use crate::engine::pipeline::naming::{holder, new_run_name};
 use crate::engine::pipeline::reject_count::{RejectCount, RowTally};
 use crate::engine::pipeline::sharing::Sharing;
 use crate::engine::pipeline::{RunOptions, plan_options};
-use crate::engine::plan::{ContentChecks, PlanError, UnitPlace, identity};
+use crate::engine::plan::{ContentChecks, UnitPlace, identity};
 use crate::engine::reject_replay::to_save;
 use crate::engine::report::RunFolder;
 use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, LedgerError, Replaced, SplitChoice, UnitRow};
 use crate::plan::routing::KeyScans;
-use crate::plan::{self, Earlier, Plan};
+use crate::plan::{self, Earlier, Plan, PlanFailure};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, PostgresError, Session};
@@ -115,15 +115,8 @@ pub async fn prepare(
 
 /// A lock that could not be had for planning may be that of another run of the package, at its
 /// switch: then that run is named.
-async fn held(control: &Session, package: &Package, error: PlanError) -> Error {
-    let refused = match &error {
-        PlanError::Driver(error) => error.own().or_else(|| match error.own() {
-            Some(LedgerError::Destination(refused)) => Some(refused),
-            _ => None,
-        }),
-        _ => None,
-    };
-    let is_blocked = refused.is_some_and(PostgresError::is_blocked);
+async fn held(control: &Session, package: &Package, error: PlanFailure) -> Error {
+    let is_blocked = matches!(&error, PlanFailure::Server(refused) if refused.is_blocked());
     if !is_blocked {
         return error.into();
     }

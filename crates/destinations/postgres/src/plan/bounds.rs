@@ -16,6 +16,7 @@ use jiff::civil::{Date, DateTime, Time};
 use super::{KeyKind, KeyPlan};
 use crate::Session;
 use crate::engine::plan::error::PlanError;
+use crate::plan::failure::PlanFailure;
 use crate::quote::literal;
 use crate::staging::{UnitBounds, Upper};
 
@@ -65,7 +66,7 @@ pub async fn place(
     first_keys: &[Option<KeyValue>],
     file_names: &[String],
     keep_empty: bool,
-) -> Result<Vec<Interval>, PlanError> {
+) -> Result<Vec<Interval>, PlanFailure> {
     let mismatch = |what: String, hint: &str| PlanError::Mismatch {
         flow: flow.to_owned(),
         what,
@@ -124,7 +125,7 @@ pub async fn listed(
     flow: &str,
     key: &KeyPlan,
     values: &[BoundValue],
-) -> Result<Vec<Interval>, PlanError> {
+) -> Result<Vec<Interval>, PlanFailure> {
     let values: Vec<String> = values.iter().map(text).collect();
     check_list(session, flow, key, &values).await?;
     let between = values.windows(2).map(|pair| Interval {
@@ -148,7 +149,7 @@ async fn check_list(
     flow: &str,
     key: &KeyPlan,
     values: &[String],
-) -> Result<(), PlanError> {
+) -> Result<(), PlanFailure> {
     let mismatch = |what: String| PlanError::Mismatch {
         flow: flow.to_owned(),
         what,
@@ -160,7 +161,8 @@ async fn check_list(
         return Err(mismatch(format!(
             "bounds lists {} value, but a partition has two ends",
             values.len()
-        )));
+        ))
+        .into());
     }
     for pair in values.windows(2) {
         let sql = format!(
@@ -176,7 +178,8 @@ async fn check_list(
             return Err(mismatch(format!(
                 "the bounds {} and {} overlap: the second is not greater",
                 pair[0], pair[1]
-            )));
+            ))
+            .into());
         }
     }
     Ok(())
@@ -189,7 +192,7 @@ async fn place_in_list(
     values: &[String],
     first_keys: &[Option<KeyValue>],
     file_names: &[String],
-) -> Result<Vec<Interval>, PlanError> {
+) -> Result<Vec<Interval>, PlanFailure> {
     let mut intervals: Vec<Interval> = values
         .windows(2)
         .map(|pair| Interval {
@@ -233,7 +236,8 @@ async fn place_in_list(
                     values[values.len() - 1]
                 ),
                 hint: "add bounds so that every file lies within one partition".to_owned(),
-            });
+            }
+            .into());
         }
         intervals[before - 1].files.push(index);
     }

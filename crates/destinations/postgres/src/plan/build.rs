@@ -16,12 +16,13 @@ use crate::engine::plan::error::PlanError;
 use crate::engine::plan::long_units::{self, UnitSize};
 use crate::engine::plan::options::PlanOptions;
 use crate::engine::plan::{MemoryBound, abilities, identity};
+use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::server_facts::{self, ServerFacts};
 use crate::{DatabaseAddress, Session, catalog, ledger};
 
 /// Names the package and its targets in this database, as its plan does.
-pub async fn run_key(session: &Session, package: &Package) -> Result<RunKey, PlanError> {
+pub async fn run_key(session: &Session, package: &Package) -> Result<RunKey, PlanFailure> {
     Ok(run_key_of(package, &target_names(session, package).await?))
 }
 
@@ -29,7 +30,7 @@ pub async fn run_key(session: &Session, package: &Package) -> Result<RunKey, Pla
 async fn target_names(
     session: &Session,
     package: &Package,
-) -> Result<Vec<(String, String)>, PlanError> {
+) -> Result<Vec<(String, String)>, PlanFailure> {
     let mut names = Vec::new();
     for flow in &package.flows {
         let name = flow.parsed_table()?;
@@ -58,7 +59,7 @@ pub async fn build(
     package: &Package,
     options: &PlanOptions<'_>,
     key_scans: &KeyScans,
-) -> Result<Plan, PlanError> {
+) -> Result<Plan, PlanFailure> {
     abilities::require(package, &crate::abilities::abilities())?;
     let server = server_facts::inspect(session, address).await?;
     // Somebody's lock on a target is not waited for without an end.
@@ -161,7 +162,7 @@ impl PlanRequest<'_> {
         &self,
         names: &[(String, String)],
         notes: &mut Vec<String>,
-    ) -> Result<Vec<FlowPlan>, PlanError> {
+    ) -> Result<Vec<FlowPlan>, PlanFailure> {
         let mut flows = Vec::new();
         for (flow, (schema, table)) in self.package.flows.iter().zip(names) {
             let request = FlowRequest {
@@ -226,7 +227,7 @@ impl PlanRequest<'_> {
     }
 
     /// The privileges that the flows need.
-    async fn privileges(&self, flows: &[FlowPlan]) -> Result<Vec<Privilege>, PlanError> {
+    async fn privileges(&self, flows: &[FlowPlan]) -> Result<Vec<Privilege>, PlanFailure> {
         let (session, package, server) = (self.session, self.package, self.server);
         let found = privileges::find(session, package, server, flows).await;
         let found = self.options.or_note(found)?.unwrap_or_default();
@@ -235,16 +236,23 @@ impl PlanRequest<'_> {
         Ok(found)
     }
 
-    /// Statements that make the ledger and the staging schema where they are missing.
-    async fn setup(&self, flows: &[FlowPlan]) -> Result<Vec<String>, PlanError> {
+    /// Statements that make the ledger and the staging schema where they are missing, and that alter a ledger of an older
+    /// version.
+    async fn setup(&self, flows: &[FlowPlan]) -> Result<Vec<String>, PlanFailure> {
         let (ledger_schema, staging_schema) = self.schemas();
-        let stands = ledger::exists(self.session, ledger_schema).await?
+        let tables = ledger::find(self.session, ledger_schema).await?;
+        let stands = tables.are_complete
             && (is_all_straight(flows)
                 || catalog::schema_exists(self.session, staging_schema).await?);
-        Ok(match stands {
+        let mut statements = match stands {
             true => Vec::new(),
             false => ledger::setup_statements(ledger_schema, staging_schema),
-        })
+        };
+        if tables.are_older {
+            let lock_timeout_ms = self.package.run.lock_timeout_ms;
+            statements.extend(ledger::alter_statements(ledger_schema, lock_timeout_ms));
+        }
+        Ok(statements)
     }
 
     /// What an earlier run of the package left.
@@ -253,7 +261,7 @@ impl PlanRequest<'_> {
         flows: &[FlowPlan],
         privileges: &[Privilege],
         notes: &mut Vec<String>,
-    ) -> Result<Earlier, PlanError> {
+    ) -> Result<Earlier, PlanFailure> {
         // A role that may not read the ledger is told so by the privileges.
         let is_readable = privileges
             .iter()
@@ -286,7 +294,7 @@ impl PlanRequest<'_> {
         &self,
         flows: &[FlowPlan],
         earlier: &Earlier,
-    ) -> Result<(), PlanError> {
+    ) -> Result<(), PlanFailure> {
         if matches!(earlier, Earlier::Loaded(_)) {
             return Ok(());
         }
@@ -320,10 +328,10 @@ impl PlanRequest<'_> {
     }
 
     /// Refuses a limit on what replicas lag behind where this role cannot see them.
-    async fn refuse_blind(&self) -> Result<(), PlanError> {
+    async fn refuse_blind(&self) -> Result<(), PlanFailure> {
         if self.package.run.replica_lag_bytes_max.is_some() {
             let seen = server_facts::refuse_blind(self.session, &self.server.role).await;
-            self.options.or_note(seen.map_err(PlanError::from))?;
+            self.options.or_note(seen.map_err(PlanFailure::from))?;
         }
         Ok(())
     }
@@ -333,7 +341,7 @@ impl PlanRequest<'_> {
         &self,
         flows: &[FlowPlan],
         earlier: &Earlier,
-    ) -> Result<Option<DiskFacts>, PlanError> {
+    ) -> Result<Option<DiskFacts>, PlanFailure> {
         let disk = disk::look(self.session, self.address, flows).await?;
         // What a stopped run has stored already cannot be told from here.
         if self.package.run.disk_check

@@ -9,6 +9,7 @@ use super::WireForm;
 use crate::catalog::{CatalogColumn, TableFacts};
 use crate::engine::plan::columns::{KnownColumns, Match, TargetColumns, column};
 use crate::engine::plan::error::PlanError;
+use crate::plan::failure::PlanFailure;
 use crate::staging::NewColumn;
 use crate::types::{self, PostgresType};
 use crate::verify::ColumnForm;
@@ -37,7 +38,7 @@ pub async fn resolve(
     session: &Session,
     known: &KnownColumns<'_>,
     facts: Option<&TableFacts>,
-) -> Result<ResolvedColumns, PlanError> {
+) -> Result<ResolvedColumns, PlanFailure> {
     let matches = known.matches(false)?;
     let count = matches.columns.len();
     let mut columns: Vec<Column> = Vec::with_capacity(count);

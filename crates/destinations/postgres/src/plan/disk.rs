@@ -9,6 +9,7 @@ use tokio_postgres::config::Host;
 
 use super::{FlowPlan, Publish};
 use crate::engine::plan::error::PlanError;
+use crate::plan::failure::PlanFailure;
 use crate::{DatabaseAddress, Session, server_facts};
 
 /// A table is seldom smaller than half of its text: below that a load cannot fit.
@@ -30,7 +31,7 @@ pub async fn look(
     session: &Session,
     address: &DatabaseAddress,
     flows: &[FlowPlan],
-) -> Result<Option<DiskFacts>, PlanError> {
+) -> Result<Option<DiskFacts>, PlanFailure> {
     if !matches!(address.place().host, Host::Unix(_)) {
         return Ok(None);
     }

@@ -16,6 +16,7 @@ use crate::engine::plan::identity;
 use crate::engine::plan::loaded::{LoadedFiles, WantedFiles};
 use crate::engine::plan::options::PlanOptions;
 use crate::ledger::{self, Ledger, SplitChoice, UnitRow, mark};
+use crate::plan::failure::PlanFailure;
 
 /// Looks the package up in the ledger; what a user should know is added to `notes`.
 pub async fn find(
@@ -26,7 +27,7 @@ pub async fn find(
     flows: &[FlowPlan],
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<Earlier, PlanError> {
+) -> Result<Earlier, PlanFailure> {
     if !ledger::exists(session, ledger_schema).await? {
         return Ok(Earlier::None);
     }
@@ -153,7 +154,7 @@ pub async fn refuse_lost_ledger(
     ledger_schema: &str,
     run_key: &RunKey,
     flows: &[FlowPlan],
-) -> Result<(), PlanError> {
+) -> Result<(), PlanFailure> {
     let may_double = |flow: &&FlowPlan| {
         flow.mode == Mode::Append && flow.facts.as_ref().is_some_and(|facts| facts.has_rows)
     };
@@ -206,7 +207,7 @@ pub async fn refuse_lost_ledger(
                 "restore the ledger, or set `ledger_schema` to the one that the run used; if the rows are gone, or should \
                  be there twice, --again loads them, and SELECT lo_unlink({oid}) removes the mark of that run"
             ),
-        });
+        }.into());
     }
     Ok(())
 }

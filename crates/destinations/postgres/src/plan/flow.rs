@@ -15,12 +15,13 @@ use super::{FlowPlan, Publish, UnitPlan, intervals, routed_units, routing, targe
 use crate::engine::plan::Reading;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::user_sql::statements;
+use crate::plan::failure::PlanFailure;
 
 /// The plan of a flow; what a user should know is added to `notes`.
 pub async fn plan(
     request: &FlowRequest<'_>,
     notes: &mut Vec<String>,
-) -> Result<FlowPlan, PlanError> {
+) -> Result<FlowPlan, PlanFailure> {
     let target = FlowTarget::find(request).await?;
     notes.extend(target::check(request.flow, &target)?);
     if target.is_routed() {
@@ -81,7 +82,7 @@ impl Stages<'_> {
         &self,
         intervals: &[Interval],
         parts: &[Part],
-    ) -> Result<Vec<UnitPlan>, PlanError> {
+    ) -> Result<Vec<UnitPlan>, PlanFailure> {
         let planner = UnitPlanner::new(
             self.request,
             &self.target,

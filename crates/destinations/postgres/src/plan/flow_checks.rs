@@ -13,6 +13,7 @@ use super::publishing::Publishing;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::expect::{self, ExpectPlan};
 use crate::engine::verify::VerifyPlan;
+use crate::plan::failure::PlanFailure;
 use crate::verify::{self, ComparedColumn, Comparison};
 
 /// What is held against what.
@@ -32,7 +33,7 @@ impl FlowChecks {
         target: &FlowTarget<'_>,
         columns: &FlowColumns,
         publishing: &Publishing,
-    ) -> Result<FlowChecks, PlanError> {
+    ) -> Result<FlowChecks, PlanFailure> {
         let resolved = &columns.resolved;
         let comparison = Arc::new(compare(request, resolved).await?);
         refuse_straight(target, publishing, &comparison)?;
@@ -80,7 +81,7 @@ fn refuse_straight(
 async fn compare(
     request: &FlowRequest<'_>,
     resolved: &ResolvedColumns,
-) -> Result<Comparison, PlanError> {
+) -> Result<Comparison, PlanFailure> {
     let level = request.flow.verify.unwrap_or(request.package.run.verify);
     let is_utf8 = request.server.is_utf8;
     if level == Verify::Rows {
@@ -98,7 +99,8 @@ async fn compare(
                          instead of {expected})"
                 ),
                 hint: "use verify = \"sums\"".to_owned(),
-            });
+            }
+            .into());
         }
     }
     let columns = resolved.columns.iter().zip(&resolved.forms);

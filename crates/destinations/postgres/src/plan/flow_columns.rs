@@ -10,6 +10,7 @@ use super::{KeyKind, KeyPlan, bounds};
 use crate::engine::plan::columns::KnownColumns;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_files::FlowFiles;
+use crate::plan::failure::PlanFailure;
 
 /// What is made of the ranges of a partition key.
 pub enum RangeKey {
@@ -39,7 +40,7 @@ impl FlowColumns {
         request: &FlowRequest<'_>,
         target: &FlowTarget<'_>,
         notes: &mut Vec<String>,
-    ) -> Result<FlowColumns, PlanError> {
+    ) -> Result<FlowColumns, PlanFailure> {
         let flow = request.flow;
         let name = &target.flow_name;
         let facts = target.facts.as_ref();

@@ -11,7 +11,7 @@ use super::switch_statements::expression;
 use super::{KeyPlan, ReplacePlan, replace_mode};
 use crate::Session;
 use crate::catalog::TableFacts;
-use crate::engine::plan::error::PlanError;
+use crate::plan::failure::PlanFailure;
 use crate::ranges::{self, PartitionRange};
 
 /// What of the target gives way to the rows.
@@ -31,7 +31,7 @@ impl Replacement {
         columns: &FlowColumns,
         publishing: &Publishing,
         intervals: &[Interval],
-    ) -> Result<Replacement, PlanError> {
+    ) -> Result<Replacement, PlanFailure> {
         let session = request.session;
         let Some(facts) = &target.facts else {
             return Ok(Replacement::default());
@@ -80,7 +80,7 @@ async fn overlap(
     key: &KeyPlan,
     facts: &TableFacts,
     asked: &[PartitionRange],
-) -> Result<Option<String>, PlanError> {
+) -> Result<Option<String>, PlanFailure> {
     let existing = ranges::existing(facts);
     let found = ranges::overlap(session, &key.comparable_type(), asked, &existing).await?;
     Ok(found.map(|(asked, existing)| {

@@ -7,6 +7,7 @@ use super::{Commit, routing};
 use crate::catalog::{self, TableFacts};
 use crate::engine::plan::error::PlanError;
 use crate::partition_tree::PartitionTree;
+use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 
 /// How rows arrive in their target.
@@ -45,7 +46,7 @@ pub struct FlowTarget<'a> {
 
 impl<'a> FlowTarget<'a> {
     /// Asks the catalog for the target, and decides how rows arrive there.
-    pub async fn find(request: &FlowRequest<'a>) -> Result<FlowTarget<'a>, PlanError> {
+    pub async fn find(request: &FlowRequest<'a>) -> Result<FlowTarget<'a>, PlanFailure> {
         let flow = request.flow;
         let flow_name = flow
             .name

@@ -11,6 +11,7 @@ use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_files::FlowFiles;
+use crate::plan::failure::PlanFailure;
 
 /// The partitions that are declared, with the files that go to each, by the key of their first row; none where units are
 /// no partitions, or files or parts of files are.
@@ -18,7 +19,7 @@ pub async fn declared(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,
     columns: &FlowColumns,
-) -> Result<Vec<Interval>, PlanError> {
+) -> Result<Vec<Interval>, PlanFailure> {
     let bounds = &request.flow.bounds;
     let (Some(key), Bounds::List(_) | Bounds::Every(_)) = (columns.key_of_units(), bounds) else {
         return Ok(Vec::new());

@@ -6,6 +6,7 @@ use inrush_package::Package;
 
 use super::{Earlier, FlowPlan};
 use crate::engine::plan::error::PlanError;
+use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::server_facts::ServerFacts;
 use crate::{Session, catalog};
@@ -16,7 +17,7 @@ pub async fn refuse_published_schemas(
     package: &Package,
     server: &ServerFacts,
     flows: &[FlowPlan],
-) -> Result<(), PlanError> {
+) -> Result<(), PlanFailure> {
     // What goes straight in is published as it comes.
     let schemas: BTreeSet<&str> = flows
         .iter()
@@ -35,7 +36,8 @@ pub async fn refuse_published_schemas(
                 ),
                 hint: "load into a schema that is not published, or narrow the publication"
                     .to_owned(),
-            });
+            }
+            .into());
         }
     }
     Ok(())
@@ -47,7 +49,7 @@ pub async fn refuse_leftovers(
     package: &Package,
     flows: &[FlowPlan],
     earlier: &Earlier,
-) -> Result<(), PlanError> {
+) -> Result<(), PlanFailure> {
     // What a plan has no use for any more is dropped before its name is needed.
     let (kept, known) = match earlier {
         Earlier::Stopped { kept, tables, .. } => (kept.clone(), tables.clone()),
@@ -81,7 +83,8 @@ pub async fn refuse_leftovers(
                 })
                 .collect::<Vec<_>>()
                 .join(" "),
-        });
+        }
+        .into());
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeyValue, convert_first};
 use inrush_files::{
-    BufferPool, RecordStart, SourceFile, Split, SplitReader, first_records, needs_place,
+    BufferPool, RecordStart, SourceFile, Split, TextReader, first_records, needs_place,
 };
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
@@ -167,7 +167,7 @@ fn next_change(
     start: Option<RecordStart>,
 ) -> Result<Option<Cut>, SourceError> {
     let split = Split::range(Arc::clone(file), from..file.size_bytes, start);
-    let mut reader = SplitReader::open(split, dialect, LOOK_BYTES, BufferPool::default())?;
+    let mut reader = TextReader::open(split, dialect, LOOK_BYTES, BufferPool::default())?;
     let mut records = Records::default();
     let mut scratch = Vec::new();
     let mut before: Option<KeyValue> = None;

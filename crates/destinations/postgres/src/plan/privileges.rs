@@ -4,6 +4,7 @@ use inrush_package::Package;
 
 use super::{FlowPlan, is_all_straight};
 use crate::engine::plan::error::PlanError;
+use crate::plan::failure::PlanFailure;
 use crate::quote::{identifier, qualified};
 use crate::server_facts::ServerFacts;
 use crate::{PostgresError, Session, ledger};
@@ -42,7 +43,7 @@ async fn on_schemas(
     role: &str,
     database: &str,
     needs: &[SchemaNeed<'_>],
-) -> Result<Vec<Privilege>, PlanError> {
+) -> Result<Vec<Privilege>, PlanFailure> {
     let mut privileges = Vec::new();
     for need in needs {
         let rows = session
@@ -93,7 +94,8 @@ async fn on_schemas(
                 return Err(PlanError::Limit {
                     what: format!("the schema {} does not exist", identifier(need.schema)),
                     hint: format!("CREATE SCHEMA {};", identifier(need.schema)),
-                });
+                }
+                .into());
             }
         }
     }
@@ -105,7 +107,7 @@ async fn on_ledger(
     session: &Session,
     role: &str,
     ledger_schema: &str,
-) -> Result<Option<Privilege>, PlanError> {
+) -> Result<Option<Privilege>, PlanFailure> {
     let rows = session
         .query(
             "SELECT bool_and(has_table_privilege(c.oid, wanted)) \
@@ -132,6 +134,38 @@ async fn on_ledger(
     }))
 }
 
+/// Ownership of a ledger of an older version, which the run alters: of its schema, and of the table.
+async fn on_older_ledger(
+    session: &Session,
+    role: &str,
+    ledger_schema: &str,
+) -> Result<Vec<Privilege>, PlanFailure> {
+    let rows = session
+        .query(
+            "SELECT DISTINCT pg_get_userbyid(owner)::text, pg_has_role(owner, 'USAGE') \
+             FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = 'shard', \
+                  unnest(ARRAY[n.nspowner, c.relowner]) owner \
+             WHERE n.nspname = $1 ORDER BY 1",
+            &[&ledger_schema],
+            "looking up privileges",
+        )
+        .await?;
+    let privileges = rows.iter().map(|row| {
+        let owner: &str = row.get(0);
+        Privilege {
+            what: format!(
+                "membership in {}, the owner of schema {}",
+                identifier(owner),
+                identifier(ledger_schema)
+            ),
+            needed_for: "altering the ledger, which an older version of Inrush made".to_owned(),
+            held: row.get(1),
+            grant: format!("GRANT {} TO {};", identifier(owner), identifier(role)),
+        }
+    });
+    Ok(privileges.collect())
+}
+
 async fn may_create_schemas(session: &Session) -> Result<bool, PostgresError> {
     let rows = session
         .query(
@@ -150,7 +184,7 @@ async fn insert(
     table: &str,
     columns: &[String],
     role: &str,
-) -> Result<Privilege, PlanError> {
+) -> Result<Privilege, PlanFailure> {
     let target = qualified(schema, table);
     let rows = session
         .query(
@@ -211,14 +245,14 @@ pub async fn find(
     package: &Package,
     server: &ServerFacts,
     flows: &[FlowPlan],
-) -> Result<Vec<Privilege>, PlanError> {
+) -> Result<Vec<Privilege>, PlanFailure> {
     let all_straight = is_all_straight(flows);
-    let ledger_stands = ledger::exists(session, &package.run.ledger_schema).await?;
+    let ledger_tables = ledger::find(session, &package.run.ledger_schema).await?;
     let mut needs = vec![SchemaNeed {
         schema: &package.run.ledger_schema,
         needed_for: FOR_LEDGER,
         made: true,
-        create: !(all_straight && ledger_stands),
+        create: !(all_straight && ledger_tables.are_complete),
     }];
     if !all_straight {
         needs.push(SchemaNeed {
@@ -242,6 +276,9 @@ pub async fn find(
     }
     let mut found = on_schemas(session, &server.role, &server.database, &needs).await?;
     found.extend(on_ledger(session, &server.role, &package.run.ledger_schema).await?);
+    if ledger_tables.are_older {
+        found.extend(on_older_ledger(session, &server.role, &package.run.ledger_schema).await?);
+    }
     for flow in flows {
         if flow.is_straight() {
             let columns: Vec<String> = flow.columns.iter().map(|c| c.name.clone()).collect();

@@ -11,7 +11,7 @@ use super::partition_names::PartitionNames;
 use super::{Publish, routing, upsert};
 use crate::catalog::{self, TableFacts};
 use crate::default_grants::{self, DefaultGrant};
-use crate::engine::plan::error::PlanError;
+use crate::plan::failure::PlanFailure;
 use crate::staging::{Model, Storage};
 
 /// How units become part of the target.
@@ -33,7 +33,7 @@ impl Publishing {
         target: &FlowTarget<'_>,
         columns: &FlowColumns,
         notes: &mut Vec<String>,
-    ) -> Result<Publishing, PlanError> {
+    ) -> Result<Publishing, PlanFailure> {
         let default_grants = default_grants::of_schema(request.session, target.schema).await?;
         let taken = catalog::relation_names(request.session, target.schema, None).await?;
         let publish = match (request.flow.mode, target.arrival) {
@@ -59,7 +59,7 @@ async fn merged(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,
     columns: &FlowColumns,
-) -> Result<Publish, PlanError> {
+) -> Result<Publish, PlanFailure> {
     let key = request.flow.key_columns()?;
     let names: Vec<String> = columns
         .resolved

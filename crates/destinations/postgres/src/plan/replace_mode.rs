@@ -8,6 +8,7 @@ use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
 use crate::ledger::{self, Ledger, SwitchedTable};
 use crate::old_tables::{self, OldTable};
+use crate::plan::failure::PlanFailure;
 use crate::quote::{cut, qualified};
 use crate::ranges::{self, Coverage, PartitionRange};
 use crate::table_swap::{self, SwapPlan};
@@ -84,7 +85,7 @@ pub async fn of_partitions(
     facts: &TableFacts,
     key: &KeyPlan,
     asked: &[PartitionRange],
-) -> Result<ReplacePlan, PlanError> {
+) -> Result<ReplacePlan, PlanFailure> {
     let refuse = |what: String, hint: String| PlanError::Target {
         target: target.to_owned(),
         what,
@@ -103,7 +104,8 @@ pub async fn of_partitions(
                         default.qualified()
                     ),
                     "replace = { scope = \"partitions\" } leaves it alone".to_owned(),
-                ));
+                )
+                .into());
             }
             partitions
         }
@@ -130,7 +132,7 @@ pub async fn of_partitions(
                 "drop those objects, let them read the target itself, or keep the replaced \
                  partitions: replace = { keep = true }"
                     .to_owned(),
-            ));
+            ).into());
         }
     }
     Ok(plan)
@@ -143,7 +145,7 @@ pub async fn of_plain(
     target: &str,
     facts: &TableFacts,
     publish: &Publish,
-) -> Result<ReplacePlan, PlanError> {
+) -> Result<ReplacePlan, PlanFailure> {
     let refuse = |what: String, hint: &str| PlanError::Target {
         target: target.to_owned(),
         what,
@@ -153,7 +155,8 @@ pub async fn of_plain(
         return Err(refuse(
             "is a plain table, but the flow replaces partitions".to_owned(),
             "take `scope` out of `replace`",
-        ));
+        )
+        .into());
     }
     if replace.by == ReplaceBy::Rows {
         let cascading: Vec<&str> = facts
@@ -170,7 +173,8 @@ pub async fn of_plain(
                     cascading.join(", ")
                 ),
                 "drop the foreign keys for the load, and add them again after it",
-            ));
+            )
+            .into());
         }
         return Ok(ReplacePlan {
             scope: replace.scope,
@@ -189,7 +193,8 @@ pub async fn of_plain(
             ),
             "replace = { by = \"rows\" } deletes its rows and inserts the new rows: everything \
              else stays, and each row is written twice",
-        ));
+        )
+        .into());
     }
     Ok(ReplacePlan {
         scope: replace.scope,
@@ -355,7 +360,7 @@ pub async fn refuse_taken_names(
     ledger_schema: &str,
     staging_schema: &str,
     flow: &FlowPlan,
-) -> Result<(), PlanError> {
+) -> Result<(), PlanFailure> {
     let Some(replace) = &flow.replace else {
         return Ok(());
     };
@@ -385,7 +390,7 @@ pub async fn refuse_taken_names(
             ),
             hint: "drop those objects, or keep the old rows under another name: replace = { keep = \"NAME\" }"
                 .to_owned(),
-        });
+        }.into());
     }
     match standing
         .iter()
@@ -401,7 +406,8 @@ pub async fn refuse_taken_names(
                     "DROP TABLE {table}; if nobody needs it, or choose another name: replace = {{ \
                      keep = \"NAME\" }}"
                 ),
-            })
+            }
+            .into())
         }
     }
 }

@@ -3,14 +3,14 @@
 use super::UnitPlan;
 use super::routing::{self, RoutePlan, statements};
 use super::units::UnitPlanner;
-use crate::engine::plan::error::PlanError;
+use crate::plan::failure::PlanFailure;
 
 /// Makes the staging tables of units partitioned ones, and tells them the keys that have a partition.
 pub async fn route(
     planner: &UnitPlanner<'_>,
     route: &RoutePlan,
     units: Vec<UnitPlan>,
-) -> Result<Vec<UnitPlan>, PlanError> {
+) -> Result<Vec<UnitPlan>, PlanFailure> {
     let target = planner.target;
     let set = routing::key_set(
         planner.request.session,

@@ -5,7 +5,7 @@ use tokio_postgres::error::SqlState;
 use super::flow_target::FlowTarget;
 use super::switch_statements::merge;
 use crate::Session;
-use crate::engine::plan::error::PlanError;
+use crate::plan::failure::PlanFailure;
 use crate::quote::identifier;
 
 /// Refuses a key that the server cannot merge on. It is asked to plan the very statement, and to
@@ -15,12 +15,14 @@ pub async fn check(
     target: &FlowTarget<'_>,
     columns: &[String],
     key: &[String],
-) -> Result<(), PlanError> {
+) -> Result<(), PlanFailure> {
     if let Some(missing) = key.iter().find(|name| !columns.contains(name)) {
-        return Err(target.mismatch(
-            format!("the key column `{missing}` of the upsert is not loaded"),
-            "`key` names columns that the files fill",
-        ));
+        return Err(target
+            .mismatch(
+                format!("the key column `{missing}` of the upsert is not loaded"),
+                "`key` names columns that the files fill",
+            )
+            .into());
     }
     let sql = format!(
         "EXPLAIN {}",
@@ -43,5 +45,5 @@ pub async fn check(
             "CREATE UNIQUE INDEX ON {} ({names}); or name the columns of an existing unique index",
             target.sql
         ),
-    ))
+    ).into())
 }

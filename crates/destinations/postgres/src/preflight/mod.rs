@@ -27,7 +27,7 @@ use inrush_pgclient::ClientError;
 use self::measure::Preflight;
 use crate::engine::error::Error;
 use crate::engine::pipeline::{RunOptions, runtime};
-use crate::engine::plan::PlanOptions;
+use crate::engine::plan::{PlanError, PlanOptions};
 use crate::engine::preflight::result::{Finding, PreflightReport};
 use crate::engine::preflight::{PreflightOptions, findings, planning, record_input_error};
 use crate::plan::routing::KeyScans;
@@ -98,7 +98,8 @@ async fn plan_all(
 ) -> Result<Option<Planned>, Error> {
     let key_scans = KeyScans::default();
     let build = async |options: &PlanOptions<'_>| {
-        plan::build(session, address, package, options, &key_scans).await
+        let built = plan::build(session, address, package, options, &key_scans).await;
+        built.map_err(PlanError::from)
     };
     let Some(plan) = planning::plan(options, build, found).await? else {
         return Ok(None);

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use inrush_files::{FED_RANGE_BYTES, Feed, FeedSettings, Split};
-use inrush_source::Chunks;
+use inrush_files::{Split, share_file};
+use inrush_source::{ShareSettings, SharedSplit};
 use inrush_verdict::Phase;
 
 use super::at_once::TrialServer;
@@ -71,13 +71,12 @@ pub fn measure(
         sources.push(match &work.fed {
             None => Source::Portions(Portions::new(work.portions.clone())),
             Some(split) => {
-                let settings = FeedSettings {
-                    range_bytes: FED_RANGE_BYTES,
+                let settings = ShareSettings {
                     chunk_bytes: making.chunk_bytes,
                     streams,
                 };
-                let feed = Feed::start(&split.file, &reading.dialect, settings, &[])?;
-                Source::Fed(Arc::new(feed))
+                let form = reading.file_form();
+                Source::Fed(share_file(&split.file, &form, settings, &[])?.into())
             }
         });
     }
@@ -144,7 +143,7 @@ pub fn measure(
 /// Where a stream's rows come from.
 enum Source {
     Portions(Arc<Portions>),
-    Fed(Arc<Feed>),
+    Fed(Arc<dyn SharedSplit>),
 }
 
 /// The rows of a stream, to the server's answer.
@@ -175,10 +174,10 @@ async fn stream(
         }
         Source::Fed(feed) => loop {
             let waiting = session.gauge.enter(Phase::Read);
-            let next = feed.next_range().await?;
+            let next = feed.next_part().await?;
             drop(waiting);
-            let Some(range) = next else { break };
-            let batches = SampleBatches::new(making, &mut converter, range);
+            let Some(part) = next else { break };
+            let batches = SampleBatches::new(making, &mut converter, part.reader);
             let more;
             (sending, more) = sending.all_of(batches).await?;
             work.add(more);
@@ -252,9 +251,9 @@ impl<'a> Sending<'a> {
     }
 
     /// Sends what comes until the time is over.
-    async fn all_of<C: Chunks>(
+    async fn all_of(
         mut self,
-        mut batches: SampleBatches<'_, C>,
+        mut batches: SampleBatches<'_>,
     ) -> Result<(Sending<'a>, SampleWork), Error> {
         while let Some(batch) = batches.next_batch()? {
             if self.server.stop.asked().is_some() {

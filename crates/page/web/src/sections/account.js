@@ -1,7 +1,26 @@
 import { h, opened, section, table } from "../dom.js";
 import { bytes, count, counted, readable, sum } from "../format.js";
 
-const adds = (account) => account.rows_read === account.rows_loaded + account.rows_rejected + account.rows_skipped;
+// Reports of before these numbers have none of such rows.
+const filtered = (account) => account.rows_filtered ?? 0;
+const added = (account) => account.rows_added ?? 0;
+
+const adds = (account) =>
+  account.rows_read + added(account) === account.rows_loaded + account.rows_rejected + account.rows_skipped + filtered(account);
+
+/** The account as an equation; rows that were added or filtered are named where there are any. */
+const equation = (account) => {
+  const side = (parts) => parts.map(([number, word]) => `${count(number)} ${word}`).join(" + ");
+  const some = (number, word) => (number > 0 ? [[number, word]] : []);
+  const came = side([[account.rows_read, "read"], ...some(added(account), "added")]);
+  const went = side([
+    [account.rows_loaded, "loaded"],
+    [account.rows_rejected, "rejected"],
+    [account.rows_skipped, "skipped"],
+    ...some(filtered(account), "filtered"),
+  ]);
+  return `${came} ${adds(account) ? "=" : "is not"} ${went}`;
+};
 
 const check = (holds, text) =>
   h("li", { class: holds ? "holds" : "fails" }, h("span", { class: "mark", "aria-hidden": "true" }, holds ? "✓" : "✕"), h("span", { class: "hidden" }, holds ? "Holds: " : "Does not hold: "), text);
@@ -10,11 +29,7 @@ const check = (holds, text) =>
 function checks(report) {
   const { account } = report;
   const made = [
-    check(
-      adds(account),
-      `${count(account.rows_read)} read = ${count(account.rows_loaded)} loaded + ${count(account.rows_rejected)} rejected + ` +
-        `${count(account.rows_skipped)} skipped`,
-    ),
+    check(adds(account), equation(account)),
   ];
   if (report.tables.length > 1) {
     const wrong = report.tables.filter((each) => !adds(each.account)).length;
@@ -48,14 +63,18 @@ const rejected = (account, name) =>
 /** Rows of all tables: what was read, and what became of it. */
 export function accountOfRows(report) {
   const more = report.tables.some(({ rows_updated }) => rows_updated !== null && rows_updated !== undefined);
+  const isAdded = added(report.account) > 0;
+  const isFiltered = filtered(report.account) > 0;
   const columns = [
     { name: "Table" },
     { name: "Flow" },
     { name: "Read", right: true },
+    ...(isAdded ? [{ name: "Added", right: true }] : []),
     { name: "Loaded", right: true },
     ...(more ? [{ name: "Updated", right: true }] : []),
     { name: "Rejected", right: true },
     { name: "Skipped", right: true },
+    ...(isFiltered ? [{ name: "Filtered", right: true }] : []),
     { name: "Text", right: true },
     { name: "As stored", right: true },
     { name: "Partitions", right: true },
@@ -64,10 +83,12 @@ export function accountOfRows(report) {
     name,
     flow,
     count(account.rows_read),
+    ...(isAdded ? [count(added(account))] : []),
     count(account.rows_loaded),
     ...(more ? [rows_updated === null || rows_updated === undefined ? "" : count(rows_updated)] : []),
     account.rows_rejected > 0 ? rejected(account, name) : "0",
     count(account.rows_skipped),
+    ...(isFiltered ? [count(filtered(account))] : []),
     bytes(account.bytes_read),
     bytes(stored),
     partitions,

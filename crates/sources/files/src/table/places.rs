@@ -19,13 +19,3 @@ impl Places for RowPlaces {
         true
     }
 }
-
-/// The rows of a chunk that has no text: a position in it is the number of a row.
-#[derive(Debug)]
-pub(super) struct RowNumbers;
-
-impl Places for RowNumbers {
-    fn are_rows(&self) -> bool {
-        true
-    }
-}

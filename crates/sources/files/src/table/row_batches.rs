@@ -81,6 +81,11 @@ impl TableRows {
 
     /// The next rows; nothing at the end, where the file is held against the plan.
     pub(super) fn next(&mut self) -> Result<Option<TypedRows>, SourceError> {
+        if self.file.is_stop_asked() {
+            return Err(SourceError::Stopped {
+                path: self.file.path.to_path_buf(),
+            });
+        }
         let begun = Instant::now();
         let next = guarded(|| self.batches.next().transpose());
         self.decode_ns += nanoseconds_since(begun);

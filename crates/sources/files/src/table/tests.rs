@@ -15,7 +15,7 @@ use inrush_scan::Records;
 use inrush_source::{Chunks, SourceError};
 
 use super::TableFile;
-use crate::{BufferPool, RowReader, SourceFile, Split, SplitReader, pieces, resolve};
+use crate::{BufferPool, RowReader, SourceFile, Split, TextReader, pieces, resolve};
 
 pub(super) struct Folder(tempfile::TempDir);
 
@@ -71,7 +71,7 @@ type RowPlace = (u64, u64);
 /// The text of a split, and the place of each of its records.
 pub(super) fn read(split: Split) -> Result<(Vec<u8>, Vec<RowPlace>), SourceError> {
     let mut reader =
-        SplitReader::open(split, &TableFile::dialect(), 4 << 10, BufferPool::default())?;
+        TextReader::open(split, &TableFile::dialect(), 4 << 10, BufferPool::default())?;
     let mut text = Vec::new();
     let mut places = Vec::new();
     let mut records = Records::default();
@@ -490,7 +490,7 @@ fn a_file_without_rows_has_a_header() {
     for name in ["none.parquet", "none.arrow"] {
         let file = folder.find(name).expect(name);
         let split = Split::whole(Arc::clone(&file));
-        let reader = SplitReader::open(
+        let reader = TextReader::open(
             split.clone(),
             &TableFile::dialect(),
             4096,

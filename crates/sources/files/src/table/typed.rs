@@ -5,18 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use inrush_rows::chunk::Chunk;
+use inrush_rows::chunk::{Chunk, RowNumbers};
 use inrush_rows::location::Location;
-use inrush_rows::padded_text::PaddedText;
 use inrush_rows::typed_rows::TypedRows;
-use inrush_scan::{Dialect, Record, Records, ScanError};
+use inrush_scan::{Dialect, Records, ScanError};
 use inrush_source::Chunks;
 use inrush_source::SourceError;
 use inrush_source::{SourceMeter, nanoseconds_since};
 
 use super::TableFile;
 use super::content::TableContent;
-use super::places::RowNumbers;
 use super::row_batches::TableRows;
 use crate::source_file::SourceFile;
 
@@ -34,8 +32,6 @@ pub(crate) struct TypedReader {
     record_bytes_max: usize,
     next_row: u64,
     meter: SourceMeter,
-    /// What stands in place of a text.
-    no_text: PaddedText,
 }
 
 impl TypedReader {
@@ -59,7 +55,6 @@ impl TypedReader {
             next_row: rows.first_row,
             rows,
             meter: SourceMeter::default(),
-            no_text: PaddedText::of(b""),
         })
     }
 
@@ -108,6 +103,7 @@ impl TypedReader {
                 file: Arc::clone(&self.rows.file.path),
                 line: byte_offset + 1,
                 byte_offset,
+                key: None,
             },
             cause: ScanError::RecordTooLong {
                 start: 0,
@@ -137,27 +133,11 @@ impl Chunks for TypedReader {
         let begun = Instant::now();
         self.content.append_until(row_end, &mut rows.content)?;
         self.meter.read_ns += nanoseconds_since(begun);
-        records
-            .records
-            .extend((0..rows.row_count as u32).map(|row| Record {
-                start: row,
-                end: row,
-                line: row,
-                first_field: 0,
-                escaped: false,
-            }));
         self.meter.record_count += rows.row_count as u64;
         self.meter.text_bytes += rows.bytes_count;
         self.meter.chunk_count += 1;
-        let chunk = Chunk {
-            text: self.no_text.clone(),
-            file: Arc::clone(&self.rows.file.path),
-            byte_offset: self.next_row,
-            line_offset: 0,
-            invalid_utf8: Vec::new(),
-            places: Some(Arc::new(RowNumbers)),
-            typed: Some(rows),
-        };
+        let name = &self.rows.file.path;
+        let chunk = Chunk::of_rows(name, self.next_row, rows, Arc::new(RowNumbers), records);
         self.next_row = row_end;
         Ok(Some(chunk))
     }

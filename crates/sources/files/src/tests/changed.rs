@@ -73,7 +73,7 @@ fn changes_while_reading_are_found() {
         let file = write(folder.path(), "file", "1|\n".repeat(2000));
         let split = Split::whole(Arc::clone(&file));
         let mut reader =
-            SplitReader::open(split, &Dialect::tbl(), 100, BufferPool::default()).expect("opens");
+            TextReader::open(split, &Dialect::tbl(), 100, BufferPool::default()).expect("opens");
         let mut records = Records::default();
         reader
             .next_chunk(&mut records)

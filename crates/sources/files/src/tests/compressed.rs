@@ -126,7 +126,7 @@ fn a_part_of_a_file_tells_how_much_text_all_of_it_has() {
         let file = write(folder.path(), name, &bytes);
         let open = || {
             let split = Split::whole(Arc::clone(&file));
-            SplitReader::open(split, &Dialect::tbl(), 256 << 10, BufferPool::default())
+            TextReader::open(split, &Dialect::tbl(), 256 << 10, BufferPool::default())
                 .expect("it is there")
         };
         let mut records = Records::default();

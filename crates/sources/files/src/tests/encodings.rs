@@ -347,7 +347,7 @@ fn records_keep_the_bytes_of_their_file() {
                 trailing_delimiter: false,
                 ..Dialect::tbl()
             };
-            let mut reader = SplitReader::open(split, &dialect, chunk_bytes, BufferPool::default())
+            let mut reader = TextReader::open(split, &dialect, chunk_bytes, BufferPool::default())
                 .expect("opens");
             let mut records = Records::default();
             let mut found = Vec::new();

@@ -26,11 +26,11 @@ use inrush_rows::padded_text::PADDING_BYTES;
 use inrush_scan::{Dialect, FaultKind, Records};
 use inrush_source::{SourceError, SourceMeter};
 
-use super::{BufferPool, SourceFile, Split, SplitReader};
+use super::{BufferPool, SourceFile, Split, TextReader};
 
 /// A stream may go on in another thread than it began in.
 const fn is_send<T: Send>() {}
-const _: () = is_send::<SplitReader>();
+const _: () = is_send::<TextReader>();
 
 /// What a reader says of a file, whatever the chunks were.
 #[derive(Debug, Default, PartialEq)]
@@ -81,7 +81,7 @@ fn read_split(
     dialect: &Dialect,
     chunk_bytes: usize,
 ) -> Result<(Read, SourceMeter), SourceError> {
-    let mut reader = SplitReader::open(split, dialect, chunk_bytes, BufferPool::default())?;
+    let mut reader = TextReader::open(split, dialect, chunk_bytes, BufferPool::default())?;
     let mut records = Records::default();
     let mut found = Read {
         header: reader.header().map(<[String]>::to_vec),

@@ -233,7 +233,7 @@ fn a_change_is_found_in_a_range() {
     let file = write(folder.path(), "file", "1|\n2|\n3|\n");
     let split = Split::range(Arc::clone(&file), 0..4, None);
     let mut reader =
-        SplitReader::open(split, &Dialect::tbl(), 100, BufferPool::default()).expect("opens");
+        TextReader::open(split, &Dialect::tbl(), 100, BufferPool::default()).expect("opens");
     fs::write(&file.path, "1|\n2|\n3|\n4|\n").expect("can be written");
     let mut records = Records::default();
     let error = loop {

@@ -237,7 +237,7 @@ fn a_long_record_does_not_keep_its_memory() {
     };
     let split = Split::whole(file);
     let mut reader =
-        SplitReader::open(split, &dialect, 1000, BufferPool::default()).expect("readable");
+        TextReader::open(split, &dialect, 1000, BufferPool::default()).expect("readable");
     let mut records = Records::default();
     let mut last_bytes = 0;
     while let Some(chunk) = reader.next_chunk(&mut records).expect("readable") {
@@ -257,7 +257,7 @@ fn a_held_chunk_keeps_its_bytes() {
         ..Dialect::csv()
     };
     let mut reader =
-        SplitReader::open(Split::whole(file), &dialect, 5, BufferPool::default()).expect("opens");
+        TextReader::open(Split::whole(file), &dialect, 5, BufferPool::default()).expect("opens");
     let mut records = Records::default();
     let first = reader
         .next_chunk(&mut records)
@@ -284,7 +284,7 @@ fn buffers_go_from_split_to_split() {
     let mut addresses = Vec::new();
     for name in ["a", "b", "c"] {
         let file = write(folder.path(), name, &text);
-        let mut reader = SplitReader::open(Split::whole(file), &dialect, 500, pool).expect("opens");
+        let mut reader = TextReader::open(Split::whole(file), &dialect, 500, pool).expect("opens");
         let mut records = Records::default();
         while let Some(chunk) = reader.next_chunk(&mut records).expect("readable") {
             addresses.push(chunk.text().as_ptr() as usize);

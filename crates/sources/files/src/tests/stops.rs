@@ -14,7 +14,7 @@ use tempfile::tempdir;
 
 use crate::stored::{Purpose, StoredFile};
 use crate::{
-    BufferPool, Feed, FeedSettings, Pipes, ResolveOptions, SourceFile, Split, SplitReader,
+    BufferPool, Feed, FeedSettings, Pipes, ResolveOptions, SourceFile, Split, TextReader,
     resolve_as,
 };
 
@@ -55,7 +55,7 @@ fn a_reader_stops() {
         let file = resolved(folder.path(), name, &stop);
         let open = || {
             let split = Split::whole(Arc::clone(&file));
-            SplitReader::open(split, &Dialect::tbl(), 1 << 16, BufferPool::default())
+            TextReader::open(split, &Dialect::tbl(), 1 << 16, BufferPool::default())
         };
         let mut reader = open().expect("opened");
         let mut records = Records::default();

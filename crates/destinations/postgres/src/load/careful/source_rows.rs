@@ -9,17 +9,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_convert::Converter;
-use inrush_files::{BufferPool, RowReader, Split};
+use inrush_files::{FileStream, Split};
 use inrush_package::RunSettings;
 use inrush_rows::ids::SplitKey;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
-use inrush_source::Chunks;
+use inrush_source::{Chunks, SplitReader};
 
 use super::cause::RefusalCause;
 use crate::engine::error::Error;
 use crate::engine::ledger::SplitRecord;
-use crate::engine::pipeline::trailer::TrailerCatch;
 use crate::engine::plan::{PlannedUnit, identity};
 use crate::engine::verify::Tally;
 use crate::plan::{FlowPlan, UnitPlan};
@@ -60,7 +59,7 @@ pub fn find(
     let mut number = 0_u64;
     let chunk_bytes = settings.chunk_bytes as usize;
     let batch_rows = settings.batch_rows as usize;
-    let mut buffers = BufferPool::default();
+    let mut stream = FileStream::new(flow.file_form(), chunk_bytes);
     for (index, split) in splits.iter().enumerate() {
         let split_key = identity::split_key(split);
         let record = records
@@ -70,16 +69,12 @@ pub fn find(
             return Ok(None);
         };
         let mut refused_before: BTreeSet<u64> = record.refused.iter().copied().collect();
-        let mut reader = RowReader::open(split.clone(), &flow.dialect, chunk_bytes, buffers)?;
-        let mut trailer = flow.expect.trailer.as_ref().map(TrailerCatch::new);
+        let mut reader = Box::new(stream.open(split.clone())?);
         let mut scanned = Records::default();
         let mut rejects = Vec::new();
         while left.peek().is_some()
-            && let Some(mut chunk) = reader.next_chunk(&mut scanned)?
+            && let Some(chunk) = reader.next_chunk(&mut scanned)?
         {
-            if let Some(trailer) = &mut trailer {
-                trailer.take_from(&mut chunk, &mut scanned)?;
-            }
             let mut at = 0;
             while at < scanned.len() {
                 let end = scanned.len().min(at + batch_rows);
@@ -110,7 +105,8 @@ pub fn find(
             }
             reader.recycle(chunk);
         }
-        buffers = reader.close();
+        // Its buffers are for the next one.
+        drop(reader.end());
         if left.peek().is_some() && !refused_before.is_empty() {
             // Read to its end without them: it is not the file that was loaded.
             return Ok(None);

@@ -9,6 +9,7 @@ use crate::engine::plan::error::PlanError;
 use crate::partition_tree::PartitionTree;
 use crate::plan::KeyPlan;
 use crate::plan::bounds::{self, Interval};
+use crate::plan::failure::PlanFailure;
 use crate::plan::flow_columns::FlowColumns;
 use crate::plan::flow_request::FlowRequest;
 use crate::plan::flow_target::FlowTarget;
@@ -33,7 +34,7 @@ pub async fn route(
     columns: &FlowColumns,
     names: &mut PartitionNames<'_>,
     notes: &mut Vec<String>,
-) -> Result<RoutePlan, PlanError> {
+) -> Result<RoutePlan, PlanFailure> {
     let key = columns.key_of_new_partitions();
     let planner = RoutePlanner {
         request,
@@ -49,10 +50,12 @@ pub async fn route(
             nodes: Vec::new(),
         },
         (None, None) => {
-            return Err(target.mismatch(
-                "routing = true for a new table, but its partitions are not declared",
-                "add partition_by = \"COLUMN\" and bounds, or create the table first",
-            ));
+            return Err(target
+                .mismatch(
+                    "routing = true for a new table, but its partitions are not declared",
+                    "add partition_by = \"COLUMN\" and bounds, or create the table first",
+                )
+                .into());
         }
     };
     let intervals = planner.intervals(notes).await?;
@@ -69,40 +72,46 @@ pub async fn route(
         return Err(target.refusal(
             "has no partition, so it can hold no row",
             "add its partitions first; `bounds` can add them to a table partitioned by range of one column",
-        ));
+        ).into());
     }
     Ok(route)
 }
 
 impl RoutePlanner<'_> {
     /// The partitions that the flow's bounds ask for.
-    async fn intervals(&self, notes: &mut Vec<String>) -> Result<Vec<Interval>, PlanError> {
+    async fn intervals(&self, notes: &mut Vec<String>) -> Result<Vec<Interval>, PlanFailure> {
         let asks = matches!(self.request.flow.bounds, Bounds::List(_) | Bounds::Every(_));
         let tree = self.target.tree.as_ref();
         let is_nested = tree.is_some_and(PartitionTree::is_nested);
         match (self.key, asks) {
             (None, true) => {
-                return Err(self.target.mismatch(
-                    "`bounds` adds partitions by range of one column, but the target is \
+                return Err(self
+                    .target
+                    .mismatch(
+                        "`bounds` adds partitions by range of one column, but the target is \
                      partitioned in another way"
-                        .to_owned(),
-                    "take `bounds` out, and add the partitions yourself",
-                ));
+                            .to_owned(),
+                        "take `bounds` out, and add the partitions yourself",
+                    )
+                    .into());
             }
             (Some(_), true) if is_nested => {
-                return Err(self.target.mismatch(
-                    "`bounds` would add plain partitions to a target whose partitions are \
+                return Err(self
+                    .target
+                    .mismatch(
+                        "`bounds` would add plain partitions to a target whose partitions are \
                      themselves partitioned"
-                        .to_owned(),
-                    "take `bounds` out, and add the partitions yourself",
-                ));
+                            .to_owned(),
+                        "take `bounds` out, and add the partitions yourself",
+                    )
+                    .into());
             }
             (_, false) if tree.is_none() => {
                 return Err(self.target.mismatch(
                     "routing = true into a new table, but `bounds` does not declare its partitions"
                         .to_owned(),
                     "add bounds = { every = \"1 month\" } or a list of values",
-                ));
+                ).into());
             }
             _ => {}
         }
@@ -150,7 +159,7 @@ impl RoutePlanner<'_> {
         &self,
         key: &KeyPlan,
         intervals: &[Interval],
-    ) -> Result<Vec<usize>, PlanError> {
+    ) -> Result<Vec<usize>, PlanFailure> {
         let facts = self.target.facts.as_ref();
         let existing = facts.map(ranges::existing).unwrap_or_default();
         if existing.is_empty() {
@@ -177,7 +186,7 @@ impl RoutePlanner<'_> {
                     "has the partition {existing}, which overlaps the requested {asked} only in part"
                 ),
                 "choose bounds that match those of the existing partitions",
-            )),
+            ).into()),
         }
     }
 

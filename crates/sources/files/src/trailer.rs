@@ -1,39 +1,38 @@
 //! Trailer records: taken out of the rows as they come, kept for the check before the switch.
 
-use inrush_package::Trailer;
 use inrush_rows::chunk::Chunk;
+use inrush_rows::location::Location;
 use inrush_scan::Records;
-
-use crate::verify::VerifyError;
+use inrush_source::SourceError;
 
 /// Looks for the trailer of a file while it is read.
-pub struct TrailerCatch {
+pub(super) struct TrailerCatch {
     starts_with: Vec<u8>,
-    found: Option<(String, String)>,
+    found: Option<(String, Location)>,
 }
 
 impl TrailerCatch {
-    /// Looks for a last record that begins as the flow says.
-    pub fn new(trailer: &Trailer) -> TrailerCatch {
+    /// Looks for a last record that begins so.
+    pub(super) fn new(starts_with: &str) -> TrailerCatch {
         TrailerCatch {
-            starts_with: trailer.starts_with.as_bytes().to_vec(),
+            starts_with: starts_with.as_bytes().to_vec(),
             found: None,
         }
     }
 
     /// Takes the last record of a chunk away where it is a trailer. Returns how many were taken.
     /// A record behind a trailer is an error; one before that looks like it is a row.
-    pub fn take_from(
+    pub(super) fn take_from(
         &mut self,
         chunk: &mut Chunk,
         records: &mut Records,
-    ) -> Result<u64, VerifyError> {
+    ) -> Result<u64, SourceError> {
         let Some(last) = records.records.last().copied() else {
             return Ok(0);
         };
-        if let Some((_, place)) = &self.found {
-            return Err(VerifyError::TrailerNotLast {
-                place: place.clone(),
+        if let Some((_, location)) = &self.found {
+            return Err(SourceError::TrailerNotLast {
+                location: location.clone(),
             });
         }
         let text = chunk.record_text(&last);
@@ -41,7 +40,7 @@ impl TrailerCatch {
             return Ok(0);
         }
         let text = String::from_utf8_lossy(&text).into_owned();
-        self.found = Some((text, chunk.location(last.start, last.line).to_string()));
+        self.found = Some((text, chunk.location(last.start, last.line)));
         let index = records.records.len() as u32 - 1;
         records.records.pop();
         records.field_ends.truncate(last.first_field as usize);
@@ -52,7 +51,7 @@ impl TrailerCatch {
     }
 
     /// The trailer that was found since it was asked last.
-    pub fn take(&mut self) -> Option<String> {
+    pub(super) fn take(&mut self) -> Option<String> {
         self.found.take().map(|(text, _)| text)
     }
 }

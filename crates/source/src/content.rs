@@ -1,8 +1,35 @@
-//! A fingerprint of a split's text, taken while it is read.
+//! What was read of a split, as a later run compares it with the source.
 
 use std::hash::Hasher;
+use std::ops::Range;
 
 use twox_hash::XxHash3_64;
+
+/// What was read of a split: the ledger keeps it, and a later run asks the source whether the same still stands there
+/// ([`Source::has_same_content`](crate::Source::has_same_content)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SplitContent {
+    /// The range of the split, in the input's own unit ([`SourceSplit::range`](crate::SourceSplit::range)). No end means
+    /// the end of the input.
+    pub start: u64,
+    /// One past the last position.
+    pub end: Option<u64>,
+    /// A hash of what was read.
+    pub hash: Option<String>,
+    /// Where it stands in the input, in bytes, if its bytes are the input's own. Empty where nothing was read.
+    pub text_range: Option<Range<u64>>,
+}
+
+/// The end of a split whose rows have all been read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SplitEnd {
+    /// [`SplitContent::hash`].
+    pub hash: String,
+    /// [`SplitContent::text_range`].
+    pub text_range: Option<Range<u64>>,
+    /// The trailer record that was taken from the rows, where the source has such records.
+    pub trailer: Option<String>,
+}
 
 /// XXH3 of the text that was read, however it was cut into chunks.
 pub struct ContentHash(XxHash3_64);

@@ -1,0 +1,65 @@
+//! The error of a plan, with its type until it leaves this crate.
+
+use inrush_package::PackageError;
+
+use crate::PostgresError;
+use crate::engine::error::Error;
+use crate::engine::plan::PlanRefusal;
+use crate::engine::plan::error::PlanError;
+use crate::ledger::LedgerError;
+
+/// A plan could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanFailure {
+    /// The server refused, or could not be reached; while the ledger was read, too.
+    #[error(transparent)]
+    Server(#[from] PostgresError),
+    /// The ledger is held by another process, or of an unknown version.
+    #[error(transparent)]
+    Ledger(LedgerError),
+    /// The package, its files or its targets are refused.
+    #[error(transparent)]
+    Refused(#[from] PlanError),
+}
+
+impl From<LedgerError> for PlanFailure {
+    fn from(error: LedgerError) -> PlanFailure {
+        match error {
+            LedgerError::Destination(error) => PlanFailure::Server(error),
+            other => PlanFailure::Ledger(other),
+        }
+    }
+}
+
+impl From<PackageError> for PlanFailure {
+    fn from(error: PackageError) -> PlanFailure {
+        PlanFailure::Refused(error.into())
+    }
+}
+
+/// The border: from here on its type is not known any more.
+impl From<PlanFailure> for PlanError {
+    fn from(failure: PlanFailure) -> PlanError {
+        match failure {
+            PlanFailure::Server(error) => PlanError::Driver(error.into()),
+            PlanFailure::Ledger(error) => PlanError::Driver(error.into()),
+            PlanFailure::Refused(error) => error,
+        }
+    }
+}
+
+impl From<PlanFailure> for Error {
+    fn from(failure: PlanFailure) -> Error {
+        PlanError::from(failure).into()
+    }
+}
+
+impl PlanRefusal for PlanFailure {
+    fn ends_planning(&self) -> bool {
+        match self {
+            PlanFailure::Server(error) => error.is_lost(),
+            PlanFailure::Ledger(_) => false,
+            PlanFailure::Refused(error) => error.ends_planning(),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! S-17: memory does not grow with the rows of an input.
+
+use std::fs;
+
+use inrush_rows::cancel::Stop;
+use inrush_scan::Records;
+use inrush_source::{ReadSettings, ShareSettings, Source, SourceError, SplitReader, wait};
+
+use super::case::MakeCase;
+use super::reading::{splits_of, told};
+
+/// Chunks of this size are read.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Reads an input of `rows` and one of ten times as many, and compares the peaks of the process's memory. No other test may
+/// run in the process.
+///
+/// # Panics
+///
+/// If the larger input takes `margin_bytes` more.
+pub fn hold_memory(name: &str, make: &MakeCase<'_>, rows: usize, margin_bytes: u64) {
+    let peak = |rows| peak_of(make, rows).unwrap_or_else(|what| panic!("{name}: {what}"));
+    // The first reading also loads code and fills caches.
+    peak(rows);
+    let (small, large) = (peak(rows), peak(10 * rows));
+    assert!(
+        large <= small + margin_bytes,
+        "{name}: S-17: {small} bytes of memory for {rows} rows, {large} for ten times as many"
+    );
+}
+
+/// The growth of the process's memory while a case is read.
+fn peak_of(make: &MakeCase<'_>, rows: usize) -> Result<u64, String> {
+    let case = make(rows);
+    let source = case.open(&Stop::default()).map_err(told)?;
+    let splits = splits_of(&*source, 0, u64::MAX)?;
+    let [split] = &splits[..] else {
+        return Err("an input of any size has one split of any size".to_owned());
+    };
+    // Peaks are counted from here.
+    fs::write("/proc/self/clear_refs", "5").map_err(|error| error.to_string())?;
+    let before = status("VmRSS:")?;
+    let read = match split.is_shared {
+        true => read_shared(&*source, split),
+        false => read_whole(&*source, split),
+    };
+    read.map_err(told)?;
+    Ok(status("VmHWM:")?.saturating_sub(before))
+}
+
+fn read_whole(source: &dyn Source, split: &inrush_source::SourceSplit) -> Result<(), SourceError> {
+    let settings = ReadSettings {
+        chunk_bytes: CHUNK_BYTES,
+    };
+    let mut stream = source.open_stream(settings)?;
+    let mut reader = stream.open(split)?;
+    pass(&mut *reader)
+}
+
+fn read_shared(source: &dyn Source, split: &inrush_source::SourceSplit) -> Result<(), SourceError> {
+    let settings = ShareSettings {
+        chunk_bytes: CHUNK_BYTES,
+        streams: 1,
+    };
+    let shared = source.share(split, settings, &[])?;
+    while let Some(mut part) = wait(shared.next_part())? {
+        pass(&mut *part.reader)?;
+    }
+    Ok(())
+}
+
+fn pass(reader: &mut dyn SplitReader) -> Result<(), SourceError> {
+    let mut records = Records::default();
+    while let Some(chunk) = reader.next_chunk(&mut records)? {
+        reader.recycle(chunk);
+    }
+    Ok(())
+}
+
+/// A figure of the process, in bytes.
+fn status(name: &str) -> Result<u64, String> {
+    let text = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.map(|kib| kib * 1024)
+        .ok_or_else(|| format!("/proc/self/status does not have {name}"))
+}

@@ -1,0 +1,77 @@
+//! S-1 to S-3: what a source tells when it is opened.
+
+use inrush_rows::cancel::Stop;
+
+use super::case::MakeCase;
+use super::random::Random;
+use super::reading::{Row, Way, read, rows, told};
+
+/// Rows of a case that is read whole.
+const ROWS: usize = 300;
+
+pub(super) fn no_secret(make: &MakeCase<'_>, _: &mut Random) -> Result<(), String> {
+    let case = make(ROWS);
+    let source = case.open(&Stop::default()).map_err(told)?;
+    let inputs = 0..source.input_count();
+    let mut texts = vec![source.describe()];
+    texts.extend(source.notes());
+    texts.extend(
+        inputs
+            .clone()
+            .map(|at| source.input(at).name.display().to_string()),
+    );
+    texts.extend(inputs.flat_map(|at| source.identity(at)));
+    for secret in case.secrets() {
+        if let Some(text) = texts.iter().find(|text| text.contains(&secret)) {
+            return Err(format!("the secret is told: {text}"));
+        }
+    }
+    match source.describe().is_empty() {
+        true => Err("the description is empty".to_owned()),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn changes_nothing(make: &MakeCase<'_>, random: &mut Random) -> Result<(), String> {
+    let case = make(ROWS);
+    let source = case.open(&Stop::default()).map_err(told)?;
+    for input in 0..source.input_count() {
+        read(&*source, input, Way::SERIAL, random)?;
+        if source.input(input).is_read_once {
+            continue;
+        }
+        let now = source.state_now(input);
+        let before = source.input(input).state;
+        if now.as_ref() != Some(&before) {
+            return Err(format!("it was {before:?} and after reading is {now:?}"));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn columns(make: &MakeCase<'_>, random: &mut Random) -> Result<(), String> {
+    let case = make(ROWS);
+    let source = case.open(&Stop::default()).map_err(told)?;
+    let columns = source.columns().map_err(told)?;
+    for input in 0..source.input_count() {
+        let is_read_once = source.input(input).is_read_once;
+        let found = rows(&read(&*source, input, Way::SERIAL, random)?);
+        let is_other = |row: &&Row| !row.is_faulty && row.fields.len() != columns.len();
+        let other = found.iter().find(is_other);
+        if let Some(row) = other.filter(|_| !columns.is_empty()) {
+            let (fields, wanted) = (row.fields.len(), columns.len());
+            return Err(format!(
+                "{}: {fields} fields for {wanted} columns",
+                row.place
+            ));
+        }
+        if !is_read_once {
+            let again = case.open(&Stop::default()).map_err(told)?;
+            let again = again.columns().map_err(told)?;
+            if again != columns {
+                return Err(format!("columns were {columns:?} and are {again:?}"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! A toy source: a folder of files with one JSON object on each line. `docs/adding-a-source.md` walks through it.
+
+mod flaw;
+mod reader;
+mod text;
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use inrush_rows::cancel::Stop;
+use inrush_source::{
+    ContentHash, Input, InputState, ReadSettings, RecordStart, Source, SourceColumn, SourceError,
+    SourceSplit, SourceStream, SplitContent,
+};
+
+pub use flaw::Flaw;
+use reader::JsonStream;
+use text::{Line, Lines};
+
+/// A folder of JSON files.
+pub struct JsonFolder {
+    files: Vec<JsonFile>,
+    /// The names of the first object's values.
+    names: Vec<String>,
+    stop: Stop,
+    /// What it does wrong, for tests of the suite.
+    flaw: Flaw,
+}
+
+/// A file, as it was when the folder was opened.
+struct JsonFile {
+    path: Arc<Path>,
+    state: InputState,
+}
+
+impl JsonFolder {
+    /// Opens the files of a folder, in the order of their names.
+    pub fn open(folder: &Path, stop: &Stop, flaw: Flaw) -> Result<JsonFolder, SourceError> {
+        let unreadable = |cause| SourceError::Unreadable {
+            path: folder.to_path_buf(),
+            cause,
+        };
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(folder).map_err(unreadable)? {
+            paths.push(entry.map_err(unreadable)?.path());
+        }
+        paths.sort();
+        let file = |path: PathBuf| {
+            Ok(JsonFile {
+                state: state_of(&path)?,
+                path: path.into(),
+            })
+        };
+        let files: Vec<JsonFile> = paths.into_iter().map(file).collect::<Result<_, _>>()?;
+        let first = files.first().ok_or_else(|| SourceError::Input {
+            input: folder.to_path_buf(),
+            what: "the folder has no files".to_owned(),
+            fix: "name another folder".to_owned(),
+        })?;
+        let names = match Lines::open(&first.path, 0, 1)?.next()? {
+            Some(line) => line.object(&first.path)?.keys().cloned().collect(),
+            None => Vec::new(),
+        };
+        Ok(JsonFolder {
+            files,
+            names,
+            stop: stop.clone(),
+            flaw,
+        })
+    }
+}
+
+/// What the system says of a file.
+fn state_of(path: &Path) -> Result<InputState, SourceError> {
+    use std::os::unix::fs::MetadataExt;
+    let unreadable = |cause| SourceError::Unreadable {
+        path: path.to_path_buf(),
+        cause,
+    };
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    let modified = metadata.modified().map_err(unreadable)?;
+    let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(InputState {
+        size_bytes: metadata.len(),
+        modified_ns: modified.as_nanos() as i64,
+        mark: format!("{}:{}", metadata.ctime(), metadata.ctime_nsec()),
+    })
+}
+
+impl JsonFile {
+    /// Refuses a file that was written to since it was opened.
+    fn check_unchanged(&self) -> Result<(), SourceError> {
+        match state_of(&self.path)? == self.state {
+            true => Ok(()),
+            false => Err(SourceError::Changed {
+                path: self.path.to_path_buf(),
+                what: "it was written again".to_owned(),
+            }),
+        }
+    }
+}
+
+impl Source for JsonFolder {
+    fn describe(&self) -> String {
+        let secret = match self.flaw {
+            Flaw::TellsSecret => " (password hunter2)",
+            _ => "",
+        };
+        format!("{} JSON files{secret}", self.files.len())
+    }
+
+    fn columns(&self) -> Result<Vec<SourceColumn>, SourceError> {
+        let names = self.names.iter();
+        let more = (self.flaw == Flaw::HasNoSuchColumn).then_some("more");
+        let names = names.map(String::as_str).chain(more);
+        let column = |name: &str| SourceColumn {
+            name: name.to_owned(),
+            data_type: Some(arrow_schema::DataType::Utf8),
+            is_uuid: false,
+        };
+        Ok(names.map(column).collect())
+    }
+
+    fn input_count(&self) -> usize {
+        self.files.len()
+    }
+
+    fn input(&self, index: usize) -> Input {
+        let file = &self.files[index];
+        Input {
+            name: Arc::clone(&file.path),
+            state: file.state.clone(),
+            row_count: None,
+            is_read_once: false,
+            is_shareable: false,
+        }
+    }
+
+    fn identity(&self, input: usize) -> Vec<String> {
+        let input = match self.flaw {
+            Flaw::NamesTwoAlike => 0,
+            _ => input,
+        };
+        vec![self.files[input].path.display().to_string()]
+    }
+
+    fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
+        let size_bytes = self.files[input].state.size_bytes;
+        let mut splits = Vec::new();
+        let mut start = self.flaw.first_start();
+        loop {
+            let end = start.saturating_add(wanted_bytes.max(1)).min(size_bytes);
+            splits.push(SourceSplit {
+                input,
+                range: start..end,
+                first_record: None,
+                is_shared: false,
+                size_bytes: end - start,
+            });
+            if end == size_bytes {
+                return Ok(splits);
+            }
+            start = end;
+        }
+    }
+
+    /// One pass over the lines of the file: a line belongs to the split in which its first byte lies.
+    fn locate(&self, splits: &mut [SourceSplit], _threads: usize) -> Result<(), SourceError> {
+        let Some(first) = splits.first() else {
+            return Ok(());
+        };
+        let file = &self.files[first.input];
+        let mut lines = Lines::open(&file.path, 0, 1)?;
+        let mut next = lines.next()?;
+        for split in splits {
+            while next
+                .as_ref()
+                .is_some_and(|line| line.start < split.range.start)
+            {
+                next = lines.next()?;
+            }
+            let at = next.as_ref().map(|line| (line.start, line.number));
+            let (byte_offset, line) = at.unwrap_or((file.state.size_bytes, lines.number()));
+            split.first_record = Some(RecordStart { byte_offset, line });
+        }
+        Ok(())
+    }
+
+    fn open_stream(
+        &self,
+        settings: ReadSettings,
+    ) -> Result<Box<dyn SourceStream + '_>, SourceError> {
+        Ok(Box::new(JsonStream::new(self, settings.chunk_bytes)))
+    }
+
+    fn state_now(&self, input: usize) -> Option<InputState> {
+        let file = &self.files[input];
+        match self.flaw {
+            Flaw::FindsNoChange => Some(file.state.clone()),
+            _ => state_of(&file.path).ok(),
+        }
+    }
+
+    fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
+        let path = &self.files[input].path;
+        let unreadable = |cause| SourceError::Unreadable {
+            path: path.to_path_buf(),
+            cause,
+        };
+        let mut text = Vec::new();
+        let mut file = fs::File::open(path).map_err(unreadable)?;
+        file.read_to_end(&mut text).map_err(unreadable)?;
+        let hash_of = |split: &SplitContent| {
+            let mut hash = ContentHash::default();
+            if let Some(range) = &split.text_range {
+                hash.add(text.get(range.start as usize..range.end as usize)?);
+            }
+            Some(hash.take())
+        };
+        let is_same = |split: &SplitContent| hash_of(split) == split.hash;
+        Ok(self.flaw == Flaw::FindsNoOtherContent || read.iter().all(is_same))
+    }
+}

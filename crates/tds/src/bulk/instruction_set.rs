@@ -1,0 +1,42 @@
+//! Which instructions the encoder may use, found out when it runs.
+//!
+//! The calls in `rows.rs` rest on the proofs that [`Instructions`] carry: they are of [`inrush_scan::cpu`], and only a
+//! look at the processor makes them.
+
+#[cfg(target_arch = "x86_64")]
+use inrush_scan::cpu::Avx2;
+
+/// A way of encoding rows that this machine has. All write the same bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstructionSet(Instructions);
+
+/// Private, so that a benchmark or a test takes one of [`InstructionSet::available`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Instructions {
+    /// The portable loops compiled for x86-64-v3.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    /// What every machine has.
+    Portable,
+}
+
+impl InstructionSet {
+    /// The instruction sets that this machine can run, the quickest first.
+    pub fn available() -> Vec<InstructionSet> {
+        let mut instruction_sets = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        instruction_sets.extend(Avx2::detect().map(|has| InstructionSet(Instructions::Avx2(has))));
+        instruction_sets.push(InstructionSet(Instructions::Portable));
+        instruction_sets
+    }
+
+    /// The quickest that this machine can run.
+    pub(super) fn best() -> InstructionSet {
+        // The portable one is always there.
+        InstructionSet::available()[0]
+    }
+
+    pub(super) fn instructions(self) -> Instructions {
+        self.0
+    }
+}

@@ -1,0 +1,151 @@
+//! The rows of a batch, one after the other, into memory that is reserved once.
+//!
+//! # Why it is sound
+//!
+//! [`append`] makes, before the first row, the promises that [`values`](super::values) and [`writer`](super::writer) rest on:
+//!
+//! - every column has as many values, and bits of validity, as the batch has rows: asserted;
+//! - the bytes that all rows take at most are summed and reserved, and a slack behind them. That the sum is one is the
+//!   task of [`Column::bytes_max`], and cannot be asserted beforehand; after each tile it is, so that a mistake ends the
+//!   process and does not stay unseen;
+//! - the headers that are inserted after a tile have memory of their own ([`PacketBuffer::reserve`]), so what is left of
+//!   the reserved memory is never less than what is left of the rows;
+//! - code for more instructions than every machine has runs where the instruction set carries the proof that this
+//!   machine has them ([`inrush_scan::cpu`]).
+#![expect(
+    unsafe_code,
+    reason = "rows are written without bounds checks, into spare capacity"
+)]
+
+use std::ops::Range;
+
+use super::column::Column;
+use super::instruction_set::{InstructionSet, Instructions};
+use super::writer::{Cursor, SLACK_BYTES};
+use crate::packet::PacketBuffer;
+
+/// Rows that are written before packets are cut: few enough to be in the first cache when bytes are moved.
+const TILE_ROWS: usize = 64;
+
+/// Appends the rows of these columns, which have been checked, cut into packets. `units` is memory for texts of UTF-16.
+pub(super) fn append(
+    columns: &[Column<'_>],
+    row_count: usize,
+    instruction_set: InstructionSet,
+    units: &mut Vec<u16>,
+    packets: &mut PacketBuffer,
+) {
+    // A token for each row.
+    let mut bytes_left = row_count + SLACK_BYTES;
+    for column in columns {
+        assert!(
+            column.row_count() == row_count && column.readable_rows() >= row_count,
+            "a column has a value for every row"
+        );
+        bytes_left += column.bytes_max();
+    }
+    packets.reserve(bytes_left);
+    let has_nulls = columns.iter().any(Column::has_nulls);
+    for tile_start in (0..row_count).step_by(TILE_ROWS) {
+        let rows = tile_start..row_count.min(tile_start + TILE_ROWS);
+        let out = packets.bytes_mut();
+        let spare = out.spare_capacity_mut();
+        assert!(
+            spare.len() >= bytes_left,
+            "the headers of packets took memory of rows"
+        );
+        let start = spare.as_mut_ptr().cast::<u8>();
+        let cursor = Cursor::new(start);
+        // SAFETY: `bytes_left` bytes from `start` on are reserved: all that the rows from this tile on take at most, and the
+        // slack. Every column has a value for each row. The proofs say which instructions the machine has.
+        let cursor = unsafe {
+            match instruction_set.instructions() {
+                #[cfg(target_arch = "x86_64")]
+                Instructions::Avx2(_) => put_tile_avx2(columns, rows, has_nulls, units, cursor),
+                Instructions::Portable => put_tile(columns, rows, has_nulls, units, cursor),
+            }
+        };
+        let written_bytes = cursor.bytes_since(start);
+        assert!(
+            written_bytes + SLACK_BYTES <= bytes_left,
+            "a column wrote more than its bytes_max: memory behind the output is damaged"
+        );
+        bytes_left -= written_bytes;
+        // SAFETY: so many bytes have been written, and they were reserved.
+        unsafe { out.set_len(out.len() + written_bytes) };
+        packets.cut();
+    }
+}
+
+/// [`put_tile`] with AVX2 and the instructions that came with it.
+///
+/// # Safety
+///
+/// As `put_tile`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,movbe,popcnt")]
+unsafe fn put_tile_avx2(
+    columns: &[Column<'_>],
+    rows: Range<usize>,
+    has_nulls: bool,
+    units: &mut Vec<u16>,
+    cursor: Cursor,
+) -> Cursor {
+    // SAFETY: the caller's contract.
+    unsafe { put_tile(columns, rows, has_nulls, units, cursor) }
+}
+
+/// Writes the rows of a tile.
+///
+/// # Safety
+///
+/// At the cursor, a byte for each row from this tile on is reserved, the bytes that all columns count for these rows as
+/// their `bytes_max`, and the slack. Each column has a value for each of the rows; where `has_nulls` is not set, no row has
+/// a NULL.
+#[inline(always)]
+unsafe fn put_tile(
+    columns: &[Column<'_>],
+    rows: Range<usize>,
+    has_nulls: bool,
+    units: &mut Vec<u16>,
+    cursor: Cursor,
+) -> Cursor {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if has_nulls {
+            put_rows::<true>(columns, rows, units, cursor)
+        } else {
+            put_rows::<false>(columns, rows, units, cursor)
+        }
+    }
+}
+
+/// Writes rows, each a token and its values. No closure writes a value: that would be compiled for every machine, and
+/// called.
+///
+/// # Safety
+///
+/// As `put_tile`.
+#[inline(always)]
+unsafe fn put_rows<const NULLS: bool>(
+    columns: &[Column<'_>],
+    rows: Range<usize>,
+    units: &mut Vec<u16>,
+    mut cursor: Cursor,
+) -> Cursor {
+    for row in rows {
+        // SAFETY: the caller's contract.
+        cursor = unsafe { cursor.put_row_token() };
+        for column in columns {
+            // SAFETY: the caller's contract.
+            cursor = unsafe {
+                if NULLS {
+                    column.put(row, units, cursor)
+                } else {
+                    column.put_value(row, units, cursor)
+                }
+            };
+        }
+    }
+    cursor
+}

@@ -1,0 +1,267 @@
+//! Texts or bytes, anywhere in a few big buffers, as arrays of views hold them, and how they are written.
+//!
+//! A view is 16 bytes: the length in the lowest four; then up to twelve bytes of text are the text itself, and of longer
+//! ones the first four bytes, the number of the text's buffer and the offset in it follow.
+//!
+//! # Why it is sound
+//!
+//! That every view lies in the buffer that it names is an invariant of Arrow's arrays, and the views and buffers of
+//! [`Texts`] are those of one array: [`Texts::new`] is the only way to make one. A row that is asked for is
+//! below the array's length, which the callers promise. For stores see [`writer`](super::writer).
+#![expect(
+    unsafe_code,
+    reason = "reads without the checks that the array's type has made, and stores into reserved memory"
+)]
+
+use arrow_array::{GenericByteViewArray, types::ByteViewType};
+use arrow_buffer::Buffer;
+use encoding_rs::mem::convert_utf8_to_utf16;
+
+use super::writer::{Cursor, SLACK_BYTES};
+
+/// Texts up to this length are in their view.
+const INLINE_BYTES_MAX: u32 = 12;
+/// Bytes that are widened with one store.
+const PIECE_BYTES: usize = 16;
+/// The upper bits of all bytes of a piece.
+const NOT_ASCII: u128 = u128::from_ne_bytes([0x80; PIECE_BYTES]);
+
+/// The texts of an array.
+pub(super) struct Texts<'a> {
+    views: &'a [u128],
+    buffers: &'a [Buffer],
+}
+
+impl<'a> Texts<'a> {
+    /// Those of this array.
+    pub(super) fn new<T: ByteViewType + ?Sized>(array: &'a GenericByteViewArray<T>) -> Texts<'a> {
+        Texts {
+            views: array.views(),
+            buffers: array.data_buffers(),
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Bytes of the text of a row; of a NULL any number.
+    pub(super) fn length(&self, row: usize) -> u32 {
+        self.views[row] as u32
+    }
+
+    /// Bytes of all texts, of a NULL any number.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = u32> {
+        self.views.iter().map(|view| *view as u32)
+    }
+
+    /// The text of a row that is not NULL, with all checks: for pass 1.
+    pub(super) fn get(&self, row: usize) -> &[u8] {
+        let view = &self.views[row];
+        let length = *view as u32;
+        if length <= INLINE_BYTES_MAX {
+            // SAFETY: the bytes of a short text follow its length within the view.
+            return unsafe {
+                let start = std::ptr::from_ref(view).cast::<u8>().add(4);
+                std::slice::from_raw_parts(start, length as usize)
+            };
+        }
+        let offset = (view >> 96) as u32 as usize;
+        &self.buffers[(view >> 64) as u32 as usize][offset..offset + length as usize]
+    }
+
+    /// The text of a row.
+    ///
+    /// # Safety
+    ///
+    /// `row` is below the number of texts, and not NULL.
+    #[inline(always)]
+    pub(super) unsafe fn bytes(&self, row: usize) -> &'a [u8] {
+        // SAFETY: the caller's contract. A valid view has its bytes behind its length, where they are few, else it lies
+        // within the buffer that it names.
+        unsafe {
+            let view = self.views.get_unchecked(row);
+            let length = *view as u32;
+            let start = if length <= INLINE_BYTES_MAX {
+                std::ptr::from_ref(view).cast::<u8>().add(4)
+            } else {
+                let buffer = self.buffers.get_unchecked((*view >> 64) as u32 as usize);
+                buffer.as_ptr().add((*view >> 96) as u32 as usize)
+            };
+            std::slice::from_raw_parts(start, length as usize)
+        }
+    }
+
+    /// Writes the text of a row as it is behind a length of two bytes: 2 bytes more than it has.
+    ///
+    /// # Safety
+    ///
+    /// `row` is below the number of texts, and not NULL; the value and the slack are reserved at the cursor.
+    #[inline(always)]
+    pub(super) unsafe fn put(&self, row: usize, cursor: Cursor) -> Cursor {
+        // SAFETY: the caller's contract. A valid view lies within the buffer that it names. All 64 bytes of the slack are
+        // stored only where as many can be read.
+        unsafe {
+            let view = *self.views.get_unchecked(row);
+            let length = view as u32;
+            cursor.store((length as u16).to_le_bytes(), 0);
+            if length <= INLINE_BYTES_MAX {
+                cursor.store((view >> 32).to_le_bytes(), 2);
+                return cursor.behind(2 + length as usize);
+            }
+            let length = length as usize;
+            let offset = (view >> 96) as u32 as usize;
+            let buffer = self.buffers.get_unchecked((view >> 64) as u32 as usize);
+            let text = buffer.as_ptr().add(offset);
+            if length <= SLACK_BYTES && offset + SLACK_BYTES <= buffer.len() {
+                cursor.store(text.cast::<[u8; SLACK_BYTES]>().read_unaligned(), 2);
+            } else {
+                cursor.copy(std::slice::from_raw_parts(text, length), 2);
+            }
+            cursor.behind(2 + length)
+        }
+    }
+
+    /// Writes the text of a row in UTF-16 behind a length of two bytes: up to twice its bytes and 2.
+    ///
+    /// # Safety
+    ///
+    /// As [`put`](Self::put).
+    #[inline(always)]
+    pub(super) unsafe fn put_utf16(
+        &self,
+        row: usize,
+        cursor: Cursor,
+        units: &mut Vec<u16>,
+    ) -> Cursor {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let view = *self.views.get_unchecked(row);
+            let length = view as u32;
+            if length <= INLINE_BYTES_MAX && view & NOT_ASCII << 32 == 0 {
+                cursor.store((length as u16 * 2).to_le_bytes(), 0);
+                cursor.store(widened((view >> 32).to_le_bytes()), 2);
+                return cursor.behind(2 + 2 * length as usize);
+            }
+            let utf16_bytes = put_utf16_text(self.bytes(row), cursor.behind(2), units);
+            cursor.store((utf16_bytes as u16).to_le_bytes(), 0);
+            cursor.behind(2 + utf16_bytes)
+        }
+    }
+}
+
+/// Writes a text in chunks (PLP) as it is: its bytes and 16.
+///
+/// # Safety
+///
+/// The value and the slack are reserved at the cursor.
+pub(super) unsafe fn put_chunked(text: &[u8], cursor: Cursor) -> Cursor {
+    // SAFETY: the caller's contract.
+    unsafe {
+        cursor.copy(text, 12);
+        put_chunk_marks(text.len(), cursor)
+    }
+}
+
+/// Writes a text in chunks (PLP) in UTF-16: up to twice its bytes and 16.
+///
+/// # Safety
+///
+/// As [`put_chunked`].
+pub(super) unsafe fn put_chunked_utf16(
+    text: &[u8],
+    cursor: Cursor,
+    units: &mut Vec<u16>,
+) -> Cursor {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let utf16_bytes = put_utf16_text(text, cursor.behind(12), units);
+        put_chunk_marks(utf16_bytes, cursor)
+    }
+}
+
+/// Writes the total, the length of the only chunk, and the end behind it. An empty value has no chunk: one
+/// of no bytes would be its end, and the next four bytes would be read as the next value.
+///
+/// # Safety
+///
+/// `value_bytes` and 16 are reserved at the cursor, and the slack.
+#[inline(always)]
+unsafe fn put_chunk_marks(value_bytes: usize, cursor: Cursor) -> Cursor {
+    // SAFETY: the caller's contract.
+    unsafe {
+        cursor.store((value_bytes as u64).to_le_bytes(), 0);
+        cursor.store((value_bytes as u32).to_le_bytes(), 8);
+        if value_bytes == 0 {
+            return cursor.behind(12);
+        }
+        cursor.store([0; 4], 12 + value_bytes);
+        cursor.behind(16 + value_bytes)
+    }
+}
+
+/// Writes a text in UTF-16, and tells its bytes there: up to twice those of the text.
+///
+/// # Safety
+///
+/// Twice the text's bytes are reserved at the cursor, and the slack.
+#[inline(always)]
+unsafe fn put_utf16_text(text: &[u8], cursor: Cursor, units: &mut Vec<u16>) -> usize {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if put_if_ascii(text, cursor) {
+            return 2 * text.len();
+        }
+    }
+    // It asks for a unit more than there are bytes, and takes at most a unit for each byte.
+    units.resize(text.len() + 1, 0);
+    let count = convert_utf8_to_utf16(text, units);
+    for (index, unit) in units[..count].iter().enumerate() {
+        // SAFETY: as above.
+        unsafe { cursor.store(unit.to_le_bytes(), 2 * index) };
+    }
+    2 * count
+}
+
+/// Writes each byte of a text as 16 bits, and tells whether that was right.
+///
+/// # Safety
+///
+/// As [`put_utf16_text`].
+#[inline(always)]
+unsafe fn put_if_ascii(text: &[u8], cursor: Cursor) -> bool {
+    let (pieces, rest) = text.as_chunks::<PIECE_BYTES>();
+    let mut seen = 0;
+    for (index, piece) in pieces.iter().enumerate() {
+        seen |= u128::from_ne_bytes(*piece);
+        // SAFETY: the caller's contract.
+        unsafe { cursor.store(widened(*piece), 2 * PIECE_BYTES * index) };
+    }
+    if !rest.is_empty() {
+        // The last bytes once more, with some that are written already, where there are enough of them.
+        let last = match text.last_chunk::<PIECE_BYTES>() {
+            Some(last) => *last,
+            None => {
+                let mut last = [0; PIECE_BYTES];
+                last[..rest.len()].copy_from_slice(rest);
+                last
+            }
+        };
+        seen |= u128::from_ne_bytes(last);
+        let at = text.len().saturating_sub(PIECE_BYTES);
+        // SAFETY: the caller's contract; a short text takes 32 bytes, within the slack.
+        unsafe { cursor.store(widened(last), 2 * at) };
+    }
+    seen & NOT_ASCII == 0
+}
+
+/// Each byte as 16 bits.
+#[inline(always)]
+fn widened(piece: [u8; PIECE_BYTES]) -> [u8; 2 * PIECE_BYTES] {
+    let mut wide = [0; 2 * PIECE_BYTES];
+    for (index, byte) in piece.into_iter().enumerate() {
+        wide[2 * index] = byte;
+    }
+    wide
+}

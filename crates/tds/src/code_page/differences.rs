@@ -1,0 +1,28 @@
+//! Where the encodings of the web are not Microsoft's code pages: characters that only one of them has. Found by encoding every
+//! character both ways; single-byte code pages and 949 do not differ.
+
+/// Whether the code page lacks a character that the encoding of the web has.
+pub(super) fn is_other(code_page: u16, character: char) -> bool {
+    match code_page {
+        // Written as a backslash, a tilde and a wide minus by the web.
+        932 => matches!(character, '¥' | '‾' | '−'),
+        // Later than GBK: characters of GB 18030, and private ones.
+        936 => matches!(
+            character,
+            '\u{1f9}'
+                | '\u{1e3f}'
+                | '\u{2e80}'..='\u{2ffb}'
+                | '\u{303e}'
+                | '\u{3400}'..='\u{4dff}'
+                | '\u{9fb4}'..='\u{9fbb}'
+                | '\u{e000}'..='\u{f8ff}'
+                | '\u{fe10}'..='\u{fe19}'
+        ),
+        // Pictures of control characters, and a half-width square.
+        950 => matches!(character, '\u{2400}'..='\u{2421}' | '\u{ffed}'),
+        _ => false,
+    }
+}
+
+/// Bytes of code page 950 that are private to each user there: the web writes Japanese and Cyrillic to them.
+pub(super) const PRIVATE_OF_950: std::ops::RangeInclusive<u16> = 0xc6a1..=0xc8fe;

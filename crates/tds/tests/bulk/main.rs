@@ -1,0 +1,15 @@
+//! Tests of the encoder as others see it.
+//!
+//! Three things written apart must agree: the encoder, [`plain`], which makes the same bytes without any haste, and
+//! [`decoder`], which reads packets and values back by the documentation of TDS. [`batches`] makes the batches, of random
+//! types, extremes, NULLs and views.
+
+mod batches;
+mod code_pages;
+mod decoder;
+mod descriptions;
+mod goldens;
+mod packets;
+mod plain;
+mod refusals;
+mod round_trips;
