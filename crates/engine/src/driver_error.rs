@@ -13,6 +13,19 @@ pub struct DriverError {
     hint: Option<String>,
     exit_status: ExitStatus,
     is_lost: bool,
+    retry: Retry,
+}
+
+/// How the same rows may be loaded in spite of an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retry {
+    /// Not by another try.
+    #[default]
+    Never,
+    /// The destination refused a row: without such rows, which are looked for and rejected.
+    WithoutRows,
+    /// Another transaction was in the way: while no other one is under way.
+    Alone,
 }
 
 impl DriverError {
@@ -23,7 +36,18 @@ impl DriverError {
             hint,
             exit_status: ExitStatus::Failed,
             is_lost: false,
+            retry: Retry::Never,
         }
+    }
+
+    /// With the way to load the rows in spite of it.
+    pub fn with_retry(self, retry: Retry) -> DriverError {
+        DriverError { retry, ..self }
+    }
+
+    /// How the same rows may be loaded in spite of it.
+    pub fn retry(&self) -> Retry {
+        self.retry
     }
 
     /// With the exit status that tells it.
@@ -77,6 +101,7 @@ impl DriverError {
             hint,
             exit_status,
             is_lost,
+            retry,
         } = self;
         match error.downcast() {
             Ok(own) => Ok(*own),
@@ -85,6 +110,7 @@ impl DriverError {
                 hint,
                 exit_status,
                 is_lost,
+                retry,
             }),
         }
     }

@@ -4,6 +4,8 @@
 //! [`verify`] compares sums. [`preflight`] predicts a run. [`report`] says what happened. [`reject_replay`] loads rejects that
 //! were fixed. [`upkeep`] and [`undo`] look after runs that are over.
 //!
+//! [`load`] takes the rows of a plan to a destination, transaction by transaction.
+//!
 //! A [`driver_trait::Driver`] loads into destinations of one kind; [`driver`] is the one for every destination that keeps
 //! the contract of `inrush_destination`. The engine names no implementation: its caller hands one in. It never prints and
 //! never reads the environment.
@@ -16,6 +18,7 @@ pub mod event;
 pub mod fault;
 pub mod gauge;
 pub mod ledger;
+pub mod load;
 pub mod meter;
 pub mod pace;
 pub mod pipeline;

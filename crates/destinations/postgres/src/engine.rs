@@ -8,7 +8,7 @@ pub(crate) mod driver_trait {
 }
 
 pub(crate) mod driver_error {
-    pub(crate) use inrush_engine::driver_error::DriverError;
+    pub(crate) use inrush_engine::driver_error::{DriverError, Retry};
 }
 
 pub(crate) mod error {
@@ -26,6 +26,12 @@ pub(crate) mod gauge {
 pub(crate) mod ledger {
     pub(crate) use inrush_engine::ledger::{
         Account, LedgerRun, LedgerRunState, SplitRecord, SwitchedFile, TouchedFile,
+    };
+}
+
+pub(crate) mod load {
+    pub(crate) use inrush_engine::load::{
+        LoadRun, Loader, Method, Part, StraightLock, Transactions, UnitTransaction,
     };
 }
 
@@ -59,8 +65,8 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::fed_files::FedFiles;
     }
 
-    pub(crate) mod feeding {
-        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges};
+    pub(crate) mod flow_reports {
+        pub(crate) use inrush_engine::pipeline::flow_reports::{UnitEnd, of_target, of_units};
     }
 
     pub(crate) mod gathered {
@@ -81,10 +87,6 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::naming::{holder, new_run_name};
     }
 
-    pub(crate) mod piece_events {
-        pub(crate) use inrush_engine::pipeline::piece_events::{EndedPiece, PieceEvents};
-    }
-
     pub(crate) mod recheck {
         pub(crate) use inrush_engine::pipeline::recheck::texts;
     }
@@ -95,7 +97,7 @@ pub(crate) mod pipeline {
 
     pub(crate) mod reject_files {
         pub(crate) use inrush_engine::pipeline::reject_files::{
-            bytes, count, of_key, remove, remove_all_but,
+            bytes, count, of_key, remove_all_but,
         };
     }
 
@@ -111,16 +113,12 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::sharing::Sharing;
     }
 
-    pub(crate) mod split_evidence {
-        pub(crate) use inrush_engine::pipeline::split_evidence::SplitEvidence;
-    }
-
     pub(crate) mod splitting {
         pub(crate) use inrush_engine::pipeline::splitting::find_first_records;
     }
 
     pub(crate) mod work {
-        pub(crate) use inrush_engine::pipeline::work::{FedWork, FileWriter, Work};
+        pub(crate) use inrush_engine::pipeline::work::{FileWriter, Work};
     }
 
     pub(crate) mod work_items {

@@ -4,7 +4,7 @@ use super::PostgresError;
 use super::ledger::LedgerError;
 use super::switch::SwitchError;
 use super::undo::UndoError;
-use crate::engine::driver_error::DriverError;
+use crate::engine::driver_error::{DriverError, Retry};
 use crate::engine::error::Error;
 use crate::engine::verify::VerifyError;
 use inrush_pgclient::ClientError;
@@ -18,7 +18,14 @@ impl From<PostgresError> for DriverError {
             _ => ExitStatus::Failed,
         };
         let is_lost = error.is_lost();
-        let told = DriverError::new(error, hint).with_exit_status(exit_status);
+        let retry = match error.row_refusal() {
+            Some(_) => Retry::WithoutRows,
+            None if error.is_blocked() => Retry::Alone,
+            None => Retry::Never,
+        };
+        let told = DriverError::new(error, hint)
+            .with_exit_status(exit_status)
+            .with_retry(retry);
         if is_lost { told.lost() } else { told }
     }
 }
@@ -62,15 +69,7 @@ macro_rules! told_as_errors_of_a_run {
 
 told_as_errors_of_a_run!(PostgresError, LedgerError, SwitchError, UndoError);
 
-/// The server's answer, or the loss of its connection, if the error is one of them.
-pub fn of_server(error: &Error) -> Option<&PostgresError> {
-    match error {
-        Error::Driver(error) => error.own(),
-        _ => None,
-    }
-}
-
-/// The same by value; other errors come back.
+/// The server's answer, or the loss of its connection; other errors come back.
 pub fn said_by_server(error: Error) -> Result<PostgresError, Error> {
     match error {
         Error::Driver(error) => error.into_own().map_err(Error::Driver),

@@ -3,7 +3,8 @@
 //!
 //! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. They take their [`work_items`]; [`work`] is what one transaction loads, and
 //! [`row_loop`] takes its rows from their source to the destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`coverage`],
-//! [`recheck`] and [`expectations`] compare these facts with the files before anything is published. [`report_facts`] makes the report. What a destination does with rows is
+//! [`recheck`] and [`expectations`] compare these facts with the files before anything is published. [`report_facts`] and [`flow_reports`]
+//! make the report. What a destination does with rows is
 //! its driver's own ([`crate::driver_trait`]).
 
 pub mod announcements;
@@ -14,6 +15,7 @@ pub mod event_sink;
 pub mod expectations;
 pub mod fed_files;
 pub mod feeding;
+pub mod flow_reports;
 pub mod gathered;
 pub mod kept_rejects;
 pub mod metering;

@@ -9,7 +9,7 @@ use inrush_rows::ids::UnitKey;
 
 use crate::error::Error;
 use crate::plan::identity;
-use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX};
+use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX, reject_file_name};
 
 /// The name of the file of the unit with this key.
 pub fn of_key(flow: &str, unit_key: &UnitKey) -> String {
@@ -24,6 +24,12 @@ pub fn of_record(flow: &str, record_key: &UnitKey) -> String {
         of_key(flow, &unit_key),
         &record_key.as_str()[unit_key.as_str().len()..]
     )
+}
+
+/// Removes the files of a unit's parts: the unit was loaded again as a whole.
+pub fn remove_parts(folder: &Path, flow: &str, unit_key: &UnitKey) -> Result<(), Error> {
+    let beginning = reject_file_name(&format!("{}-", of_key(flow, unit_key)));
+    remove(folder, |name| name.starts_with(&beginning))
 }
 
 /// Removes all files but those of these names.
@@ -92,7 +98,7 @@ fn is_of(stem: &str, name: &str) -> bool {
 }
 
 /// Removes the files whose names are old.
-pub fn remove(folder: &Path, is_old: impl Fn(&str) -> bool) -> Result<(), Error> {
+fn remove(folder: &Path, is_old: impl Fn(&str) -> bool) -> Result<(), Error> {
     let failed = failed_in(folder);
     for entry in fs::read_dir(folder).map_err(&failed)? {
         let entry = entry.map_err(&failed)?;

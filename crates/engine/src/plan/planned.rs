@@ -1,5 +1,7 @@
 //! The plan of a flow and of its units, as those parts of a run see it that do not depend on the destination.
 
+use std::sync::Arc;
+
 use inrush_files::Split;
 use inrush_rows::ids::UnitKey;
 
@@ -32,6 +34,21 @@ pub trait PlannedFlow {
         self.all_splits().map(Split::size_bytes).sum()
     }
 
+    /// Whether its rows go straight into the target, and not into staging.
+    fn is_straight(&self) -> bool {
+        false
+    }
+
+    /// Whether they do, and are committed there split by split.
+    fn commits_each_split(&self) -> bool {
+        false
+    }
+
+    /// Whether they do, and are committed there with those of all flows.
+    fn commits_at_publish(&self) -> bool {
+        false
+    }
+
     /// Whether a pipe is among its files.
     fn has_pipes(&self) -> bool {
         self.all_splits().any(|split| split.file.is_pipe())
@@ -54,4 +71,27 @@ pub trait PlannedUnit {
 
     /// Whether several streams fill it: each split is committed by itself, and one that is fed in many parts.
     fn is_shared(&self) -> bool;
+
+    /// The splits that one stream loads in the order of the files. What was cut into
+    /// ranges for several streams, or was to be fed to them, is whole again.
+    fn whole_splits(&self) -> Vec<Split> {
+        let splits = self.splits();
+        if !self.is_shared() {
+            return splits.to_vec();
+        }
+        let mut found: Vec<Split> = Vec::new();
+        for own in splits.chunk_by(|first, second| Arc::ptr_eq(&first.file, &second.file)) {
+            let file = &own[0].file;
+            let is_whole = own[0].byte_range.start == 0
+                && own[own.len() - 1].byte_range.end == file.size_bytes
+                && own
+                    .windows(2)
+                    .all(|pair| pair[0].byte_range.end == pair[1].byte_range.start);
+            match is_whole {
+                true => found.push(Split::whole(Arc::clone(file))),
+                false => found.extend(own.iter().cloned()),
+            }
+        }
+        found
+    }
 }

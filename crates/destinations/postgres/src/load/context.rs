@@ -9,11 +9,11 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::ids::UnitKey;
 
 use super::kept_splits::KeptSplits;
-use super::straight_lock::StraightLock;
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
 use crate::engine::fault::Fault;
 use crate::engine::ledger::LedgerRun;
+use crate::engine::load::{LoadRun, StraightLock};
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::event_sink::EventSink;
 use crate::engine::pipeline::fed_files::FedFiles;
@@ -28,6 +28,9 @@ use crate::{DatabaseAddress, Session};
 
 /// How long what is stopped may take to be undone.
 pub const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Text that a stream loads from a feed in one transaction: what a stop throws away.
+const FED_TRANSACTION_BYTES: u64 = 64 << 20;
 
 /// A run that is planned and entered into the ledger.
 pub struct PreparedRun {
@@ -55,8 +58,6 @@ pub struct PreparedRun {
     pub fed_files: FedFiles,
     /// How far each shared unit is.
     pub sharing: BTreeMap<UnitPlace, Sharing>,
-    /// Which transactions go straight into targets at the same time.
-    pub straight_lock: StraightLock,
     /// What all streams pass before they send.
     pub pace: Arc<Pace>,
     /// What went into each flow so far.
@@ -112,6 +113,26 @@ impl<'a> Context<'a> {
         EventSink {
             folder: &self.run.folder,
             observer: self.observer,
+        }
+    }
+
+    /// What the engine's loader is to know of the run.
+    pub fn load_run(&self) -> LoadRun<'a, FlowPlan> {
+        let run = self.run;
+        let settings = &run.plan.settings;
+        LoadRun {
+            flows: &run.plan.flows,
+            event_sink: self.event_sink(),
+            stop: self.stop,
+            fault: self.fault,
+            fed_files: &run.fed_files,
+            sharing: &run.sharing,
+            rejects: &run.rejects,
+            flow_counts: &run.flow_counts,
+            chunk_bytes: settings.chunk_bytes as usize,
+            batch_rows: settings.batch_rows as usize,
+            fed_bytes: FED_TRANSACTION_BYTES,
+            straight_lock: StraightLock::default(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Runs a package into a PostgreSQL server.
 //!
 //! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams,
-//! each a thread with its own connection; [`loader`] loads one piece of work in a stream, in
-//! transactions of [`piece`]; [`backends`] watches the server meanwhile; [`conclude`] checks the account, switches
+//! each a thread with its own connection; the engine's loader takes pieces of work through a [`stream`], in
+//! transactions of [`piece`], whose rows go into COPYs of [`rows`]; [`backends`] watches the server meanwhile; [`conclude`] checks the account, switches
 //! and analyzes; [`summary`] writes the report.
 
 mod backends;
@@ -17,19 +17,16 @@ mod files;
 mod first_records;
 mod kept_splits;
 mod ledger_coverage;
-mod loader;
 mod one_transaction;
 mod performer;
 mod piece;
-mod piece_transaction;
 pub mod prepare;
 pub mod ready;
 mod reload;
 mod replication_lag;
 pub mod rows;
 mod shared_unit;
-mod straight;
-mod straight_lock;
+mod stream;
 mod streams;
 mod summary;
 mod unit_reject_files;

@@ -8,12 +8,13 @@
 use std::sync::Arc;
 
 use super::context::Context;
-use super::loader::load;
+use super::stream::SessionStream;
 use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
+use crate::engine::load::{LoadRun, Loader};
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::work_items::WorkItem;
-use crate::plan::Plan;
+use crate::plan::{FlowPlan, Plan};
 use crate::switch::{SwitchError, deferred, order};
 use crate::{PostgresError, Session};
 
@@ -32,6 +33,7 @@ pub const PART: [&str; 3] = [
 /// Begins the transaction and loads every flow into it. After an error it is still to be undone.
 pub async fn load_all(
     context: &Context<'_>,
+    load_run: &LoadRun<'_, FlowPlan>,
     gauge: &Arc<Gauge>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
@@ -41,7 +43,7 @@ pub async fn load_all(
     // the flag between blocks.
     tokio::select! {
         biased;
-        loaded = load_flows(context, session, result) => loaded?,
+        loaded = load_flows(context, load_run, session, result) => loaded?,
         _ = context.stop.wait() => return Err(Error::Interrupted),
     }
     match context.stop.asked() {
@@ -52,6 +54,7 @@ pub async fn load_all(
 
 async fn load_flows(
     context: &Context<'_>,
+    load_run: &LoadRun<'_, FlowPlan>,
     session: &Session,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
@@ -63,7 +66,10 @@ async fn load_flows(
     for flow in flows_in_order(&run.plan, session).await? {
         for (unit, planned) in run.plan.flows[flow].units.iter().enumerate() {
             let item = WorkItem::whole((flow, unit), planned);
-            load(context, session, 1, &item, result).await?;
+            let target = SessionStream { context, session };
+            Loader::new(load_run, &target, 1, &item)
+                .load(result)
+                .await?;
         }
     }
     Ok(())

@@ -7,61 +7,55 @@ use super::performer::Performer;
 use super::rows::CopyRows;
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
-use crate::engine::ledger::Account;
+use crate::engine::load::{Method, UnitTransaction};
 use crate::engine::pipeline::gathered::Gathered;
 use crate::engine::pipeline::row_loop::RowLoop;
 use crate::engine::pipeline::work::Work;
+use crate::engine::plan::UnitPlace;
 use crate::plan::additions::Additions;
 use crate::plan::unit_steps::{self, Step};
 use crate::{Session, unit_transaction};
 
-/// A piece of work under way.
+/// A piece of work under way. Its COPY is dropped before its transaction, for it must end first.
 pub struct Piece<'a> {
-    pub(super) table: CopyRows<'a>,
-    pub(super) rows: RowLoop<'a>,
+    table: CopyRows<'a>,
+    performer: Performer<'a>,
 }
 
-/// How rows are sent.
-#[derive(Clone, Copy)]
-pub enum SendMethod<'a> {
-    /// By one COPY for each file: a row that the server refuses undoes the transaction.
-    Quick,
-    /// So that the server may refuse rows, into a staging table that is given what it does not have
-    /// else.
-    Careful(&'a Additions),
-}
-
-impl SendMethod<'_> {
-    /// Whether the server may refuse rows.
-    pub fn is_careful(self) -> bool {
-        matches!(self, SendMethod::Careful(_))
+impl<'a> Piece<'a> {
+    /// Nothing is begun yet.
+    pub fn new(
+        context: &'a Context<'a>,
+        session: &'a Session,
+        place: UnitPlace,
+        method: Method<'a, Additions>,
+    ) -> Piece<'a> {
+        let (flow, unit) = context.run.unit(place.0, place.1);
+        let doing = format!("loading {}", flow.target());
+        let is_careful = method.is_careful();
+        Piece {
+            table: CopyRows::new(context, session, (flow, unit), method),
+            performer: Performer::new(context.run, session, place, is_careful, doing),
+        }
     }
 }
 
-impl Piece<'_> {
-    /// Whether it is all of its unit: one that nobody else loads, or one that is loaded carefully
-    /// and not straight into the target, where what is committed stays.
-    pub fn is_whole(&self) -> bool {
-        let CopyRows {
-            flow, unit, way, ..
-        } = &self.table;
-        !flow.is_straight() && (way.is_careful() || !unit.shared)
-    }
-
+impl UnitTransaction for Piece<'_> {
     /// The steps of its transaction, one after the other; of a part of a larger one, those of that part.
-    pub async fn perform(
+    async fn perform(
         &mut self,
+        rows: &mut RowLoop<'_>,
         mut work: Work<'_>,
-        performer: &mut Performer<'_>,
-    ) -> Result<(Account, usize), Error> {
-        let Piece { table, rows } = self;
+    ) -> Result<Gathered, Error> {
+        let Piece { table, performer } = self;
         let (context, session, unit) = (table.context, table.session, table.unit);
         let mut gathered = Gathered::new(table.flow, unit.verify.is_some());
         for step in &steps(table, work.split_count()) {
             match step {
                 Step::ExpectKeys => table.expect_keys().await?,
                 Step::Copy(splits) => {
-                    rows.copy(&unit.key, &mut work, splits.clone(), table, &mut gathered)
+                    let splits = splits.clone();
+                    rows.copy(&unit.key, &mut work, splits, table, &mut gathered)
                         .await?;
                     performer.sent(gathered.account.rows_loaded, gathered.sums());
                 }
@@ -83,19 +77,27 @@ impl Piece<'_> {
                 other => performer.perform(other).await?,
             }
         }
-        Ok((gathered.account, gathered.count()))
+        Ok(gathered)
+    }
+
+    async fn roll_back(&mut self) -> Result<(), Error> {
+        self.table.give_up();
+        self.performer.roll_back().await
     }
 }
 
 /// The steps of a piece's transaction, as the plan has them.
 fn steps<'a>(table: &CopyRows<'a>, splits: usize) -> Vec<Step<'a>> {
     let (plan, flow, unit) = (&table.context.run.plan, table.flow, table.unit);
-    match table.way {
-        SendMethod::Careful(additions) => unit_steps::careful(plan, flow, unit, splits, additions),
-        SendMethod::Quick if flow.commits_at_switch() => unit_steps::part(plan, splits),
-        SendMethod::Quick if flow.commits_each_split() => unit_steps::straight(plan),
-        SendMethod::Quick if unit.shared => unit_steps::shared_split(plan, unit),
-        SendMethod::Quick => unit_steps::private(plan, flow, unit, splits),
+    match table.method {
+        Method::Careful(additions) => {
+            let additions = additions.unwrap_or(Additions::NONE);
+            unit_steps::careful(plan, flow, unit, splits, additions)
+        }
+        Method::Quick if flow.commits_at_switch() => unit_steps::part(plan, splits),
+        Method::Quick if flow.commits_each_split() => unit_steps::straight(plan),
+        Method::Quick if unit.shared => unit_steps::shared_split(plan, unit),
+        Method::Quick => unit_steps::private(plan, flow, unit, splits),
     }
 }
 

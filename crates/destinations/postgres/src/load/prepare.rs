@@ -10,7 +10,6 @@ use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
 use super::kept_splits::KeptSplits;
-use super::straight_lock::StraightLock;
 use super::{is_loaded, shared_unit, unit_reject_files};
 use crate::engine::error::Error;
 use crate::engine::event::Event;
@@ -302,7 +301,6 @@ async fn finish_preparing(
         pace: Arc::new(Pace::new(plan.settings.rate_bytes_max)),
         rejects: reject_counts(&plan, &folder, &entered)?,
         sharing: shared_work(&plan, &entered),
-        straight_lock: StraightLock::default(),
         fence: Fence {
             run_id: entered.record.run_id,
             name: entered.record.name.clone(),

@@ -3,9 +3,10 @@
 use inrush_files::Split;
 
 use super::context::Context;
-use super::loader::Loader;
+use super::stream::SessionStream;
 use crate::Session;
 use crate::engine::error::Error;
+use crate::engine::load::Loader;
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::work_items::WorkItem;
 use crate::plan::UnitPlan;
@@ -35,8 +36,9 @@ pub async fn load_in_file_order(
         forget(context, session, unit).await?;
     }
     let bytes = unit.splits.iter().map(Split::size_bytes).sum();
-    Loader::after_streams(context, session, item)
-        .careful_unit(committed.into(), bytes, additions, result)
+    let (load_run, target) = (context.load_run(), SessionStream { context, session });
+    Loader::new(&load_run, &target, 0, item)
+        .careful_unit(committed.into(), bytes, Some(additions), result)
         .await
 }
 

@@ -10,12 +10,13 @@ use super::context::Context;
 use super::copying::Copying;
 use super::expected_keys::ExpectedKeys;
 use super::performer::Performer;
-use super::piece::SendMethod;
 use crate::copy::BlockPool;
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
+use crate::engine::load::Method;
 use crate::engine::pipeline::row_loop::{RowWriter, Written};
 use crate::engine::pipeline::work::FileWriter;
+use crate::plan::additions::Additions;
 use crate::plan::unit_steps::Step;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::{Session, staging, unit_transaction};
@@ -27,7 +28,7 @@ pub struct CopyRows<'a> {
     pub(super) flow: &'a FlowPlan,
     pub(super) unit: &'a UnitPlan,
     /// How rows are sent.
-    pub(super) way: SendMethod<'a>,
+    pub(super) method: Method<'a, Additions>,
     /// The keys that the unit's CHECK allows while its rows come.
     expected: Option<ExpectedKeys>,
     pool: BlockPool,
@@ -49,18 +50,23 @@ impl<'a> CopyRows<'a> {
         context: &'a Context<'a>,
         session: &'a Session,
         (flow, unit): (&'a FlowPlan, &'a UnitPlan),
-        way: SendMethod<'a>,
+        method: Method<'a, Additions>,
     ) -> CopyRows<'a> {
         CopyRows {
             context,
             session,
             flow,
             unit,
-            way,
+            method,
             expected: None,
             pool: BlockPool::default(),
             copier: None,
         }
+    }
+
+    /// Ends the COPY that is under way, if there is one: its rows are about to be rolled back.
+    pub fn give_up(&mut self) {
+        self.copier = None;
     }
 
     /// Lets the server check the keys that the file's ends promise, row by row as they come.
@@ -147,17 +153,17 @@ impl FileWriter for CopyRows<'_> {
     async fn begin_file(&mut self, file: &str) -> Result<(), Error> {
         let doing = format!("loading {file} into {}", self.flow.target());
         let stop = self.context.stop.clone();
-        self.copier = Some(match self.way {
-            SendMethod::Careful(additions) => Copier::Careful(CarefulCopy::new(
+        self.copier = Some(match self.method {
+            Method::Careful(additions) => Copier::Careful(CarefulCopy::new(
                 self.session,
                 self.flow,
                 self.unit,
                 &self.context.run.plan.settings,
-                additions,
+                additions.unwrap_or(Additions::NONE),
                 stop,
                 doing,
             )?),
-            SendMethod::Quick => {
+            Method::Quick => {
                 let (pool, copy) = (self.pool.clone(), &self.unit.copy);
                 let begun = Copying::begin(self.session, self.flow, copy, pool, stop, doing);
                 Copier::Quick(begun.await?)

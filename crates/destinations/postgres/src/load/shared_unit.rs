@@ -13,7 +13,7 @@ use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::SplitRecord;
-use crate::engine::plan::identity;
+use crate::engine::plan::{UnitPlace, identity};
 use crate::engine::verify::ExactSum;
 use crate::plan::unit_steps::{self, Step};
 
@@ -39,15 +39,13 @@ pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
 pub async fn finish(
     context: &Context<'_>,
     session: &Session,
-    flow_index: usize,
-    unit_index: usize,
+    place: UnitPlace,
 ) -> Result<(), Error> {
     let run = context.run;
     let doing = format!(
         "finishing the shared unit of {}",
-        run.plan.flows[flow_index].target()
+        run.plan.flows[place.0].target()
     );
-    let place = (flow_index, unit_index);
     let mut performer = Performer::new(run, session, place, false, doing);
     let finished = perform_end(context, session, place, &mut performer).await;
     if finished.is_err() {

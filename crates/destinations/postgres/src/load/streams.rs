@@ -9,14 +9,15 @@ use tokio::sync::Notify;
 
 use super::backends::ServerBackends;
 use super::context::Context;
-use super::loader::{load, load_carefully};
 use super::one_transaction;
 use super::replication_lag::Replicas;
 use super::shared_unit;
+use super::stream::SessionStream;
 use super::summary::Summary;
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
+use crate::engine::load::{LoadRun, Loader};
 use crate::engine::pipeline::metering::{self, Subjects};
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::stream_threads::{self, Queue, StopOnPanic, worse};
@@ -32,6 +33,7 @@ pub fn run(
 ) -> Result<(), Error> {
     let run = context.run;
     let queue = Queue::new(remaining_work(context));
+    let load_run = context.load_run();
     // The first look is before the first row.
     let replicas = runtime.block_on(async {
         tokio::select! {
@@ -70,8 +72,10 @@ pub fn run(
             let ended =
                 stream_threads::run(runtime, context.stop, subjects, |number, gauge, result| {
                     match run.plan.is_one_transaction() {
-                        true => runtime.block_on(one_transaction::load_all(context, gauge, result)),
-                        false => runtime.block_on(work_off(context, number, gauge, &queue, result)),
+                        true => runtime
+                            .block_on(one_transaction::load_all(context, &load_run, gauge, result)),
+                        false => runtime
+                            .block_on(work_off(context, &load_run, number, gauge, &queue, result)),
                     }
                 });
             loaded.notify_one();
@@ -87,13 +91,19 @@ pub fn run(
     let error = summary.gathering.streams_ended(ended);
     match worse(watched.err(), error) {
         Some(error) => Err(error),
-        None => runtime.block_on(context.unless_stopped(finish_shared(context, summary))),
+        None => {
+            runtime.block_on(context.unless_stopped(finish_shared(context, &load_run, summary)))
+        }
     }
 }
 
 /// A shared unit whose last split was committed, and whose stream was killed right after: all of
 /// its splits are there and nobody has made it ready.
-async fn finish_shared(context: &Context<'_>, summary: &mut Summary) -> Result<(), Error> {
+async fn finish_shared(
+    context: &Context<'_>,
+    load_run: &LoadRun<'_, FlowPlan>,
+    summary: &mut Summary,
+) -> Result<(), Error> {
     let run = context.run;
     let records = run.ledger.units(&run.control, run.fence.run_id).await?;
     for (flow_index, unit_index) in run.sharing.keys() {
@@ -104,11 +114,18 @@ async fn finish_shared(context: &Context<'_>, summary: &mut Summary) -> Result<(
         if finished {
             continue;
         }
-        let done = shared_unit::finish(context, &run.control, *flow_index, *unit_index).await;
+        let place = (*flow_index, *unit_index);
+        let done = shared_unit::finish(context, &run.control, place).await;
         if let Err(error) = done {
-            let item = WorkItem::whole((*flow_index, *unit_index), unit);
+            let item = WorkItem::whole(place, unit);
             let mut result = StreamResult::default();
-            load_carefully(context, &run.control, &item, error, &mut result).await?;
+            let target = SessionStream {
+                context,
+                session: &run.control,
+            };
+            Loader::new(load_run, &target, 0, &item)
+                .after_refusal(error, &mut result)
+                .await?;
             summary.loaded(result.loaded);
         }
     }
@@ -136,6 +153,7 @@ fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
 
 async fn work_off(
     context: &Context<'_>,
+    load_run: &LoadRun<'_, FlowPlan>,
     number: usize,
     gauge: &Arc<Gauge>,
     queue: &Queue<WorkItem>,
@@ -154,9 +172,14 @@ async fn work_off(
     loop {
         // What waits for the server is dropped when the run is asked to stop; what converts
         // looks at the flag between blocks.
+        let target = SessionStream {
+            context,
+            session: &session,
+        };
+        let loader = Loader::new(load_run, &target, number, &item);
         let loaded = tokio::select! {
             biased;
-            loaded = load(context, &session, number, &item, result) => loaded,
+            loaded = loader.load(result) => loaded,
             _ = context.stop.wait() => Err(Error::Interrupted),
         };
         match loaded {

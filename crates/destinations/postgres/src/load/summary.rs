@@ -9,14 +9,14 @@ use inrush_rows::plural::counted;
 use super::context::PreparedRun;
 use crate::engine::error::Error;
 use crate::engine::ledger::Account;
-use crate::engine::meter::Meter;
 use crate::engine::pipeline::RunOptions;
+use crate::engine::pipeline::flow_reports::{self, UnitEnd};
 use crate::engine::pipeline::report_facts::{About, Done, Gathering};
 use crate::engine::pipeline::results::LoadedPieces;
-use crate::engine::plan::PlannedFlow;
+use crate::engine::plan::UnitPlace;
 use crate::engine::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
 use crate::ledger::{LedgerError, UnitAccounts, UnitRow};
-use crate::plan::{Earlier, FlowPlan, Plan};
+use crate::plan::{Earlier, Plan};
 use crate::switch::TargetTask;
 
 /// How long the ledger is waited for at the end.
@@ -147,7 +147,7 @@ impl Summary {
         options: &RunOptions<'_>,
     ) -> RunReport {
         let flows = plan.flows.iter().zip(accounts);
-        let tables = flows.map(|(flow, loaded)| table_report(flow, *loaded, Vec::new()));
+        let tables = flows.map(|(flow, loaded)| flow_reports::of_target(flow, *loaded));
         let run = match &plan.earlier {
             Earlier::Loaded(run) => run.name.clone(),
             _ => String::new(),
@@ -166,48 +166,25 @@ impl Summary {
             .iter()
             .map(|record| (&record.unit_key, record))
             .collect();
-        let careful: BTreeSet<(usize, usize)> = self
-            .gathering
-            .loaded
-            .iter()
+        let pieces = self.gathering.loaded.iter();
+        let careful: BTreeSet<UnitPlace> = pieces
             .filter(|loaded| loaded.is_careful)
             .map(|loaded| (loaded.flow, loaded.unit))
             .collect();
-        let mut reports = Vec::new();
-        let mut firsts = Vec::new();
-        for (flow_index, flow) in run.plan.flows.iter().enumerate() {
-            firsts.push(reports.len());
-            for (unit_index, unit) in flow.units.iter().enumerate() {
-                let record = records.get(&unit.key);
-                reports.push(UnitReport {
-                    flow: flow.name.clone(),
-                    unit: unit.number,
-                    files: unit
-                        .splits
-                        .iter()
-                        .map(|split| split.file.path.display().to_string())
-                        .collect(),
-                    staging_table: unit.staging_table.clone(),
-                    shared: unit.shared,
-                    straight: flow.is_straight(),
-                    kept: run
-                        .units_kept
-                        .get(&unit.key)
-                        .is_some_and(|kept| kept.finished),
-                    finished: record.is_some_and(|record| record.finished),
-                    // The ledger says it of units that one stream has loaded as a whole.
-                    careful: record.is_some_and(|record| record.careful)
-                        || careful.contains(&(flow_index, unit_index)),
-                    account: accounts.of_unit(&unit.key),
-                    rows_counted: record
-                        .and_then(|record| record.rows_counted)
-                        .map(|count| count as u64),
-                    meter: Meter::default(),
-                });
+        flow_reports::of_units(&self.gathering, &run.plan.flows, |place, unit| {
+            let record = records.get(&unit.key);
+            let kept = run.units_kept.get(&unit.key);
+            let counted = record.and_then(|record| record.rows_counted);
+            UnitEnd {
+                staging_table: unit.staging_table.clone(),
+                is_kept: kept.is_some_and(|kept| kept.finished),
+                is_finished: record.is_some_and(|record| record.finished),
+                // The ledger says it of units that one stream has loaded as a whole.
+                is_careful: record.is_some_and(|record| record.careful) || careful.contains(&place),
+                account: accounts.of_unit(&unit.key),
+                rows_counted: counted.map(|count| count as u64),
             }
-        }
-        self.gathering.add_meters(&mut reports, &firsts);
-        reports
+        })
     }
 
     fn table_reports(&self, run: &PreparedRun, units: &[UnitReport]) -> Vec<TableReport> {
@@ -223,9 +200,10 @@ impl Summary {
                 let attached = self.partitions.get(&flow_index);
                 let partitions = attached.cloned().unwrap_or_default();
                 TableReport {
+                    partitions,
                     rows_updated: self.updated.get(&flow_index).copied(),
                     changes: self.gathering.changes(flow_index),
-                    ..table_report(flow, account, partitions)
+                    ..flow_reports::of_target(flow, account)
                 }
             })
             .collect()
@@ -242,21 +220,5 @@ fn about(plan: &Plan) -> About<'_> {
             version: plan.server.version.clone(),
             settings: plan.server.settings.clone(),
         },
-    }
-}
-
-fn table_report(
-    flow: &FlowPlan,
-    account: Account,
-    partitions: Vec<PartitionReport>,
-) -> TableReport {
-    TableReport {
-        flow: flow.name.clone(),
-        target: flow.target(),
-        account,
-        stored_bytes: flow.stored_bytes(),
-        partitions,
-        rows_updated: None,
-        changes: Vec::new(),
     }
 }

@@ -12,7 +12,8 @@ use std::path::Path;
 use super::context::PreparedRun;
 use super::kept_splits::{KeptSplit, KeptSplits};
 use crate::engine::error::Error;
-use crate::engine::pipeline::reject_files::{bytes, count, of_key, remove, remove_all_but};
+use crate::engine::load::Part;
+use crate::engine::pipeline::reject_files::{bytes, count, of_key, remove_all_but};
 use crate::engine::plan::identity;
 use crate::engine::report::reject_file_name;
 use crate::ledger::UnitRow;
@@ -23,24 +24,28 @@ pub fn of_unit(flow: &FlowPlan, unit: &UnitPlan, part: &str) -> String {
     format!("{}{part}", of_key(&flow.name, &unit.key))
 }
 
+/// The name of the file of a part of a unit.
+pub fn of_part(flow: &FlowPlan, unit: &UnitPlan, part: Part) -> String {
+    let end = match part {
+        Part::Whole => String::new(),
+        Part::Split(number) => of_split(number),
+        Part::Ranges { split, text_start } => of_range(split, text_start),
+    };
+    of_unit(flow, unit, &end)
+}
+
 /// What the name of a split's file ends with.
-pub fn of_split(number: usize) -> String {
+fn of_split(number: usize) -> String {
     format!("-{number}")
 }
 
 /// What the name of the file of a fed split's ranges ends with.
-pub fn of_range(number: usize, byte_start: u64) -> String {
+fn of_range(number: usize, byte_start: u64) -> String {
     format!("-{number}-{byte_start}")
 }
 
 /// What the name of the file of rows ends with that were refused at the switch.
 pub const OF_SWITCH: &str = "-switch";
-
-/// Removes the files of a unit's splits: the unit was loaded anew as a whole.
-pub fn forget_splits(folder: &Path, flow: &FlowPlan, unit: &UnitPlan) -> Result<(), Error> {
-    let beginning = reject_file_name(&of_unit(flow, unit, "-"));
-    remove(folder, |name| name.starts_with(&beginning))
-}
 
 /// Removes what attempts left that were not committed, so that no reject is told twice.
 pub fn tidy(run: &PreparedRun) -> Result<(), Error> {

@@ -265,6 +265,18 @@ impl PlannedFlow for FlowPlan {
     fn units(&self) -> &[UnitPlan] {
         &self.units
     }
+
+    fn is_straight(&self) -> bool {
+        FlowPlan::is_straight(self)
+    }
+
+    fn commits_each_split(&self) -> bool {
+        FlowPlan::commits_each_split(self)
+    }
+
+    fn commits_at_publish(&self) -> bool {
+        self.commits_at_switch()
+    }
 }
 
 impl PlannedUnit for UnitPlan {

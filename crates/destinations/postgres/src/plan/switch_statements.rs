@@ -2,9 +2,9 @@
 
 use inrush_rows::column::Column;
 
-use super::{FlowPlan, Publish, routing};
+use super::{FlowPlan, Publish, UnitPlan, routing};
 use crate::quote::{identifier, literal, qualified};
-use crate::staging::{self, BOUNDS_CHECK};
+use crate::staging::{self, BOUNDS_CHECK, UnitBounds, Upper};
 use inrush_rows::ids::UnitKey;
 
 /// A unit that is to be switched in.
@@ -23,6 +23,38 @@ pub struct UnitTask {
     /// Whether it becomes a partition. A part without rows does only where its bounds were
     /// declared: nothing else tells them.
     pub attached: bool,
+}
+
+impl UnitTask {
+    /// A unit that does not become a partition, or of which that is not known yet.
+    pub fn of(unit: &UnitPlan) -> UnitTask {
+        UnitTask {
+            key: unit.key.clone(),
+            staging_table: unit.staging_table.clone(),
+            partition_name: unit.partition_name.clone(),
+            lower: None,
+            upper: None,
+            attached: false,
+        }
+    }
+
+    /// The unit as a partition with these bounds.
+    pub fn attached(self, (lower, upper): (Option<String>, Option<String>)) -> UnitTask {
+        UnitTask {
+            lower,
+            upper,
+            attached: true,
+            ..self
+        }
+    }
+}
+
+/// Bounds that are known before the rows, as SQL expressions: the first key, and one past the last one.
+pub fn declared(bounds: &UnitBounds) -> (Option<String>, Option<String>) {
+    let upper = bounds.upper.as_ref().map(|upper| match upper {
+        Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
+    });
+    (bounds.lower.as_deref().map(expression), upper)
 }
 
 /// One step of the switch.

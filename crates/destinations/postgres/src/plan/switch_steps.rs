@@ -5,11 +5,10 @@
 //! catalog tells; the plan has them in the package's order.
 
 use super::switch_statements::{
-    SwitchStep, UnitTask, create_target, expression, lock_mode, publish_unit,
+    SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit,
 };
 use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, replace_mode, statistics};
 use crate::quote::{identifier, qualified};
-use crate::staging::Upper;
 
 /// Staging tables of which a plan prints the names when it locks them.
 const NAMES_SHOWN: usize = 3;
@@ -278,25 +277,12 @@ pub fn lock(flow: &FlowPlan) -> Option<String> {
 /// The units as they are before they are loaded. Bounds that only the data can tell stand in angle brackets.
 fn tasks(flow: &FlowPlan) -> impl Iterator<Item = UnitTask> + '_ {
     flow.units.iter().map(|unit| {
-        let (lower, upper) = match &unit.bounds {
-            Some(bounds) => (
-                bounds.lower.as_deref().map(expression),
-                bounds.upper.as_ref().map(|upper| match upper {
-                    Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
-                }),
-            ),
-            None => (
+        let bounds = unit.bounds.as_ref().map(declared);
+        UnitTask::of(unit).attached(bounds.unwrap_or_else(|| {
+            (
                 Some("<smallest key>".to_owned()),
                 Some("<just above the largest key>".to_owned()),
-            ),
-        };
-        UnitTask {
-            key: unit.key.clone(),
-            staging_table: unit.staging_table.clone(),
-            partition_name: unit.partition_name.clone(),
-            lower,
-            upper,
-            attached: true,
-        }
+            )
+        }))
     })
 }

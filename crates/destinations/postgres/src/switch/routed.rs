@@ -8,9 +8,8 @@ use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
 use crate::plan::partition_names::PartitionNames;
 use crate::plan::routing::{Becomes, RoutePlan, statements};
-use crate::plan::switch_statements::{SwitchStep, UnitTask, expression};
+use crate::plan::switch_statements::{SwitchStep, UnitTask, declared};
 use crate::quote::qualified;
-use crate::staging::Upper;
 use crate::{Session, catalog, row_numbers};
 
 /// Switches a routed flow, and returns what was done: a task for each partition that was made.
@@ -110,16 +109,12 @@ async fn count(
 /// The partitions that were made, for the report.
 fn made<'a>(route: &'a RoutePlan, unit: &'a UnitTask) -> impl Iterator<Item = UnitTask> + 'a {
     route.new_partitions().map(move |(node, name, bounds)| {
-        let upper = bounds.upper.as_ref().map(|upper| match upper {
-            Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
-        });
-        UnitTask {
+        let made = UnitTask {
             key: unit.key.clone(),
             staging_table: statements::staging_name(&unit.staging_table, node),
             partition_name: Some(name.to_owned()),
-            lower: bounds.lower.as_deref().map(expression),
-            upper,
-            attached: true,
-        }
+            ..unit.clone()
+        };
+        made.attached(declared(bounds))
     })
 }

@@ -4,9 +4,8 @@ use inrush_package::ReplaceScope;
 
 use super::error::SwitchError;
 use super::take_out::ranges_of;
-use crate::plan::switch_statements::{UnitTask, expression};
+use crate::plan::switch_statements::{UnitTask, declared, expression};
 use crate::plan::{FlowPlan, KeyKind, KeyPlan, replace_mode};
-use crate::staging::Upper;
 use crate::{Session, catalog, old_tables, ranges};
 
 /// A unit as it was loaded.
@@ -44,19 +43,9 @@ pub async fn tasks(
     loaded: &[LoadedUnit],
 ) -> Result<TargetTask, SwitchError> {
     let rows = loaded.iter().map(|unit| unit.rows_counted).sum();
-    let task = |unit: &LoadedUnit, lower, upper, attached| UnitTask {
-        key: flow.units[unit.unit].key.clone(),
-        staging_table: flow.units[unit.unit].staging_table.clone(),
-        partition_name: flow.units[unit.unit].partition_name.clone(),
-        lower,
-        upper,
-        attached,
-    };
+    let task = |unit: &LoadedUnit| UnitTask::of(&flow.units[unit.unit]);
     let Some(key) = &flow.key else {
-        let units = loaded
-            .iter()
-            .map(|unit| task(unit, None, None, false))
-            .collect();
+        let units = loaded.iter().map(task).collect();
         return Ok(TargetTask {
             flow: flow_index,
             units,
@@ -68,19 +57,13 @@ pub async fn tasks(
     let mut open = Vec::new();
     for unit in loaded {
         match &flow.units[unit.unit].bounds {
-            Some(bounds) => {
-                let upper = bounds.upper.as_ref().map(|upper| match upper {
-                    Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
-                });
-                let lower = bounds.lower.as_deref().map(expression);
-                units.push(task(unit, lower, upper, true));
-            }
-            None if unit.rows_counted == 0 => units.push(task(unit, None, None, false)),
+            Some(bounds) => units.push(task(unit).attached(declared(bounds))),
+            None if unit.rows_counted == 0 => units.push(task(unit)),
             None => open.push(unit),
         }
     }
     for (unit, lower, upper) in from_data(session, flow, key, &open).await? {
-        units.push(task(unit, Some(lower), upper, true));
+        units.push(task(unit).attached((Some(lower), upper)));
     }
     refuse_existing(session, flow, key, &units).await?;
     Ok(TargetTask {

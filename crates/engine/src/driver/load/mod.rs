@@ -1,17 +1,15 @@
 //! Runs packages into destinations of the contract of `inrush_destination`, without knowing which one it is.
 //!
-//! [`prepare`] opens the destination, plans, and holds the run's lock; [`streams`] runs the streams; [`unit`] takes units
-//! from their files to the ledger, and [`commit`] the rows of one record; [`conclude`] checks the account and publishes;
-//! [`summary`] writes the report.
+//! [`prepare`] opens the destination, plans, and holds the run's lock; [`streams`] runs the streams, each of
+//! which loads units through its [`stream`]; [`conclude`] checks the account and publishes; [`summary`] writes the report.
 
-mod commit;
 mod conclude;
 mod kept;
 mod ledger_checks;
 pub mod prepare;
+mod stream;
 mod streams;
 mod summary;
-mod unit;
 
 use std::time::Instant;
 
@@ -23,10 +21,11 @@ use tokio::runtime::Runtime;
 use self::prepare::ContractPrepared;
 use self::summary::ContractSummary;
 use super::OpenDestination;
-use super::plan::ContractPlan;
+use super::plan::{ContractFlow, ContractPlan};
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};
+use crate::load::{LoadRun, StraightLock};
 use crate::pace::Pace;
 use crate::pipeline::report_facts::finished;
 use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_space, runtime};
@@ -53,6 +52,25 @@ impl<'a> ContractContext<'a> {
 
     fn notice(&self, event: &Event) {
         self.event_sink().notice(event);
+    }
+
+    /// What the loader is to know of the run.
+    fn load_run(&self) -> LoadRun<'a, ContractFlow> {
+        let run = self.run;
+        LoadRun {
+            flows: &run.plan.flows,
+            event_sink: self.event_sink(),
+            stop: self.stop,
+            fault: self.fault,
+            fed_files: &run.fed_files,
+            sharing: &run.sharing,
+            rejects: &run.rejects,
+            flow_counts: &run.flow_counts,
+            chunk_bytes: run.plan.settings.chunk_bytes as usize,
+            batch_rows: run.plan.batch_rows,
+            fed_bytes: run.plan.abilities.unit_bytes,
+            straight_lock: StraightLock::default(),
+        }
     }
 
     /// Blocks until a feed has what is waited for, or until the run is asked to stop.

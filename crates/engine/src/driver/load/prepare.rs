@@ -1,5 +1,7 @@
 //! Opens the destination, plans, and enters the run into its ledger.
 
+use std::collections::BTreeMap;
+
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan};
 use inrush_files::Pipes;
 use inrush_package::{Connection, Package};
@@ -21,6 +23,7 @@ use crate::pipeline::fed_files::FedFiles;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::reject_count::{RejectCount, RowTally};
+use crate::pipeline::sharing::Sharing;
 use crate::pipeline::{RunOptions, plan_options, reject_files, splitting};
 use crate::plan::{ContentChecks, UnitPlace, identity};
 use crate::reject_replay;
@@ -48,6 +51,8 @@ pub struct ContractRun {
     pub kept: KeptUnits,
     /// Files that all streams take from one feed, by their units.
     pub fed_files: FedFiles,
+    /// How far each unit is that all streams take from a feed.
+    pub sharing: BTreeMap<UnitPlace, Sharing>,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
     /// What went into each flow so far.
@@ -143,6 +148,7 @@ pub async fn prepare(
     let chunk_bytes = plan.settings.chunk_bytes as usize;
     let finished = |place, _: &_, _: &_| kept.ranges(place);
     let fed_files = FedFiles::of(&plan.flows, chunk_bytes, plan.streams, finished);
+    let sharing = sharing(&plan, &kept);
     let rejects = kept_rejects(&plan, &folder, &kept)?;
     let flows = plan.flows.iter().zip(&package.flows);
     let flows = flows.map(|(flow, package)| (&flow.reading, package.table.clone()));
@@ -161,6 +167,7 @@ pub async fn prepare(
         resumed,
         kept,
         fed_files,
+        sharing,
         rejects,
         flow_counts: package.flows.iter().map(|_| FlowCount::default()).collect(),
     })))
@@ -268,6 +275,24 @@ fn kept_rejects(
         rejects.push(RejectCount::new(&flow.reading, flow.splits(), tally));
     }
     Ok(rejects)
+}
+
+/// The units that are fed. Only the feed of a unit tells that all of it is committed.
+fn sharing(plan: &ContractPlan, kept: &KeptUnits) -> BTreeMap<UnitPlace, Sharing> {
+    let mut sharing = BTreeMap::new();
+    for (flow_at, flow) in plan.flows.iter().enumerate() {
+        for (unit_at, _) in flow
+            .units
+            .iter()
+            .enumerate()
+            .filter(|(_, unit)| unit.split.is_fed)
+        {
+            let place = (flow_at, unit_at);
+            let committed = kept.accounts().get(place).unwrap_or_default();
+            sharing.insert(place, Sharing::new(1, RowTally::from(committed)));
+        }
+    }
+    sharing
 }
 
 /// Finds where the first records of file ranges begin that cannot be read without it.

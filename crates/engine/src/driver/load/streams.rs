@@ -1,17 +1,21 @@
 //! The streams: they take units, the largest first, until none is left.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use inrush_package::LoadOrder;
 use tokio::runtime::Runtime;
 
 use super::ContractContext;
+use super::stream::ContractStream;
 use super::summary::ContractSummary;
-use super::unit::load;
+use crate::driver::plan::ContractFlow;
 use crate::error::Error;
 use crate::gauge::Gauge;
+use crate::load::{LoadRun, Loader};
 use crate::pipeline::metering::{self, Subjects};
 use crate::pipeline::results::StreamResult;
+use crate::pipeline::row_loop;
 use crate::pipeline::stream_threads::{self, Queue};
 use crate::pipeline::work_items::{self, Committed, WorkItem};
 
@@ -23,6 +27,7 @@ pub fn run(
 ) -> Result<(), Error> {
     let run = context.run;
     let queue = Queue::new(remaining(context));
+    let load_run = context.load_run();
     let gauges = stream_threads::gauges(run.plan.streams);
     let subjects = Subjects {
         gauges: &gauges,
@@ -31,7 +36,7 @@ pub fn run(
         backends: None,
     };
     let ended = stream_threads::run(runtime, context.stop, subjects, |number, gauge, result| {
-        work_off(context, number, gauge, &queue, result)
+        work_off(context, &load_run, number, gauge, &queue, result)
     });
     match summary.gathering.streams_ended(ended) {
         Some(error) => Err(error),
@@ -60,6 +65,7 @@ fn remaining(context: &ContractContext<'_>) -> VecDeque<WorkItem> {
 
 fn work_off(
     context: &ContractContext<'_>,
+    load_run: &LoadRun<'_, ContractFlow>,
     number: usize,
     gauge: &Gauge,
     queue: &Queue<WorkItem>,
@@ -73,14 +79,13 @@ fn work_off(
         if context.stop.asked().is_some() {
             return Err(Error::Interrupted);
         }
-        if let Err(error) = load(
+        let target = ContractStream {
             context,
-            stream.as_mut(),
-            number,
             gauge,
-            item.unit_place(),
-            result,
-        ) {
+            stream: RefCell::new(stream.as_mut()),
+        };
+        let loader = Loader::new(load_run, &target, number, &item);
+        if let Err(error) = row_loop::blocking(loader.load(result)) {
             // What undoing says is no news beside it.
             let _ = stream.abort_unit();
             return Err(error);

@@ -8,10 +8,10 @@ use super::prepare::ContractRun;
 use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan, UnitAccounts};
 use crate::error::Error;
 use crate::ledger::Account;
-use crate::meter::Meter;
 use crate::pipeline::RunOptions;
+use crate::pipeline::flow_reports::{self, UnitEnd};
 use crate::pipeline::report_facts::{About, Done, Gathering};
-use crate::plan::{PlannedFlow, UnitPlace};
+use crate::plan::UnitPlace;
 use crate::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
 
 /// What is gathered while a run goes on.
@@ -82,7 +82,7 @@ impl ContractSummary {
         };
         let flows = plan.flows.iter().zip(accounts);
         let tables = flows
-            .map(|(flow, account)| table_report(flow, *account))
+            .map(|(flow, account)| flow_reports::of_target(flow, *account))
             .collect();
         self.gathering
             .already_loaded(about(plan), options, name, tables)
@@ -102,42 +102,26 @@ impl ContractSummary {
     }
 
     fn unit_reports(&self, run: &ContractRun, accounts: &UnitAccounts) -> Vec<UnitReport> {
-        let flows = &run.plan.flows;
         let pieces = self.gathering.loaded.iter();
         let loaded: BTreeSet<UnitPlace> = pieces.map(|own| (own.flow, own.unit)).collect();
-        let mut reports = Vec::with_capacity(flows.iter().map(|flow| flow.units.len()).sum());
-        let mut firsts = Vec::new();
-        for (flow_index, flow) in flows.iter().enumerate() {
-            firsts.push(reports.len());
-            for (unit_index, unit) in flow.units.iter().enumerate() {
-                let place = (flow_index, unit_index);
-                let account = accounts.get(place);
-                let finished = match run.fed_files.get((flow_index, unit_index, 0)) {
-                    None => account.is_some(),
-                    Some(fed) => fed.is_committed(),
-                };
-                // Of a file that is fed, only reading it to its end tells that all of it was kept.
-                let kept = finished && !loaded.contains(&place) && run.kept.has(place);
-                let account = account.unwrap_or_default();
-                reports.push(UnitReport {
-                    flow: flow.reading.name.clone(),
-                    unit: unit.number,
-                    files: vec![unit.split.file.path.display().to_string()],
-                    staging_table: String::new(),
-                    shared: unit.split.is_fed,
-                    straight: false,
-                    kept,
-                    finished,
-                    careful: false,
-                    account,
-                    // Rows are committed only where the destination's count is this.
-                    rows_counted: finished.then_some(account.rows_loaded),
-                    meter: Meter::default(),
-                });
+        flow_reports::of_units(&self.gathering, &run.plan.flows, |place, _| {
+            let account = accounts.get(place);
+            // Of a file that is fed, only reading it to its end tells that all of it was kept.
+            let is_finished = match run.fed_files.get((place.0, place.1, 0)) {
+                None => account.is_some(),
+                Some(fed) => fed.is_committed(),
+            };
+            let account = account.unwrap_or_default();
+            UnitEnd {
+                staging_table: String::new(),
+                is_kept: is_finished && !loaded.contains(&place) && run.kept.has(place),
+                is_finished,
+                is_careful: false,
+                account,
+                // Rows are committed only where the destination's count is this.
+                rows_counted: is_finished.then_some(account.rows_loaded),
             }
-        }
-        self.gathering.add_meters(&mut reports, &firsts);
-        reports
+        })
     }
 
     fn table_report(&self, index: usize, flow: &ContractFlow, account: Account) -> TableReport {
@@ -153,7 +137,7 @@ impl ContractSummary {
                 })
                 .collect(),
             changes: self.gathering.changes(index),
-            ..table_report(flow, account)
+            ..flow_reports::of_target(flow, account)
         }
     }
 }
@@ -168,17 +152,5 @@ fn about(plan: &ContractPlan) -> About<'_> {
             version: plan.destination.clone(),
             settings: Vec::new(),
         },
-    }
-}
-
-fn table_report(flow: &ContractFlow, account: Account) -> TableReport {
-    TableReport {
-        flow: flow.reading.name.clone(),
-        target: flow.reading.target.clone(),
-        account,
-        stored_bytes: flow.stored_bytes(),
-        partitions: Vec::new(),
-        rows_updated: None,
-        changes: Vec::new(),
     }
 }

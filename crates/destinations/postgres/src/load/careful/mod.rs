@@ -9,7 +9,7 @@
 //! [`switch_rows`] does the same for rows that go from staging into a target that exists.
 //!
 //! Of a unit that is written directly to its target, only the refused transaction is loaded
-//! carefully ([`straight`](super::straight)).
+//! carefully. Which unit or transaction is loaded again is decided by the engine's loader.
 
 mod cause;
 mod copy;
@@ -22,7 +22,6 @@ mod savepoint;
 mod source_rows;
 mod staged_row_order;
 mod switch_rows;
-mod unit;
 
 pub use copy::CarefulCopy;
 pub use need::Need;

@@ -19,7 +19,7 @@ use inrush_source::{Chunks, SplitReader};
 use super::cause::RefusalCause;
 use crate::engine::error::Error;
 use crate::engine::ledger::SplitRecord;
-use crate::engine::plan::identity;
+use crate::engine::plan::{PlannedUnit, identity};
 use crate::engine::verify::Tally;
 use crate::plan::{FlowPlan, UnitPlan};
 

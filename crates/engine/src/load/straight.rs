@@ -1,5 +1,5 @@
 //! Loads pieces of work directly into the target (`atomic = false`). Each piece is one transaction. If
-//! the server refuses a row of a piece, that piece alone is loaded again, carefully; committed pieces
+//! the destination refuses a row of a piece, that piece alone is loaded again, carefully; committed pieces
 //! stay.
 //!
 //! Two pieces may have rows with the same key. Then one transaction waits for the other, and the wait
@@ -9,43 +9,46 @@
 use inrush_files::Split;
 use inrush_source::{SharedPart, SharedSplit};
 
-use super::loader::{Loader, TransactionEnd};
-use super::piece::SendMethod;
-use crate::engine::error::Error;
-use crate::engine::pipeline::feeding::{FedFile, TakenRanges};
-use crate::engine::pipeline::results::StreamResult;
-use crate::engine::pipeline::work::{FedWork, Work};
-use crate::failures::of_server;
-use crate::plan::additions::Additions;
+use super::loader::Loader;
+use super::transaction::TransactionEnd;
+use super::transactions::{Method, Part, Transactions};
+use crate::driver_error::Retry;
+use crate::error::Error;
+use crate::pipeline::feeding::{FedFile, TakenRanges};
+use crate::pipeline::results::StreamResult;
+use crate::pipeline::work::{FedWork, Work};
 
-/// Text that a stream loads from a feed in one transaction: what a stop throws away.
-const FED_TRANSACTION_BYTES: u64 = 64 << 20;
-
-/// A piece of work that can be loaded more than once.
-pub enum StraightPart<'a> {
-    /// File ranges.
+/// Work that can be loaded more than once.
+pub enum RepeatableWork<'a> {
+    /// Splits.
     Splits(&'a [Split]),
     /// Ranges of a file that is fed.
     Fed {
+        /// The file.
         file: &'a FedFile,
+        /// Its feed.
         feed: &'a dyn SharedSplit,
+        /// All of the file.
         split: &'a Split,
-        /// The first one, until it is loaded.
+        /// Bytes of text that are enough for a transaction.
+        wanted_bytes: u64,
+        /// The first range, until it is loaded.
         first: Option<SharedPart>,
-        /// Those that were taken from the feed.
+        /// The ranges that were taken from the feed.
         taken: TakenRanges,
     },
 }
 
-impl StraightPart<'_> {
-    /// What is loaded in a transaction.
+impl RepeatableWork<'_> {
+    /// The work of the next transaction.
     pub fn work(&mut self) -> Work<'_> {
         match self {
-            StraightPart::Splits(splits) => Work::Splits(splits),
-            StraightPart::Fed {
+            RepeatableWork::Splits(splits) => Work::Splits(splits),
+            RepeatableWork::Fed {
                 file,
                 feed,
                 split,
+                wanted_bytes,
                 first,
                 taken,
             } => match first.take() {
@@ -54,7 +57,7 @@ impl StraightPart<'_> {
                     feed: *feed,
                     split,
                     first: Some(first),
-                    wanted_bytes: FED_TRANSACTION_BYTES,
+                    wanted_bytes: *wanted_bytes,
                     taken,
                 }),
                 None => Work::FedAgain { file, split, taken },
@@ -65,69 +68,62 @@ impl StraightPart<'_> {
     /// Whether rows of the file were refused before: the next ones are loaded carefully at once, so
     /// that the file is not read from its beginning for each of its pieces.
     fn is_suspect(&self) -> bool {
-        matches!(self, StraightPart::Fed { file, .. } if file.is_suspect())
+        matches!(self, RepeatableWork::Fed { file, .. } if file.is_suspect())
     }
 
     fn suspect(&self) {
-        if let StraightPart::Fed { file, .. } = self {
+        if let RepeatableWork::Fed { file, .. } = self {
             file.suspect();
         }
     }
 }
 
 /// How a piece is tried.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Attempt {
     is_careful: bool,
     is_alone: bool,
 }
 
-impl Loader<'_> {
+impl<T: Transactions> Loader<'_, T> {
     /// Loads a piece of work and commits it.
     pub(super) async fn straight(
         &self,
-        part: &mut StraightPart<'_>,
-        name: &str,
+        work: &mut RepeatableWork<'_>,
+        part: Part,
         result: &mut StreamResult,
     ) -> Result<TransactionEnd, Error> {
         let mut attempt = Attempt {
-            is_careful: part.is_suspect(),
+            is_careful: work.is_suspect(),
             is_alone: false,
         };
         loop {
-            let _guard = self.context.run.straight_lock.take(attempt.is_alone).await;
-            let way = match attempt.is_careful {
-                true => SendMethod::Careful(Additions::NONE),
-                false => SendMethod::Quick,
+            let _guard = self.run.straight_lock.take(attempt.is_alone).await;
+            let method = match attempt.is_careful {
+                true => Method::Careful(None),
+                false => Method::Quick,
             };
-            let tried = self.transaction(part.work(), name, None, way, result).await;
-            let error = match tried {
+            let tried = self.transaction(work.work(), part, None, method, result);
+            let error = match tried.await {
                 Ok(ended) => return Ok(ended),
                 Err(error) => error,
             };
             attempt = self.next_attempt(attempt, error)?;
-            part.suspect();
+            work.suspect();
         }
     }
 
     /// How a piece is tried next that failed; errors that no other way would fix come back.
     fn next_attempt(&self, tried: Attempt, error: Error) -> Result<Attempt, Error> {
-        let next = match of_server(&error) {
-            Some(refused) if refused.is_blocked() => Attempt {
-                is_careful: true,
-                is_alone: true,
-            },
-            _ => Attempt {
-                is_careful: true,
-                is_alone: tried.is_alone,
-            },
+        let next = Attempt {
+            is_careful: true,
+            is_alone: tried.is_alone || self.retry(&error) == Retry::Alone,
         };
-        let is_new = (next.is_careful, next.is_alone) != (tried.is_careful, tried.is_alone);
-        if !is_new {
+        if next == tried {
             return Err(error);
         }
         let refused = self.refusal(error)?;
-        self.tell_refusal(&refused);
+        self.events().refused(refused.to_string());
         Ok(next)
     }
 }

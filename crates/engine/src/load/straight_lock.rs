@@ -1,4 +1,4 @@
-//! Which transactions go straight into targets at the same time.
+//! Keeps transactions that write directly to targets out of each other's way.
 
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -9,7 +9,6 @@ pub struct StraightLock {
 }
 
 /// A transaction holds it from before its BEGIN until after its end.
-#[expect(dead_code, reason = "it is there to be held")]
 pub enum StraightGuard<'a> {
     /// Others may have theirs too.
     Among(RwLockReadGuard<'a, ()>),

@@ -1,0 +1,222 @@
+//! A stream of the contract as the loader uses it. Each transaction of a unit is one record of the destination's ledger: all
+//! of a unit, or the ranges that this stream took of one that is fed.
+
+use std::cell::RefCell;
+
+use arrow_array::RecordBatch;
+use inrush_convert::{Converter, RunStamp};
+use inrush_destination::{Misfit, UnitRecord, UnitStream};
+use inrush_rows::ids::UnitKey;
+use inrush_rows::reject::RejectCode;
+use inrush_source::SourceError;
+use inrush_verdict::Phase;
+
+use super::ContractContext;
+use crate::driver::plan::{ContractFlow, RangeUnit};
+use crate::driver::unit_detail;
+use crate::error::Error;
+use crate::fault::{self, FaultPoint};
+use crate::gauge::Gauge;
+use crate::load::{Method, Part, Transactions, UnitTransaction};
+use crate::pace::value_bytes;
+use crate::pipeline::gathered::Gathered;
+use crate::pipeline::reject_files;
+use crate::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
+use crate::pipeline::work::{FileWriter, Work};
+use crate::plan::{UnitPlace, identity};
+
+/// A stream with its way into the destination. Every call blocks, so that nothing here is ever pending.
+pub struct ContractStream<'a> {
+    /// What the run shares.
+    pub context: &'a ContractContext<'a>,
+    /// The stream's gauge.
+    pub gauge: &'a Gauge,
+    /// The destination's side.
+    pub stream: RefCell<&'a mut dyn UnitStream>,
+}
+
+impl ContractStream<'_> {
+    /// The key of the record that commits a part of a unit.
+    fn record_key(&self, (flow, unit): UnitPlace, part: Part) -> UnitKey {
+        let unit = &self.context.run.plan.flows[flow].units[unit];
+        match part {
+            Part::Whole | Part::Split(_) => unit.key.clone(),
+            Part::Ranges { text_start, .. } => identity::range_key(&unit.key, text_start),
+        }
+    }
+}
+
+impl<'a> Transactions for ContractStream<'a> {
+    type Flow = ContractFlow;
+    /// The contract has no careful loads yet.
+    type Additions = ();
+    type Transaction<'t>
+        = RecordTransaction<'t, 'a>
+    where
+        Self: 't;
+
+    fn gauge(&self) -> &Gauge {
+        self.gauge
+    }
+
+    fn transaction<'t>(
+        &'t self,
+        place: UnitPlace,
+        part: Part,
+        _: Method<'t, ()>,
+    ) -> RecordTransaction<'t, 'a> {
+        let flow = &self.context.run.plan.flows[place.0];
+        RecordTransaction {
+            target: self,
+            flow_index: place.0,
+            flow,
+            unit: &flow.units[place.1],
+            key: self.record_key(place, part),
+        }
+    }
+
+    fn reject_file_name(&self, place: UnitPlace, part: Part) -> String {
+        let flow = &self.context.run.plan.flows[place.0];
+        reject_files::of_record(&flow.reading.name, &self.record_key(place, part))
+    }
+
+    /// Each record is ready by itself.
+    async fn finish_shared(&self, _: UnitPlace) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn wait<T>(
+        &self,
+        feed: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, Error> {
+        self.context.wait_for_feed(feed)
+    }
+}
+
+/// What one record commits.
+pub struct RecordTransaction<'t, 'a> {
+    target: &'t ContractStream<'a>,
+    flow_index: usize,
+    flow: &'t ContractFlow,
+    unit: &'t RangeUnit,
+    key: UnitKey,
+}
+
+impl UnitTransaction for RecordTransaction<'_, '_> {
+    async fn perform(
+        &mut self,
+        rows: &mut RowLoop<'_>,
+        mut work: Work<'_>,
+    ) -> Result<Gathered, Error> {
+        let RecordTransaction {
+            target,
+            flow,
+            unit,
+            key,
+            ..
+        } = self;
+        let (context, gauge, stream) = (target.context, target.gauge, &target.stream);
+        let waiting = gauge.enter(Phase::ServerWait);
+        stream.borrow_mut().begin_unit(self.flow_index, key)?;
+        drop(waiting);
+        let mut gathered = Gathered::new(&flow.reading, false);
+        let splits = 0..work.split_count();
+        let mut writer = StreamWriter { target, flow };
+        rows.copy(&unit.key, &mut work, splits, &mut writer, &mut gathered)
+            .await?;
+        let record = UnitRecord {
+            key: key.clone(),
+            target: flow.reading.target.clone(),
+            rows_loaded: gathered.account.rows_loaded,
+            detail: unit_detail::of_records(&unit.split, gathered.take_records()),
+        };
+        rows.rejects.finish()?;
+        fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
+        let waiting = gauge.enter(Phase::ServerWait);
+        stream.borrow_mut().commit_unit(&record)?;
+        drop(waiting);
+        fault::reach(context.fault, FaultPoint::UnitCommitSent);
+        Ok(gathered)
+    }
+
+    async fn roll_back(&mut self) -> Result<(), Error> {
+        Ok(self.target.stream.borrow_mut().abort_unit()?)
+    }
+}
+
+/// Writes batches into the unit that is begun.
+struct StreamWriter<'t, 'a> {
+    target: &'t ContractStream<'a>,
+    flow: &'t ContractFlow,
+}
+
+impl RowWriter for StreamWriter<'_, '_> {
+    async fn write(&mut self, batch: &RecordBatch, _: usize, _: u64) -> Result<Written, Error> {
+        self.pace(batch);
+        let sending = self.target.gauge.enter(Phase::SendWait);
+        let misfits = self.target.stream.borrow_mut().write(batch)?;
+        drop(sending);
+        let columns = &self.flow.reading.columns;
+        let fault = |misfit: Misfit| RowFault {
+            row: misfit.row,
+            column: Some(columns[misfit.column].name.clone()),
+            code: RejectCode::OutOfRange,
+            reason: misfit.reason,
+        };
+        Ok(Written {
+            misfits: misfits.into_iter().map(fault).collect(),
+            ..Written::all(batch)
+        })
+    }
+}
+
+impl FileWriter for StreamWriter<'_, '_> {
+    fn converter(&self) -> Result<Converter, Error> {
+        let reading = &self.flow.reading;
+        let converter = Converter::new(&reading.columns, &reading.dialect, reading.field_count);
+        let record = self.target.context.run.open.record();
+        let stamp = RunStamp {
+            run_id: record.run_id,
+            started_at_microseconds: record.started_at_microseconds,
+        };
+        match converter {
+            Ok(converter) => Ok(converter.with_run(stamp)),
+            Err(source) => Err(Error::Convert {
+                flow: reading.name.clone(),
+                source,
+            }),
+        }
+    }
+
+    /// A unit has no seams between files.
+    async fn begin_file(&mut self, _: &str) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn end_file(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn wait<T>(
+        &self,
+        feed: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, Error> {
+        self.target.context.wait_for_feed(feed)
+    }
+}
+
+impl StreamWriter<'_, '_> {
+    /// Waits until a batch may be written. What counts are the bytes of its Arrow columns.
+    fn pace(&self, batch: &RecordBatch) {
+        let ContractContext {
+            pace,
+            runtime,
+            stop,
+            ..
+        } = self.target.context;
+        if pace.is_limited() {
+            let _paced = self.target.gauge.enter(Phase::PaceWait);
+            runtime.block_on(pace.pass(value_bytes(batch) as usize, stop));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A stream's work with a piece: a private unit, or a split of a shared one, from its files to the commit.
+
+use std::sync::atomic::Ordering;
+
+use inrush_files::Split;
+use inrush_verdict::Phase;
+
+use super::run::LoadRun;
+use super::straight::RepeatableWork;
+use super::transaction::TransactionEnd;
+use super::transactions::{Method, Part, Transactions};
+use crate::driver_error::Retry;
+use crate::error::Error;
+use crate::pipeline::feeding::TakenRanges;
+use crate::pipeline::piece_events::PieceEvents;
+use crate::pipeline::reject_count::RowTally;
+use crate::pipeline::reject_files;
+use crate::pipeline::results::StreamResult;
+use crate::pipeline::sharing::Sharing;
+use crate::pipeline::work::Work;
+use crate::pipeline::work_items::WorkItem;
+use crate::plan::{PlannedFlow, PlannedUnit};
+
+/// A stream with a piece of work.
+pub struct Loader<'a, T: Transactions> {
+    pub(super) run: &'a LoadRun<'a, T::Flow>,
+    pub(super) target: &'a T,
+    pub(super) stream: usize,
+    pub(super) item: &'a WorkItem,
+}
+
+impl<'a, T: Transactions> Loader<'a, T> {
+    /// A stream with this number, counted from 1; 0 stands for work that is done after all streams have ended.
+    pub fn new(
+        run: &'a LoadRun<'a, T::Flow>,
+        target: &'a T,
+        stream: usize,
+        item: &'a WorkItem,
+    ) -> Loader<'a, T> {
+        Loader {
+            run,
+            target,
+            stream,
+            item,
+        }
+    }
+
+    /// Loads the piece of work and commits it; one that is fed in as many transactions as it takes.
+    /// Dropped before its end, or after an error, it has rolled its transaction back.
+    pub async fn load(&self, result: &mut StreamResult) -> Result<(), Error> {
+        let Some(sharing) = self.run.sharing.get(&self.item.unit_place()) else {
+            self.tell_start();
+            return self.private_unit(result).await;
+        };
+        if !sharing.enter() {
+            // Another stream loads all of it.
+            return Ok(());
+        }
+        self.tell_start();
+        if let Err(error) = self.splits(sharing, result).await {
+            let error = self.refusal_of_unit(error)?;
+            if sharing.refuse() {
+                self.events().refused(error.to_string());
+            }
+        }
+        if sharing.leave() {
+            self.careful_shared_unit(sharing, result).await?;
+        }
+        Ok(())
+    }
+
+    /// Loads a shared unit carefully whose last step was refused after all streams had ended.
+    pub async fn after_refusal(
+        &self,
+        error: Error,
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        let error = self.refusal_of_unit(error)?;
+        self.events().refused(error.to_string());
+        let sharing = &self.run.sharing[&self.item.unit_place()];
+        self.careful_shared_unit(sharing, result).await
+    }
+
+    /// A private unit: quickly, then carefully where the destination refuses a row.
+    async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
+        let (_, unit) = self.run.unit(self.item.unit_place());
+        let work = || Work::Splits(unit.splits());
+        let tried = self.transaction(work(), Part::Whole, None, Method::Quick, result);
+        let error = match tried.await {
+            Ok(_) => return Ok(()),
+            Err(error) => self.refusal(error)?,
+        };
+        self.events().refused(error.to_string());
+        self.transaction(work(), Part::Whole, None, Method::Careful(None), result)
+            .await?;
+        Ok(())
+    }
+
+    /// The splits of a shared unit that are this stream's piece of work.
+    async fn splits(&self, sharing: &Sharing, result: &mut StreamResult) -> Result<(), Error> {
+        let Loader {
+            run, target, item, ..
+        } = *self;
+        let place = item.unit_place();
+        let (flow, unit) = run.unit(place);
+        let splits = &unit.splits()[item.splits.clone()];
+        let number = item.splits.start + 1;
+        let Some(file) = run.fed_files.get(item.split_place()) else {
+            let mut work = RepeatableWork::Splits(splits);
+            let ended = self.part(&mut work, Part::Split(number), sharing, result);
+            if matches!(ended.await?, TransactionEnd::Committed(_)) && sharing.split_done() {
+                target.finish_shared(place).await?;
+            }
+            return Ok(());
+        };
+        let split = &splits[0];
+        let waiting = target.gauge().enter(Phase::FeedWait);
+        let feed = file.feed(flow.reading(), split)?;
+        drop(waiting);
+        loop {
+            let waiting = target.gauge().enter(Phase::FeedWait);
+            let next = tokio::select! {
+                biased;
+                () = sharing.refused() => return Ok(()),
+                next = target.wait(file.next_part(&*feed)) => next?,
+            };
+            drop(waiting);
+            let Some(first) = next else {
+                break;
+            };
+            let part = Part::Ranges {
+                split: number,
+                text_start: first.range.start,
+            };
+            let mut work = RepeatableWork::Fed {
+                file,
+                feed: &*feed,
+                split,
+                wanted_bytes: run.fed_bytes,
+                first: Some(first),
+                taken: TakenRanges::default(),
+            };
+            match self.part(&mut work, part, sharing, result).await? {
+                TransactionEnd::Committed(ranges) => file.committed(ranges),
+                TransactionEnd::GivenUp => return Ok(()),
+            }
+        }
+        if file.is_complete() && sharing.split_done() {
+            target.finish_shared(place).await?;
+        }
+        Ok(())
+    }
+
+    /// A part of a shared unit.
+    async fn part(
+        &self,
+        work: &mut RepeatableWork<'_>,
+        part: Part,
+        sharing: &Sharing,
+        result: &mut StreamResult,
+    ) -> Result<TransactionEnd, Error> {
+        if self.commits_each_split() {
+            return self.straight(work, part, result).await;
+        }
+        self.transaction(work.work(), part, Some(sharing), Method::Quick, result)
+            .await
+    }
+
+    /// All of a shared unit, once nobody else loads a piece of it any more.
+    async fn careful_shared_unit(
+        &self,
+        sharing: &Sharing,
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        let bytes = sharing.committed_bytes.swap(0, Ordering::AcqRel);
+        self.careful_unit(sharing.take_back(), bytes, None, result)
+            .await
+    }
+
+    /// All of a unit carefully, of which nothing counts that was committed before: neither its rows nor the
+    /// rejects that were met.
+    pub async fn careful_unit(
+        &self,
+        committed: RowTally,
+        committed_bytes: u64,
+        additions: Option<&T::Additions>,
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        let run = self.run;
+        let place = self.item.unit_place();
+        let (flow, unit) = run.unit(place);
+        let splits = unit.whole_splits();
+        run.fed_files.close(place);
+        run.rejects[self.item.flow].take_back(committed);
+        self.events().aborted(committed_bytes);
+        let work = Work::Splits(&splits);
+        self.transaction(work, Part::Whole, None, Method::Careful(additions), result)
+            .await?;
+        let folder = run.event_sink.folder.rejects();
+        reject_files::remove_parts(&folder, &flow.reading().name, unit.key())
+    }
+
+    pub(super) fn commits_each_split(&self) -> bool {
+        let (flow, _) = self.run.unit(self.item.unit_place());
+        flow.commits_each_split()
+    }
+
+    /// How another try may end better: one in which the destination can refuse rows, or one that waits for nobody.
+    pub(super) fn retry(&self, error: &Error) -> Retry {
+        let Error::Driver(error) = error else {
+            return Retry::Never;
+        };
+        match error.retry() {
+            Retry::Alone if !self.commits_each_split() => Retry::Never,
+            retry => retry,
+        }
+    }
+
+    /// An error for which all of the unit is loaded once more. Not one whose splits are committed in
+    /// its target: the table holds the rows of others.
+    fn refusal_of_unit(&self, error: Error) -> Result<Error, Error> {
+        match self.commits_each_split() {
+            true => Err(error),
+            false => self.refusal(error),
+        }
+    }
+
+    /// An error that another try may fix; others come back as errors, and so do all where nothing
+    /// can be read again.
+    pub(super) fn refusal(&self, error: Error) -> Result<Error, Error> {
+        let (flow, unit) = self.run.unit(self.item.unit_place());
+        let is_lost = |split: &&Split| {
+            let is_fed_again = self.commits_each_split() && split.file.is_pipe();
+            is_fed_again || !split.file.is_read_again()
+        };
+        let pipe = unit.splits().iter().find(is_lost);
+        match (self.retry(&error), pipe, error) {
+            (Retry::WithoutRows, Some(split), Error::Driver(source)) => {
+                Err(Error::RefusedFromPipe {
+                    limit: flow.reading().reject_limit.rows_accepted(),
+                    pipe: split.file.path.display().to_string(),
+                    source,
+                })
+            }
+            (Retry::WithoutRows | Retry::Alone, None, error) => Ok(error),
+            (_, _, error) => Err(error),
+        }
+    }
+
+    /// Tells of the piece.
+    pub(super) fn events(&self) -> PieceEvents<'a> {
+        let Loader { run, item, .. } = *self;
+        let (flow, unit) = run.unit(item.unit_place());
+        PieceEvents {
+            event_sink: run.event_sink,
+            reading: flow.reading(),
+            flow: item.flow,
+            unit: item.unit,
+            unit_number: unit.number(),
+            stream: self.stream,
+        }
+    }
+
+    fn tell_start(&self) {
+        let (_, unit) = self.run.unit(self.item.unit_place());
+        let first = unit.splits()[self.item.splits.clone()].first();
+        let file = first.map(|split| split.file.path.display().to_string());
+        self.events().started(file.unwrap_or_default());
+    }
+}

@@ -1,0 +1,28 @@
+//! Loads the rows of a plan, wherever they go: one transaction after the other, and again where the destination refused a
+//! row.
+//!
+//! A destination takes part by its [`Transactions`]: it begins, fills and commits them, and says of an error whether another
+//! try may end better. [`Loader`] decides which transactions there are:
+//!
+//! ```text
+//! private unit   quick ── a row is refused ──> the whole unit, carefully
+//! shared unit    a quick transaction for each split, by many streams
+//!                  └─ a row is refused ──> all streams leave it, and the last one loads the whole unit, carefully
+//! straight unit  a quick transaction for each split, whose rows stay in the target
+//!                  ├─ a row is refused ──> this split, carefully
+//!                  └─ blocked by another one ──> this split, carefully, while no other one is loaded
+//! ```
+//!
+//! A careful transaction lets the destination refuse single rows, which become rejects.
+
+mod loader;
+mod run;
+mod straight;
+mod straight_lock;
+mod transaction;
+mod transactions;
+
+pub use self::loader::Loader;
+pub use self::run::LoadRun;
+pub use self::straight_lock::StraightLock;
+pub use self::transactions::{Method, Part, Transactions, UnitTransaction};

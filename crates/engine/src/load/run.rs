@@ -1,0 +1,50 @@
+//! What the streams of a run share, whatever its destination.
+
+use std::collections::BTreeMap;
+
+use inrush_rows::cancel::Stop;
+
+use super::straight_lock::StraightLock;
+use crate::fault::Fault;
+use crate::pipeline::event_sink::EventSink;
+use crate::pipeline::fed_files::FedFiles;
+use crate::pipeline::metering::FlowCount;
+use crate::pipeline::reject_count::RejectCount;
+use crate::pipeline::sharing::Sharing;
+use crate::plan::{PlannedFlow, UnitPlace};
+
+/// What the streams of a run share.
+pub struct LoadRun<'a, F> {
+    /// The flows of the plan.
+    pub flows: &'a [F],
+    /// Gets events and progress.
+    pub event_sink: EventSink<'a>,
+    /// Asks the run to stop.
+    pub stop: &'a Stop,
+    /// A wish to die, for tests.
+    pub fault: Option<&'a Fault>,
+    /// Files that streams take from feeds.
+    pub fed_files: &'a FedFiles,
+    /// How far each shared unit is.
+    pub sharing: &'a BTreeMap<UnitPlace, Sharing>,
+    /// Rejects of each flow so far.
+    pub rejects: &'a [RejectCount],
+    /// What went into each flow so far.
+    pub flow_counts: &'a [FlowCount],
+    /// Bytes of a chunk of text.
+    pub chunk_bytes: usize,
+    /// Rows of a batch, at most.
+    pub batch_rows: usize,
+    /// Bytes of text that a stream takes from a feed for one transaction.
+    pub fed_bytes: u64,
+    /// Which transactions go straight into targets at the same time.
+    pub straight_lock: StraightLock,
+}
+
+impl<F: PlannedFlow> LoadRun<'_, F> {
+    /// A unit and its flow.
+    pub fn unit(&self, (flow, unit): UnitPlace) -> (&F, &F::Unit) {
+        let flow = &self.flows[flow];
+        (flow, &flow.units()[unit])
+    }
+}

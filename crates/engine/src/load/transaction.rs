@@ -1,0 +1,137 @@
+//! The transaction of one piece of work, and what is told of its end.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use inrush_source::SourceMeter;
+
+use super::loader::Loader;
+use super::transactions::{Method, Part, Transactions, UnitTransaction};
+use crate::driver_error::Retry;
+use crate::error::Error;
+use crate::fault::{self, FaultPoint};
+use crate::pipeline::kept_rejects::KeptRejects;
+use crate::pipeline::piece_events::EndedPiece;
+use crate::pipeline::results::StreamResult;
+use crate::pipeline::row_loop::RowLoop;
+use crate::pipeline::sharing::Sharing;
+use crate::pipeline::split_evidence::SplitEvidence;
+use crate::pipeline::work::Work;
+use crate::plan::{PlannedFlow, PlannedUnit};
+use crate::report::RejectFile;
+
+/// How a transaction ended.
+pub enum TransactionEnd {
+    /// So many splits are committed, or ranges of a file that is fed.
+    Committed(usize),
+    /// The destination refused a row that another stream sent: all of it is undone, or forgotten soon.
+    GivenUp,
+}
+
+impl<'a, T: Transactions> Loader<'a, T> {
+    /// Loads and commits.
+    pub(super) async fn transaction(
+        &self,
+        work: Work<'_>,
+        part: Part,
+        sharing: Option<&Sharing>,
+        method: Method<'_, T::Additions>,
+        result: &mut StreamResult,
+    ) -> Result<TransactionEnd, Error> {
+        let Loader {
+            run, target, item, ..
+        } = *self;
+        let (flow, unit) = run.unit(item.unit_place());
+        let before = target.gauge().meter();
+        let mut rows = self.row_loop(part, sharing)?;
+        let mut transaction = target.transaction(item.unit_place(), part, method);
+        let performed = transaction.perform(&mut rows, work);
+        let outcome = match sharing {
+            None => performed.await.map(Some),
+            Some(sharing) => tokio::select! {
+                biased;
+                () = sharing.refused() => Ok(None),
+                outcome = performed => outcome.map(Some),
+            },
+        };
+        let is_careful = method.is_careful();
+        let mut ended = EndedPiece {
+            // One that nobody else loads, or that is loaded carefully and not straight into the target, where what is
+            // committed stays.
+            is_whole: !flow.is_straight() && (is_careful || !unit.is_shared()),
+            is_careful,
+            ..EndedPiece::of(rows, target.gauge().meter().since(&before))
+        };
+        result.meter.add_reading(&ended.fed);
+        match outcome {
+            Ok(Some(gathered)) => {
+                if !flow.commits_at_publish() {
+                    fault::reach(run.fault, FaultPoint::AfterUnitCommit);
+                }
+                if let Some(sharing) = sharing {
+                    sharing
+                        .committed_bytes
+                        .fetch_add(ended.meter.stored_bytes, Ordering::AcqRel);
+                }
+                self.events().committed(ended, gathered.account, result);
+                Ok(TransactionEnd::Committed(gathered.count()))
+            }
+            Ok(None) => {
+                ended.rejects.take_back()?;
+                self.events().aborted(ended.meter.stored_bytes);
+                transaction.roll_back().await?;
+                Ok(TransactionEnd::GivenUp)
+            }
+            Err(error) => {
+                match self.retry(&error) {
+                    Retry::Never => {
+                        // Those that led here are the ones to show.
+                        result.rejects.extend(ended.rejects.told());
+                    }
+                    Retry::WithoutRows | Retry::Alone => {
+                        ended.rejects.take_back()?;
+                        // Nobody loads these rows again while their locks are held.
+                        transaction.roll_back().await?;
+                    }
+                }
+                self.events().aborted(ended.meter.stored_bytes);
+                Err(error)
+            }
+        }
+    }
+
+    /// The row loop of a part of the unit.
+    fn row_loop<'b>(
+        &'b self,
+        part: Part,
+        sharing: Option<&'b Sharing>,
+    ) -> Result<RowLoop<'b>, Error> {
+        let Loader {
+            run, target, item, ..
+        } = *self;
+        let (flow, _) = run.unit(item.unit_place());
+        let reading = flow.reading();
+        let event_sink = run.event_sink;
+        let file = RejectFile::new(
+            &event_sink.folder.rejects(),
+            &target.reject_file_name(item.unit_place(), part),
+            &reading.dialect,
+            reading.header.as_deref(),
+        )?;
+        let count = &run.rejects[item.flow];
+        Ok(RowLoop {
+            event_sink,
+            flow: reading,
+            flow_count: &run.flow_counts[item.flow],
+            gauge: target.gauge(),
+            stop: run.stop,
+            fault: run.fault,
+            chunk_bytes: run.chunk_bytes,
+            batch_rows: run.batch_rows,
+            evidence: SplitEvidence::new(reading),
+            rejects: KeptRejects::new(event_sink, reading, count, sharing, file),
+            fed: SourceMeter::default(),
+            changes: BTreeMap::new(),
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! What a destination does for the streams of a run: transactions of a unit.
+
+use inrush_source::SourceError;
+
+use crate::error::Error;
+use crate::gauge::Gauge;
+use crate::pipeline::gathered::Gathered;
+use crate::pipeline::row_loop::RowLoop;
+use crate::pipeline::work::Work;
+use crate::plan::{PlannedFlow, UnitPlace};
+
+/// A stream's way into a destination.
+pub trait Transactions {
+    /// A flow of the plan.
+    type Flow: PlannedFlow;
+    /// What the staging of a unit is given for a careful load, beside what it has anyway.
+    type Additions;
+    /// A transaction of a unit.
+    type Transaction<'t>: UnitTransaction
+    where
+        Self: 't;
+
+    /// The stream's gauge.
+    fn gauge(&self) -> &Gauge;
+
+    /// A transaction that loads a part of a unit; it begins when it is performed.
+    fn transaction<'t>(
+        &'t self,
+        unit: UnitPlace,
+        part: Part,
+        method: Method<'t, Self::Additions>,
+    ) -> Self::Transaction<'t>;
+
+    /// The name of the file in the run's folder that keeps the rejects of a part of a unit.
+    fn reject_file_name(&self, unit: UnitPlace, part: Part) -> String;
+
+    /// All splits of a shared unit are committed: it is counted, and made ready to be published.
+    fn finish_shared(&self, unit: UnitPlace) -> impl Future<Output = Result<(), Error>>;
+
+    /// Waits for a feed, or until the run is asked to stop.
+    fn wait<T>(
+        &self,
+        feed: impl Future<Output = Result<T, SourceError>>,
+    ) -> impl Future<Output = Result<T, Error>>;
+}
+
+/// A transaction of a unit. Dropped before its end, it is rolled back.
+pub trait UnitTransaction {
+    /// Begins it, writes the rows of its work by the loop, and commits them with their records in the ledger. Returns
+    /// what was committed.
+    fn perform(
+        &mut self,
+        rows: &mut RowLoop<'_>,
+        work: Work<'_>,
+    ) -> impl Future<Output = Result<Gathered, Error>>;
+
+    /// Undoes it and waits until that is done.
+    fn roll_back(&mut self) -> impl Future<Output = Result<(), Error>>;
+}
+
+/// How the rows of a transaction are sent.
+pub enum Method<'a, A> {
+    /// The quickest way: a row that the destination refuses undoes the transaction.
+    Quick,
+    /// So that the destination can refuse single rows, into staging that is given this beside what it has anyway.
+    Careful(Option<&'a A>),
+}
+
+impl<A> Clone for Method<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Method<'_, A> {}
+
+impl<A> Method<'_, A> {
+    /// Whether the destination can refuse single rows.
+    pub fn is_careful(self) -> bool {
+        matches!(self, Method::Careful(_))
+    }
+}
+
+/// A part of a unit that is loaded in one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// The split with this number, counted from 1.
+    Split(usize),
+    /// Ranges of a split that is fed.
+    Ranges {
+        /// The split's number, counted from 1.
+        split: usize,
+        /// First byte of the text of the first range.
+        text_start: u64,
+    },
+}

@@ -1,0 +1,71 @@
+//! The parts of a report that stand for the flows and units of a plan.
+
+use super::report_facts::Gathering;
+use crate::ledger::Account;
+use crate::meter::Meter;
+use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace};
+use crate::report::{TableReport, UnitReport};
+
+/// What became of a unit, as its driver knows.
+pub struct UnitEnd {
+    /// Its staging table; empty where it has none of its own.
+    pub staging_table: String,
+    /// An earlier attempt has loaded it.
+    pub is_kept: bool,
+    /// All of it is committed.
+    pub is_finished: bool,
+    /// The destination could refuse rows of it.
+    pub is_careful: bool,
+    /// Its rows that are committed.
+    pub account: Account,
+    /// The destination's own count of them, where it was asked.
+    pub rows_counted: Option<u64>,
+}
+
+/// The reports of all units, in the order of the plan, each with the time that it took.
+pub fn of_units<F: PlannedFlow>(
+    gathering: &Gathering,
+    flows: &[F],
+    mut end_of: impl FnMut(UnitPlace, &F::Unit) -> UnitEnd,
+) -> Vec<UnitReport> {
+    let mut reports = Vec::with_capacity(flows.iter().map(|flow| flow.units().len()).sum());
+    let mut firsts = Vec::with_capacity(flows.len());
+    for (flow_at, flow) in flows.iter().enumerate() {
+        firsts.push(reports.len());
+        for (unit_at, unit) in flow.units().iter().enumerate() {
+            let end = end_of((flow_at, unit_at), unit);
+            let files = unit.splits().iter();
+            reports.push(UnitReport {
+                flow: flow.reading().name.clone(),
+                unit: unit.number(),
+                files: files
+                    .map(|split| split.file.path.display().to_string())
+                    .collect(),
+                staging_table: end.staging_table,
+                shared: unit.is_shared(),
+                straight: flow.is_straight(),
+                kept: end.is_kept,
+                finished: end.is_finished,
+                careful: end.is_careful,
+                account: end.account,
+                rows_counted: end.rows_counted,
+                meter: Meter::default(),
+            });
+        }
+    }
+    gathering.add_meters(&mut reports, &firsts);
+    reports
+}
+
+/// The report of a flow's target, without what only a run into it can tell.
+pub fn of_target<F: PlannedFlow>(flow: &F, account: Account) -> TableReport {
+    TableReport {
+        flow: flow.reading().name.clone(),
+        target: flow.reading().target.clone(),
+        account,
+        stored_bytes: flow.stored_bytes(),
+        partitions: Vec::new(),
+        rows_updated: None,
+        changes: Vec::new(),
+    }
+}
