@@ -58,12 +58,15 @@ def test_every_row_that_is_read_is_in_the_account(place: Place, inrush: Inrush) 
 
 
 def _miscount(place: Place) -> None:
-    """Let the ledger say that one more row was read of the first unit than went anywhere."""
+    """Let the ledger say that one more row was read of each unit than went anywhere."""
     if isinstance(place, Parquet):
-        (record_file,) = place.folder.glob("_inrush/staging/**/*.json")
-        text = record_file.read_text()
-        assert text.count('rows_read\\":500') == 1
-        record_file.write_text(text.replace('rows_read\\":500', 'rows_read\\":501'))
+        # Another stream may have committed its unit in the same moment.
+        record_files = list(place.folder.glob("_inrush/staging/**/*.json"))
+        assert record_files
+        for record_file in record_files:
+            text = record_file.read_text()
+            assert text.count('rows_read\\":500') == 1
+            record_file.write_text(text.replace('rows_read\\":500', 'rows_read\\":501'))
         return
     table = {AdbcSqlite: "inrush_unit", AdbcPostgreSql: "inrush.adbc_unit"}.get(
         type(place), "inrush.unit"
