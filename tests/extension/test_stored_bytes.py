@@ -40,17 +40,28 @@ GROUPS = [
 def test_random_tables_are_stored_as_copy_stores_them(
     fast_database: Database, seeds: range
 ) -> None:
+    compare(fast_database, seeds, "tuples", freeze=None)
+
+
+@pytest.mark.parametrize("fast_server", [18], ids=["pg18"], indirect=True)
+@pytest.mark.parametrize("seeds", GROUPS, ids=lambda seeds: f"seeds{seeds.start}")
+def test_own_pages_hold_the_tuples_of_copy(fast_database: Database, seeds: range) -> None:
+    compare(fast_database, seeds, "pages", freeze=True)
+
+
+def compare(fast_database: Database, seeds: range, way: str, *, freeze: bool | None) -> None:
+    """Load the tables of these seeds both ways, and compare their files."""
     fast_database.execute(PRELUDE)
     compared = []
     for seed in seeds:
         chance = random.Random(-1 - seed)  # noqa: S311
         table = random_table(seed, fast_database.server.version)
-        twins = Twins(
-            fast_database, f"t{seed}", table.definition, table.columns, table.more, "tuples"
-        )
+        twins = Twins(fast_database, f"t{seed}", table.definition, table.columns, table.more, way)
         stream = binary_of(fast_database, table.rows)
         ends = stream if chance.random() < 0.9 else stream.removesuffix(TRAILER)
-        copied, fast = twins.load(cut(ends, chance), freeze=chance.random() < 0.7)
+        copied, fast = twins.load(
+            cut(ends, chance), freeze=freeze or (freeze is None and chance.random() < 0.7)
+        )
         assert fast == copied, f"seed {seed}"
         if copied.tag is not None:
             compared.append(seed)

@@ -8,8 +8,8 @@
  *	 client.c     the messages of the client
  *	 errors.c     COPY's errors and their context
  *	 tuples.c     the way "tuples": own tuples into heap_multi_insert
- *	 executor.c   the way "executor": own decoder inside of the server's CopyFrom (PostgreSQL 18)
  *	 pages.c      the way "pages": own pages, written past the shared buffers (PostgreSQL 17)
+ *	 executor.c   the way "executor": own decoder inside of the server's CopyFrom (PostgreSQL 18)
  */
 #ifndef INRUSH_FASTCOPY_H
 #define INRUSH_FASTCOPY_H
@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "access/attnum.h"
+#include "access/htup.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
@@ -113,7 +114,14 @@ extern const char *way_name(Way way);
 extern uint64 load_run(CopyStmt *stmt, const char *query);
 extern int	insert_options(Load *load);
 
-/* tuples.c, executor.c, pages.c */
+/* pages.c */
+typedef struct PageWriter PageWriter;
+extern char *pages_refusal(Relation rel);
+extern PageWriter *pages_begin(Load *load, CommandId command, int options);
+extern void pages_add(PageWriter *writer, HeapTuple tuple);
+extern void pages_finish(PageWriter *writer);
+
+/* tuples.c, executor.c */
 extern void load_tuples(Load *load, ParseState *pstate);
 extern void load_executor(Load *load, ParseState *pstate, CopyStmt *stmt);
 extern void executor_place(Load *load);

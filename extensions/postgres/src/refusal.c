@@ -160,6 +160,10 @@ refusal_choose(Relation rel, List *attnums, Way asked, char **reason)
 	if (asked != WAY_EXECUTOR)
 	{
 		*reason = refused_by_tuples(rel, attnums);
+#if HAS_WAY_PAGES
+		if (*reason == NULL && asked == WAY_PAGES)
+			*reason = pages_refusal(rel);
+#endif
 		if (*reason == NULL)
 			return asked == WAY_AUTO ? WAY_TUPLES : asked;
 	}

@@ -1,5 +1,6 @@
 /*
- * The way "tuples": the decoder forms tuples in an arena, and heap_multi_insert stores them, as it does COPY's.
+ * The ways "tuples" and "pages": the decoder forms tuples in an arena. heap_multi_insert stores them, as it does COPY's;
+ * or they are put on pages here (pages.c).
  */
 #include "fastcopy.h"
 
@@ -17,6 +18,8 @@
 #define BATCH_TUPLES 1000
 /* A tuple that is larger makes the arena grow. */
 #define ARENA_SIZE (256 * 1024)
+/* An arena that one large tuple made larger than this is given back, so that no batch fills it. */
+#define ARENA_KEPT (8 * 1024 * 1024)
 
 typedef struct TupleLoad
 {
@@ -36,6 +39,7 @@ typedef struct TupleLoad
 	CommandId	command;
 	int			options;
 	BulkInsertState bulk;
+	PageWriter *pages;			/* for the way "pages", else NULL */
 	MemoryContext insert;		/* what heap_multi_insert leaves behind */
 	MemoryContext values;		/* what a receive function does */
 } TupleLoad;
@@ -160,7 +164,16 @@ store_batch(TupleLoad *state, uint64 line)
 		load->error_line = line;
 		load->error_column = NULL;
 		before = MemoryContextSwitchTo(state->insert);
-		heap_multi_insert(load->rel, state->slots, count, state->command, state->options, state->bulk);
+#if HAS_WAY_PAGES
+		if (state->pages != NULL)
+		{
+			for (size_t i = 0; i < count; i++)
+				pages_add(state->pages, &state->tuples[i]);
+		}
+		else
+#endif
+			heap_multi_insert(load->rel, state->slots, count, state->command, state->options,
+							  state->bulk);
 		MemoryContextSwitchTo(before);
 		MemoryContextReset(state->insert);
 		load->rows += count;
@@ -169,6 +182,12 @@ store_batch(TupleLoad *state, uint64 line)
 	load->decoder.tuples = 0;
 	load->decoder.arena_used = 0;
 	state->checked = 0;
+	if (state->arena_size > ARENA_KEPT)
+	{
+		pfree(state->arena);
+		state->arena = palloc(ARENA_SIZE);
+		state->arena_size = ARENA_SIZE;
+	}
 	CHECK_FOR_INTERRUPTS();
 }
 
@@ -249,6 +268,10 @@ load_tuples(Load *load, ParseState *pstate)
 	state.command = GetCurrentCommandId(true);
 	state.options = insert_options(load);
 	state.bulk = GetBulkInsertState();
+#if HAS_WAY_PAGES
+	if (load->way == WAY_PAGES)
+		state.pages = pages_begin(load, state.command, state.options);
+#endif
 	state.insert = AllocSetContextCreate(CurrentMemoryContext, "inrush_fastcopy insert",
 										 ALLOCSET_DEFAULT_SIZES);
 	state.values = AllocSetContextCreate(CurrentMemoryContext, "inrush_fastcopy values",
@@ -291,6 +314,10 @@ load_tuples(Load *load, ParseState *pstate)
 		}
 	}
 
+#if HAS_WAY_PAGES
+	if (state.pages != NULL)
+		pages_finish(state.pages);
+#endif
 	FreeBulkInsertState(state.bulk);
 	table_finish_bulk_insert(load->rel, state.options);
 	ExecDropSingleTupleTableSlot(state.checked_slot);
