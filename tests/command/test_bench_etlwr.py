@@ -118,12 +118,20 @@ def faults(value: Any, schema: Any, root: Any, place: str) -> Iterator[str]:
         return
     known = {"$schema", "title", "description", "type", "properties", "required", "items"}
     known |= {"anyOf", "format", "minimum", "maximum", "prefixItems", "minItems", "maxItems"}
-    known |= {"additionalProperties", "default", "$defs"}
+    known |= {"additionalProperties", "default", "$defs", "oneOf", "const"}
     assert set(schema) <= known, f"{place}: this check knows nothing of {set(schema) - known}"
     if "anyOf" in schema:
         tried = [list(faults(value, one, root, place)) for one in schema["anyOf"]]
         if all(tried):
             yield from tried[0]
+        return
+    if "oneOf" in schema:
+        tried = [list(faults(value, one, root, place)) for one in schema["oneOf"]]
+        if tried.count([]) != 1:
+            yield f"{place} is {value!r}, which is not one of those that it may be"
+        return
+    if "const" in schema and value != schema["const"]:
+        yield f"{place} is {value!r}, and not {schema['const']!r}"
         return
     wanted = schema.get("type", list(TYPES))
     wanted = [wanted] if isinstance(wanted, str) else wanted

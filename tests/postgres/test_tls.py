@@ -102,3 +102,18 @@ def test_sslmode(
         assert database.rows("TABLE people") == [(1, "Ann")]
     else:
         assert state(database) == before
+
+
+@pytest.mark.parametrize("pipeline", ["1", "20"])
+def test_many_clients_go_on_with_the_session_of_the_login(
+    tls_server: Server, inrush: Inrush, pipeline: str
+) -> None:
+    """Answers of any length come through TLS without the driver, and none is waited for twice."""
+    url = f"postgresql://{tls_server.user}@localhost:{tls_server.port}/postgres?sslmode=require"
+    inrush.write("long.sql", "SELECT repeat('x', (random() * 60000)::int)")
+    words = ("--clients", "3", "--calls", "300", "--pipeline", pipeline, "--to", url)
+    for call in (("noop",), ("--sql", "long.sql")):
+        inrush("bench", "calls", *call, *words).expect(CLEAN, "by TLS")
+    with tls_server.connect() as connection:
+        left = connection.execute("SELECT FROM pg_namespace WHERE nspname ~ 'inrush'").fetchall()
+    assert left == []

@@ -180,6 +180,12 @@ mod tests {
             (vec!["bench", "etlwr", "--to", "x.duckdb"], 2),
             (vec!["bench", "etlwr", "generate", "--scale", "1"], 2),
             (vec!["bench", "etlwr", "run"], 2),
+            (vec!["bench", "inserts", "--connections", "0"], 2),
+            (vec!["bench", "inserts", "--to", "x.duckdb"], 2),
+            (vec!["bench", "inserts", "--rows", "1", "--for", "1s"], 2),
+            (vec!["bench", "calls", "--clients", "20-1"], 2),
+            (vec!["bench", "calls", "--rate", "-1"], 2),
+            (vec!["bench", "calls", "seek", "--sql", "x.sql"], 2),
         ] {
             let arguments = words.iter().map(OsString::from).collect();
             assert_eq!(

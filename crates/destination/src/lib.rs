@@ -7,6 +7,7 @@
 
 pub mod abilities;
 pub mod address;
+pub mod clients;
 pub mod contract;
 pub mod error;
 pub mod ledger_records;

@@ -4,6 +4,7 @@
 //! implementations. [`operations`] has one function for each operation of a caller. All other names are those of the crates
 //! below, so a caller needs this crate alone. The library never prints and never reads the environment.
 
+pub mod clients;
 mod operations;
 mod registry;
 
@@ -29,4 +30,5 @@ pub use inrush_rows::{
 pub use inrush_sniff as sniff;
 pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
-pub use operations::{check, ledger_of, preflight_of, run, scratch_folder};
+pub use inrush_verdict::BackendState;
+pub use operations::{check, client_server, ledger_of, preflight_of, run, scratch_folder};

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use inrush_destination::clients::{ClientServer, ClientWork};
 use inrush_engine::driver_trait::{Checked, PastRuns};
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
@@ -12,7 +13,7 @@ use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, Package};
 
 use crate::ConnectionDefaults;
-use crate::registry::{driver_of, driver_of_package};
+use crate::registry::{self, driver_of, driver_of_package};
 
 /// Plans a resolved package without running it.
 pub fn check(
@@ -73,4 +74,14 @@ pub fn ledger_of(
     defaults: &ConnectionDefaults,
 ) -> Result<Box<dyn PastRuns>, Error> {
     driver_of(connection, defaults)?.past_runs(connection, options)
+}
+
+/// The server of a connection, made ready for clients that call it: what killed measurements have left there is removed, and
+/// a place of its own for tables is made.
+pub fn client_server(
+    connection: &Connection,
+    work: ClientWork,
+    defaults: &ConnectionDefaults,
+) -> inrush_destination::Result<Box<dyn ClientServer>> {
+    registry::client_server(connection, work, defaults)
 }

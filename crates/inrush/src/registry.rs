@@ -2,13 +2,14 @@
 //! implementation.
 
 use inrush_destination::address::DestinationKind;
+use inrush_destination::clients::{ClientServer, ClientWork};
 use inrush_destination::{Address, Destination, Result};
 use inrush_engine::driver::{self, ContractDriver};
 use inrush_engine::driver_error::DriverError;
 use inrush_engine::driver_trait::Driver;
 use inrush_engine::error::Error;
 use inrush_package::{Connection, Package, URLS, redacted_url};
-use inrush_postgres::{ConnectionDefaults, Postgres};
+use inrush_postgres::{ConnectionDefaults, Postgres, PostgresClients};
 use inrush_rows::exit_status::ExitStatus;
 
 /// Nothing loads into the destination of this URL.
@@ -45,6 +46,22 @@ pub fn driver_of_package<'a>(
     defaults: &'a ConnectionDefaults,
 ) -> std::result::Result<Box<dyn Driver + 'a>, Error> {
     driver_of(package.single_connection()?, defaults)
+}
+
+/// The server of a connection that clients can call.
+pub fn client_server(
+    connection: &Connection,
+    work: ClientWork,
+    defaults: &ConnectionDefaults,
+) -> Result<Box<dyn ClientServer>> {
+    let url = connection.address();
+    if !inrush_postgres::is_meant(url) {
+        return Err(inrush_destination::Error::Unsuitable {
+            what: format!("{} is no server that clients can call", redacted_url(url)),
+            hint: "write postgresql://USER@HOST/DATABASE, embedded:FOLDER or embedded".to_owned(),
+        });
+    }
+    Ok(Box::new(PostgresClients::open(url, work, defaults)?))
 }
 
 /// Opens the destination that an address means. [`inrush_destination::Error::Address`] says why there is none, and which URLs there are.

@@ -60,6 +60,24 @@ pub enum WorkloadError {
         /// A folder on it.
         place: PathBuf,
     },
+    /// A server did not do what a measurement with clients asked of it.
+    Server(inrush::clients::Error),
+    /// Not all clients did what they were to do: what the others did is no result.
+    Clients {
+        /// How many did not.
+        what: String,
+        /// Which, and why.
+        details: Vec<String>,
+        /// How to fix it.
+        hint: Option<String>,
+    },
+    /// The table of a measurement does not have the rows that the server confirmed.
+    RowsDiffer {
+        /// Rows of the calls that were answered.
+        answered: u64,
+        /// Rows in the table.
+        stored: u64,
+    },
     /// What was loaded is not what dbgen makes.
     NotDbgens {
         /// What differs.
@@ -75,15 +93,17 @@ impl WorkloadError {
         match self {
             WorkloadError::Usage { .. } | WorkloadError::Package(_) => ExitStatus::Usage,
             WorkloadError::Engine { error, .. } => error.exit_status(),
-            WorkloadError::Contents { .. } | WorkloadError::NotDbgens { .. } => {
-                ExitStatus::Verification
-            }
+            WorkloadError::Contents { .. }
+            | WorkloadError::RowsDiffer { .. }
+            | WorkloadError::NotDbgens { .. } => ExitStatus::Verification,
             WorkloadError::Stopped { .. } => ExitStatus::Interrupted,
             WorkloadError::Generate(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 ExitStatus::Usage
             }
             WorkloadError::File { .. }
             | WorkloadError::Generate(_)
+            | WorkloadError::Server(_)
+            | WorkloadError::Clients { .. }
             | WorkloadError::Room { .. } => ExitStatus::Failed,
         }
     }
@@ -95,6 +115,13 @@ impl WorkloadError {
                 Some(hint.clone())
             }
             WorkloadError::Engine { hint, error, .. } => hint.clone().or_else(|| error.hint()),
+            WorkloadError::Server(error) => error.hint().map(str::to_owned),
+            WorkloadError::Clients { hint, .. } => hint.clone(),
+            WorkloadError::RowsDiffer { .. } => Some(
+                "does another session write to the table, or does a trigger or rule of --table-sql? If not, this is a \
+                 bug of Inrush or of the server: please report it"
+                    .to_owned(),
+            ),
             WorkloadError::Contents { .. } => Some(
                 "this is a bug of Inrush or a fault of the machine: please report it".to_owned(),
             ),
@@ -139,6 +166,7 @@ impl WorkloadError {
                 lines
             }
             WorkloadError::Engine { notes, .. } => notes.clone(),
+            WorkloadError::Clients { details, .. } => details.clone(),
             _ => Vec::new(),
         }
     }
@@ -162,6 +190,12 @@ impl fmt::Display for WorkloadError {
                 write!(f, "the files of TPC-H cannot be made: {error}")
             }
             WorkloadError::Stopped { .. } => f.write_str("stopped as asked"),
+            WorkloadError::Server(error) => error.fmt(f),
+            WorkloadError::Clients { what, .. } => f.write_str(what),
+            WorkloadError::RowsDiffer { answered, stored } => write!(
+                f,
+                "the table has {stored} rows, but the server confirmed {answered}: there is no result"
+            ),
             WorkloadError::Room {
                 what,
                 all,
@@ -184,6 +218,7 @@ impl std::error::Error for WorkloadError {
         match self {
             WorkloadError::Package(error) => error.source(),
             WorkloadError::Engine { error, .. } => error.source(),
+            WorkloadError::Server(error) => error.source(),
             _ => None,
         }
     }
@@ -192,6 +227,12 @@ impl std::error::Error for WorkloadError {
 impl From<PackageError> for WorkloadError {
     fn from(error: PackageError) -> WorkloadError {
         WorkloadError::Package(error)
+    }
+}
+
+impl From<inrush::clients::Error> for WorkloadError {
+    fn from(error: inrush::clients::Error) -> WorkloadError {
+        WorkloadError::Server(error)
     }
 }
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::bench_clients::{CallsArguments, InsertsArguments};
+
 /// Repeat the record workloads at any scale
 #[derive(Clone, Debug, Args)]
 #[command(
@@ -12,7 +14,8 @@ Repeats the workloads of published record runs at any scale, on any machine, and
 beside the published figures.
 
 `etlwr` is the ETL world record: TPC-H in as many parts as there were streams, loaded into tables
-with a partition for each part.",
+with a partition for each part. `inserts` inserts rows by many connections at once, and `calls`
+calls a server by 1 to N clients; both say what limits them.",
     after_long_help = BENCH_HELP
 )]
 pub struct BenchArguments {
@@ -25,6 +28,8 @@ pub struct BenchArguments {
 #[derive(Clone, Debug, Subcommand)]
 pub enum BenchCommand {
     Etlwr(Box<EtlwrArguments>),
+    Inserts(Box<InsertsArguments>),
+    Calls(Box<CallsArguments>),
 }
 
 const BENCH_HELP: &str = "\
@@ -35,9 +40,13 @@ Examples:
   Measure it with 1, 2 and 4 streams, and draw the curve:
       inrush bench etlwr --scale 1 --sweep 1,2,4
 
+  Insert rows by 8 to 128 connections, and call a server by 1 to 20 clients:
+      inrush bench inserts
+      inrush bench calls --clients 1-20
+
 Exit status: 0 measured, 1 failed, 2 a mistake in the arguments, 4 a file has rows that cannot be
-loaded, 5 the loaded rows differ from dbgen's, 130 interrupted. `inrush bench etlwr --help` says
-more.";
+loaded, 5 the loaded rows differ from dbgen's or from those that the server confirmed, 130
+interrupted. The help of each workload says more.";
 
 /// Load TPC-H as the record runs of 2009 and 2016 did, and measure it
 #[derive(Clone, Debug, Args)]

@@ -1,6 +1,7 @@
 //! The arguments of the command. The text of `--help` is written here, and only here.
 
 mod bench;
+mod bench_clients;
 mod check;
 mod cleanup;
 mod common;
@@ -21,6 +22,10 @@ use clap::{Parser, Subcommand};
 pub use bench::{
     BenchArguments, BenchCommand, EtlwrArguments, EtlwrCommand, EtlwrOrder, EtlwrRunArguments,
     GenerateArguments, MeasureArguments, WhichArguments, WholeArguments,
+};
+pub use bench_clients::{
+    CallArgument, CallsArguments, ClientsArguments, InsertsArguments, KeyArgument, OnOff,
+    ProtocolArgument,
 };
 pub use check::CheckArguments;
 pub use cleanup::CleanupArguments;

@@ -1,5 +1,6 @@
 //! `inrush bench`: the record workloads.
 
+mod clients;
 mod etlwr;
 
 use inrush::ExitStatus;
@@ -15,5 +16,7 @@ pub fn bench(
 ) -> Result<ExitStatus, CommandError> {
     match &arguments.command {
         BenchCommand::Etlwr(arguments) => etlwr::etlwr(arguments, surroundings),
+        BenchCommand::Inserts(arguments) => clients::inserts(arguments, surroundings),
+        BenchCommand::Calls(arguments) => clients::calls(arguments, surroundings),
     }
 }

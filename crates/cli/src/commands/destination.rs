@@ -88,7 +88,7 @@ pub fn find(
 }
 
 /// A package that has this connection and nothing to load.
-fn of_url(url: &str, options: &[(String, String)]) -> Result<Ready, CommandError> {
+pub fn of_url(url: &str, options: &[(String, String)]) -> Result<Ready, CommandError> {
     credentials::refuse_password("--to", url)?;
     for (option, value) in options {
         credentials::refuse_secret(option, value)?;

@@ -2,7 +2,7 @@
 
 mod check;
 mod cleanup;
-mod destination;
+pub mod destination;
 mod files;
 mod init;
 pub mod load;

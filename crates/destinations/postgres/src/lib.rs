@@ -11,7 +11,9 @@
 //! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
 
 mod abilities;
+mod backend_state;
 pub mod catalog;
+mod clients;
 mod copy;
 mod default_grants;
 mod engine;
@@ -48,6 +50,7 @@ pub use inrush_pgclient::{
     is_meant, password_file_text,
 };
 
+pub use clients::PostgresClients;
 pub use error::PostgresError;
 pub use postgres_driver::Postgres;
 pub use session::Session;

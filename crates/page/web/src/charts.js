@@ -99,8 +99,8 @@ export function stackedAreas({ width, height, at, layers, label, format, tick, l
   });
 }
 
-/** Lines over time. `lines` are `{ name, stroke, dash?, values }`. */
-export function lines({ width, height, at, lines: all, label, format, tick, isPaper }) {
+/** Lines over time. `lines` are `{ name, stroke, dash?, values }`, `marks` are moments with a name: `{ at, name }`. */
+export function lines({ width, height, at, lines: all, label, format, tick, marks: moments_ = [], isPaper }) {
   const bins = at.length - 1;
   const marks = all.map((line) =>
     Plot.lineY(
@@ -109,6 +109,10 @@ export function lines({ width, height, at, lines: all, label, format, tick, isPa
     ),
   );
   const highest = Math.max(1e-9, ...all.flatMap(({ values }) => [Math.max(...values)]));
+  marks.push(
+    Plot.ruleX(moments_, { x: "at", stroke: "currentColor", strokeOpacity: 0.35, strokeDasharray: "2 3" }),
+    Plot.text(moments_, { x: "at", text: "name", frameAnchor: "top", dy: -8, fill: "currentColor" }),
+  );
   if (!isPaper) {
     const told = Array.from({ length: bins }, (_, index) => ({
       x: (at[index] + at[index + 1]) / 2,
@@ -278,7 +282,7 @@ export function stackedBars({ width, bars, most, format, label, isTime, isPaper,
 }
 
 /** Bars upwards, side by side: `bars` are `{ value, fill, title }`; `line` is a value that they are compared with. */
-export function columns({ width, bars, label, line, xLabel }) {
+export function columns({ width, bars, label, line, xLabel, format = clock }) {
   const room = (width - 70) / Math.max(1, bars.length);
   const inset = room > 6 ? 1 : room > 2.5 ? 0.4 : 0;
   const marks = [
@@ -312,7 +316,30 @@ export function columns({ width, bars, label, line, xLabel }) {
     marginTop: 22,
     marginBottom: 34,
     x: { domain: [0.5, bars.length + 0.5], label: xLabel, ticks: Math.min(bars.length, 10), tickFormat: (at) => (Number.isInteger(at) ? `${at}` : "") },
-    y: { domain: [0, highest * 1.06], label, tickFormat: clock, grid: true, ticks: 4 },
+    y: { domain: [0, highest * 1.06], label, tickFormat: format, grid: true, ticks: 4 },
     marks,
+  });
+}
+
+/**
+ * A curve over numbers that are rather doubled than counted: `points` are `{ x, y, least, most, isBest, title }`.
+ */
+export function curveOver({ width, points, label, xLabel }) {
+  const highest = Math.max(1e-9, ...points.map(({ most }) => most));
+  return plot({
+    width,
+    height: 260,
+    marginLeft: 64,
+    marginRight: 18,
+    marginTop: 26,
+    marginBottom: 36,
+    x: { type: "point", domain: points.map(({ x }) => x), label: xLabel, padding: 0.3 },
+    y: { domain: [0, highest * 1.1], label, grid: true, ticks: 5, tickFormat: (value) => value.toLocaleString("en-US") },
+    marks: [
+      Plot.lineY(points, { x: "x", y: "y", stroke: "var(--series-1)", strokeWidth: 1.8, className: "line" }),
+      Plot.ruleX(points, { x: "x", y1: "least", y2: "most", stroke: "var(--series-1)", strokeWidth: 2 }),
+      Plot.dot(points, { x: "x", y: "y", r: (point) => (point.isBest ? 6 : 3.5), fill: "var(--series-1)", title: "title", className: "point" }),
+      Plot.text(points.filter(({ isBest }) => isBest), { x: "x", y: "most", text: () => "best", dy: -10, fill: "currentColor" }),
+    ],
   });
 }

@@ -1,5 +1,6 @@
 // The page of a run, made of its report alone.
 
+import { CLIENT_PARTS, clientHeadline, clientTitle, isOfClients } from "./clients/main.js";
 import { h, section } from "./dom.js";
 import { drawAll, keepDrawn } from "./figure.js";
 import { patterns } from "./palette.js";
@@ -24,15 +25,16 @@ function made(make, report) {
     return make(report);
   } catch (error) {
     console.error(error);
-    return section(`broken-${make.name}`, "A part that could not be shown", h("p", null, `report.json has what belongs here (${error.message}).`));
+    return section(`broken-${make.name}`, "A part that could not be shown", h("p", null, `the JSON file beside it has what belongs here (${error.message}).`));
   }
 }
 
 function show(report) {
-  document.title = `Inrush: ${report.package}, ${report.run}`;
-  const sections = PARTS.map((make) => made(make, report)).filter(Boolean);
+  const ofClients = isOfClients(report);
+  document.title = ofClients ? clientTitle(report) : `Inrush: ${report.package}, ${report.run}`;
+  const sections = (ofClients ? CLIENT_PARTS : PARTS).map((make) => made(make, report)).filter(Boolean);
   const links = sections.map((each) => h("li", null, h("a", { href: `#${each.id}` }, each.firstChild.textContent)));
-  const page = h("main", { id: "report", tabindex: "-1" }, headline(report), sections);
+  const page = h("main", { id: "report", tabindex: "-1" }, ofClients ? clientHeadline(report) : headline(report), sections);
   document.body.append(
     h("a", { class: "skip", href: "#report" }, "To the report"),
     h(
@@ -49,9 +51,14 @@ function show(report) {
       h(
         "p",
         null,
-        `Made by Inrush ${report.inrush_version} from report.json alone: `,
-        h("code", null, `inrush report ${report.run || "RUN"}`),
-        " makes it again. This page loads nothing from anywhere.",
+        ofClients
+          ? `Made by Inrush ${report.inrush_version} from results.json alone.`
+          : [
+              `Made by Inrush ${report.inrush_version} from report.json alone: `,
+              h("code", null, `inrush report ${report.run || "RUN"}`),
+              " makes it again.",
+            ],
+        " This page loads nothing from anywhere.",
       ),
     ),
     patterns(),

@@ -19,8 +19,6 @@ mod published;
 mod rates;
 mod results;
 mod results_folder;
-#[cfg(test)]
-mod schema_test;
 mod selection;
 mod settings;
 mod shell_word;
@@ -38,6 +36,8 @@ pub use package::package;
 pub use proof::Expected;
 pub use published::PublishedFigures;
 pub use rates::Rates;
+#[cfg(test)]
+pub(crate) use results::results_schema;
 pub use results::{
     DataResult, GeneratedResult, MachineResult, PointResult, ProofResult, Results, RunResult,
     SettingsResult, TableData, TableResult,

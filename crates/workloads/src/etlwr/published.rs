@@ -83,6 +83,20 @@ pub fn published() -> Vec<PublishedFigures> {
             false,
         ),
         one(2016, "the same, 1.5 TB", 1.5e12, 2580.0, false),
+        one(
+            2016,
+            "the same into a clustered columnstore, a third of the space, 1 TB",
+            1e12,
+            67.0 * 60.0,
+            false,
+        ),
+        one(
+            2016,
+            "the same into a clustered columnstore, 1.5 TB",
+            1.5e12,
+            100.0 * 60.0,
+            false,
+        ),
     ]
 }
 

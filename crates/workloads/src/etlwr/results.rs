@@ -2,11 +2,12 @@
 
 use inrush::report::{EmbeddedReport, RunReport, ServerReport};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::manifest::Manifest;
 use super::published::{PublishedFigures, published};
 use super::rates::Rates;
+use crate::statistics::median;
 
 /// The version of the results file's format. A change of meaning raises it.
 pub const RESULTS_VERSION: u32 = 1;
@@ -99,7 +100,7 @@ pub struct SettingsResult {
 }
 
 /// A machine.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineResult {
     /// Cores that the loader may use.
     pub cores: usize,
@@ -305,15 +306,6 @@ fn curve(runs: &[RunResult], cores: Option<u32>) -> Vec<PointResult> {
         });
     }
     points
-}
-
-/// The middle one of numbers in their order, or between the two in the middle.
-fn median(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    match sorted.len() % 2 {
-        1 => sorted[middle],
-        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
-    }
 }
 
 /// The JSON schema of the results file.

@@ -2,14 +2,14 @@
 //! page, and of a sweep a picture.
 
 use std::fs::DirBuilder;
-use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::results::Results;
 use super::settings::Settings;
 use super::{chart, summary};
 use crate::error::WorkloadError;
+use crate::whole_file::write_whole;
 
 /// Finds out before hours of loading that results or runs cannot be written.
 pub fn try_folders(settings: &Settings) -> Result<(), WorkloadError> {
@@ -51,21 +51,4 @@ pub fn write(results: &Results, folder: &Path) -> Result<(), WorkloadError> {
         write_whole(&folder.join(chart::FILE_NAME), &chart::svg(&results.curve))?;
     }
     Ok(())
-}
-
-/// A file that is there is whole, though a run after this one may be killed.
-fn write_whole(path: &Path, text: &str) -> Result<(), WorkloadError> {
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".unfinished");
-    let unfinished = PathBuf::from(unfinished);
-    let write = || -> std::io::Result<()> {
-        let mut file = std::fs::File::create(&unfinished)?;
-        file.write_all(text.as_bytes())?;
-        std::fs::rename(&unfinished, path)
-    };
-    write().map_err(|source| WorkloadError::File {
-        doing: "cannot write",
-        path: path.to_owned(),
-        source,
-    })
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use inrush::printable::line;
+use inrush_workloads::Grid;
 use inrush_workloads::etlwr::{Results, chart, summary};
 
 use crate::run_summary::columns;
@@ -40,6 +41,6 @@ pub fn terminal(results: &Results, folder: &Path) -> String {
     text
 }
 
-fn grid<const COLUMNS: usize>(grid: &summary::Grid<COLUMNS>) -> String {
+fn grid<const COLUMNS: usize>(grid: &Grid<COLUMNS>) -> String {
     columns(&grid.head, &grid.rows)
 }

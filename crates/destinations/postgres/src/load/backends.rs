@@ -9,6 +9,7 @@ use inrush_system::tcp::TcpConnection;
 use inrush_verdict::{BackendSamples, BackendSeries, BackendState, Phase, ServerMeasurements};
 use tokio_postgres::Statement;
 
+use crate::backend_state::backend_state;
 use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
 use crate::engine::pipeline::metering::{Backends, Looking};
@@ -157,7 +158,7 @@ impl<'a> ServerBackends<'a> {
                 continue;
             };
             let (class, event): (Option<&str>, Option<&str>) = (row.get(2), row.get(3));
-            let state = state(row.get(1), class, event);
+            let state = backend_state(row.get(1), class, event);
             *stream.samples.entry((gauge.doing(), state)).or_default() += 1;
             if let (Some(class), Some(event)) = (class, event) {
                 let name = format!("{class}:{event}");
@@ -287,26 +288,6 @@ impl Backends for ServerBackends<'_> {
     }
 }
 
-/// What a backend does, by the words of its server.
-fn state(state: Option<&str>, class: Option<&str>, event: Option<&str>) -> BackendState {
-    if state.is_some_and(|state| state.starts_with("idle")) {
-        return BackendState::Idle;
-    }
-    let event = event.unwrap_or_default();
-    let is_wal = event.starts_with("WAL") || event.starts_with("Wal");
-    match class {
-        None => BackendState::Cpu,
-        Some("Client") => BackendState::Client,
-        Some("IO" | "LWLock") if is_wal => BackendState::Wal,
-        Some("IPC") if event == "SyncRep" => BackendState::Wal,
-        Some("IO") => BackendState::DataFile,
-        Some("LWLock") if event == "BufferIO" => BackendState::DataFile,
-        Some("Lock") if event != "extend" => BackendState::Lock,
-        Some("Lock" | "LWLock" | "BufferPin" | "Buffer") => BackendState::Internal,
-        Some(_) => BackendState::Other,
-    }
-}
-
 async fn totals(session: &Session, version: i32) -> Result<Totals, Error> {
     let checkpoints = match version >= 170_000 {
         true => "num_timed, num_requested FROM pg_catalog.pg_stat_checkpointer",
@@ -323,39 +304,4 @@ async fn totals(session: &Session, version: i32) -> Result<Totals, Error> {
         checkpoints_timed: rows[0].get(1),
         checkpoints_requested: rows[0].get(2),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wait_events_are_of_few_kinds() {
-        let active = Some("active");
-        for (class, event, expected) in [
-            (None, None, BackendState::Cpu),
-            (Some("Client"), Some("ClientRead"), BackendState::Client),
-            (Some("IO"), Some("WALWrite"), BackendState::Wal),
-            (Some("IO"), Some("WalSync"), BackendState::Wal),
-            (Some("LWLock"), Some("WALInsert"), BackendState::Wal),
-            (Some("IPC"), Some("SyncRep"), BackendState::Wal),
-            (Some("IO"), Some("DataFileExtend"), BackendState::DataFile),
-            (Some("Lock"), Some("extend"), BackendState::Internal),
-            (Some("Lock"), Some("relation"), BackendState::Lock),
-            (
-                Some("LWLock"),
-                Some("BufferContent"),
-                BackendState::Internal,
-            ),
-            (Some("Timeout"), Some("PgSleep"), BackendState::Other),
-        ] {
-            assert_eq!(state(active, class, event), expected, "{class:?} {event:?}");
-        }
-        let idle = state(
-            Some("idle in transaction"),
-            Some("Client"),
-            Some("ClientRead"),
-        );
-        assert_eq!(idle, BackendState::Idle);
-    }
 }

@@ -1,0 +1,123 @@
+//! Turns the arguments into the settings of the measurement.
+
+use std::path::Path;
+
+use inrush::clients::{InsertWork, Key, Protocol, Work};
+use inrush_workloads::clients::{Amount, Settings, Workload};
+
+use crate::arguments::{
+    CallArgument, CallsArguments, ClientsArguments, InsertsArguments, KeyArgument, OnOff,
+    ProtocolArgument,
+};
+use crate::errors::CommandError;
+use crate::package_file::from_here;
+
+/// Seconds of a run, where neither a time nor an amount is given.
+const RUN_S: f64 = 10.0;
+
+/// Bytes of a file with SQL at most: more is another file by mistake.
+const SQL_BYTES_MAX: u64 = 1 << 20;
+
+/// The settings of `inrush bench inserts`.
+pub fn of_inserts(arguments: &InsertsArguments) -> Result<Settings, CommandError> {
+    let work = InsertWork {
+        batch: arguments.batch,
+        is_synchronous: arguments.synchronous_commit == OnOff::On,
+        key: match arguments.key {
+            KeyArgument::Random => Key::Random,
+            KeyArgument::Sequence => Key::Sequence,
+        },
+        is_unlogged: arguments.unlogged,
+        table_sql: arguments.table_sql.as_deref().map(sql_of).transpose()?,
+    };
+    let amount = match (arguments.rows, arguments.size) {
+        (Some(rows), _) => Amount::Rows(rows),
+        (_, Some(bytes)) => Amount::Bytes(bytes),
+        _ => Amount::Seconds(arguments.time.unwrap_or(RUN_S)),
+    };
+    let workload = Workload::Inserts {
+        work,
+        commit_every: arguments.commit_every,
+    };
+    Ok(of(
+        &arguments.measure,
+        workload,
+        arguments.connections.0.clone(),
+        amount,
+    ))
+}
+
+/// The settings of `inrush bench calls`.
+pub fn of_calls(arguments: &CallsArguments) -> Result<Settings, CommandError> {
+    let work = match (&arguments.sql, arguments.call) {
+        (Some(path), _) => Work::Sql(sql_of(path)?),
+        (None, CallArgument::Noop) => Work::Noop,
+        (None, CallArgument::Seek) => Work::Seek,
+        (None, CallArgument::Insert) => Work::Insert(InsertWork {
+            batch: 1,
+            is_synchronous: true,
+            key: Key::Random,
+            is_unlogged: false,
+            table_sql: None,
+        }),
+    };
+    let amount = match arguments.calls {
+        Some(calls) => Amount::Rows(calls),
+        None => Amount::Seconds(arguments.time.unwrap_or(RUN_S)),
+    };
+    let workload = Workload::Calls(work);
+    Ok(of(
+        &arguments.measure,
+        workload,
+        arguments.clients.0.clone(),
+        amount,
+    ))
+}
+
+fn of(
+    arguments: &ClientsArguments,
+    workload: Workload,
+    points: Vec<u16>,
+    amount: Amount,
+) -> Settings {
+    Settings {
+        url: from_here(&arguments.to),
+        workload,
+        points,
+        rounds: arguments.rounds,
+        amount,
+        protocol: match arguments.protocol {
+            _ if arguments.simple => Protocol::Simple,
+            ProtocolArgument::Simple => Protocol::Simple,
+            ProtocolArgument::Extended => Protocol::Extended,
+            ProtocolArgument::Prepared => Protocol::Prepared,
+        },
+        pipeline: arguments.pipeline,
+        rate: arguments.rate,
+        endpoints: arguments.endpoints.clone(),
+        cpus: arguments
+            .cpus
+            .clone()
+            .map(|cpus| cpus.0)
+            .unwrap_or_default(),
+        threads: arguments.threads,
+        results: arguments.results.clone(),
+        fresh: arguments.fresh,
+    }
+}
+
+/// The text of a file with SQL.
+fn sql_of(path: &Path) -> Result<String, CommandError> {
+    let failed = |source| CommandError::File {
+        doing: "cannot read",
+        path: path.to_owned(),
+        source,
+    };
+    let size = path.metadata().map_err(failed)?.len();
+    if size > SQL_BYTES_MAX {
+        return Err(failed(std::io::Error::other(format!(
+            "it has {size} bytes, and a file with SQL has at most {SQL_BYTES_MAX}"
+        ))));
+    }
+    std::fs::read_to_string(path).map_err(failed)
+}

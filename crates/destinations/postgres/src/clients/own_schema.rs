@@ -1,0 +1,121 @@
+//! The schema of a measurement: its name has a number that nobody else has, and a lock of that number is held for as long as
+//! the measurement lives. A schema whose lock nobody holds was left by one that was killed.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use inrush_pgclient::{ClientError, ServerConnection};
+
+/// What stands on a schema of ours.
+const COMMENT: &str = "made by inrush bench, and removed by it";
+
+/// The first half of the lock's key; the second one is the number.
+const LOCK_CLASS: i32 = 0x696e_7275;
+
+/// How long a session of a killed measurement may still hold its table.
+const PATIENCE: &str = "SET lock_timeout = '5s'";
+
+/// Schemas that were left, by the roles that this one may act as.
+const LEFT: &str = "\
+    SELECT n.nspname::pg_catalog.text, substr(n.nspname, 14)::pg_catalog.int4 \
+    FROM pg_catalog.pg_namespace AS n \
+    WHERE n.nspname ~ '^inrush_bench_[0-9]{1,9}$' \
+      AND pg_catalog.obj_description(n.oid, 'pg_namespace') = $1 \
+      AND pg_catalog.pg_has_role(n.nspowner, 'USAGE') \
+    ORDER BY 1";
+
+/// A schema that is there.
+pub struct OwnSchema {
+    /// Its name, which needs no quotes.
+    pub name: String,
+    /// The number in it.
+    pub number: i32,
+    /// What was found of killed measurements and removed, in words.
+    pub removed: Vec<String>,
+}
+
+impl OwnSchema {
+    /// Removes what killed measurements have left, and makes a schema. The lock is held by this connection.
+    pub async fn make(connection: &ServerConnection) -> Result<OwnSchema, ClientError> {
+        let removed = remove_left(connection).await?;
+        let doing = "making a schema for the measurement";
+        let number = number();
+        let name = format!("inrush_bench_{number}");
+        lock(connection, number, doing).await?;
+        connection
+            .execute(
+                &format!(
+                    "BEGIN; CREATE SCHEMA {name}; COMMENT ON SCHEMA {name} IS '{COMMENT}'; COMMIT"
+                ),
+                doing,
+            )
+            .await?;
+        Ok(OwnSchema {
+            name,
+            number,
+            removed,
+        })
+    }
+
+    /// Removes a schema with what a measurement has made in it. What somebody else has put there stays, and so does the
+    /// schema.
+    pub async fn remove(connection: &ServerConnection, name: &str) -> Result<(), ClientError> {
+        let doing = "removing the tables of the measurement";
+        // A transaction that failed may still be open.
+        connection.execute("ROLLBACK", doing).await?;
+        let own = format!(
+            "{PATIENCE}; \
+             DROP TABLE IF EXISTS {name}.rows, {name}.seek; \
+             DROP FUNCTION IF EXISTS {name}.noop(), {name}.seek()"
+        );
+        connection.execute(&own, doing).await?;
+        let schema = format!("DROP SCHEMA IF EXISTS {name}");
+        connection.execute(&schema, doing).await
+    }
+}
+
+async fn remove_left(connection: &ServerConnection) -> Result<Vec<String>, ClientError> {
+    let doing = "looking for what killed measurements have left";
+    let mut removed = Vec::new();
+    for row in connection.query(LEFT, &[&COMMENT], doing).await? {
+        let (name, number): (String, i32) = (row.get(0), row.get(1));
+        if !lock(connection, number, doing).await? {
+            continue;
+        }
+        let words = match OwnSchema::remove(connection, &name).await {
+            Ok(()) => format!("schema {name} of a measurement that was killed is removed"),
+            Err(error) if error.code().is_some() => {
+                format!("schema {name} of a measurement that was killed stays: {error}")
+            }
+            Err(error) => return Err(error),
+        };
+        removed.push(words);
+        let unlock = "SELECT pg_catalog.pg_advisory_unlock($1, $2)";
+        connection
+            .query(unlock, &[&LOCK_CLASS, &number], doing)
+            .await?;
+    }
+    Ok(removed)
+}
+
+/// Takes the lock of a number for the life of the connection; false where another session has it.
+async fn lock(
+    connection: &ServerConnection,
+    number: i32,
+    doing: &str,
+) -> Result<bool, ClientError> {
+    let sql = "SELECT pg_catalog.pg_try_advisory_lock($1, $2)";
+    let rows = connection
+        .query(sql, &[&LOCK_CLASS, &number], doing)
+        .await?;
+    Ok(rows[0].get(0))
+}
+
+/// A number of nine digits by the clock and the process: no two measurements begin at one nanosecond in one process.
+fn number() -> i32 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let mixed =
+        now.as_nanos() as u64 ^ u64::from(std::process::id()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    100_000_000 + i32::try_from(mixed % 900_000_000).unwrap_or(0)
+}

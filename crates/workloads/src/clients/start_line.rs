@@ -1,0 +1,85 @@
+//! The line that all clients wait at until the last one has connected, so that they begin at one moment.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Where workers wait.
+#[derive(Default)]
+pub struct StartLine {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    arrived: usize,
+    order: Option<Order>,
+}
+
+/// What is told to those who wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Begin; times are counted from this moment.
+    Begin(Instant),
+    /// There is no run.
+    GiveUp,
+}
+
+impl StartLine {
+    /// A worker has connected its clients, or could not, and waits for the order.
+    pub fn arrive(&self) -> Order {
+        let mut state = self.lock();
+        state.arrived += 1;
+        self.changed.notify_all();
+        loop {
+            if let Some(order) = state.order {
+                return order;
+            }
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits until so many workers have arrived, for no longer than a time; says whether they have.
+    pub fn wait_for(&self, workers: usize, longest: Duration) -> bool {
+        let state = self.lock();
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(state, longest, |state| state.arrived < workers)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.arrived >= workers
+    }
+
+    /// Gives the order; the first one counts.
+    pub fn give(&self, order: Order) {
+        self.lock().order.get_or_insert(order);
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_begins_before_all_have_arrived() {
+        let line = StartLine::default();
+        std::thread::scope(|scope| {
+            let waiting: Vec<_> = (0..4).map(|_| scope.spawn(|| line.arrive())).collect();
+            while !line.wait_for(4, Duration::from_millis(1)) {}
+            let begin = Order::Begin(Instant::now());
+            line.give(begin);
+            line.give(Order::GiveUp);
+            for thread in waiting {
+                assert_eq!(thread.join().expect("it ends"), begin);
+            }
+        });
+        assert!(!StartLine::default().wait_for(1, Duration::from_millis(1)));
+    }
+}

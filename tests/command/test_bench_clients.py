@@ -1,0 +1,473 @@
+"""Many clients: all of them ran or there is no result, and nothing stays behind."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from command.test_bench_etlwr import faults
+from harness.browser import look
+from harness.checkout import DOCS
+from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush, Outcome
+from harness.proxy import Proxy, Trouble
+from harness.servers import Database, Server
+
+SCHEMA = DOCS / "bench-clients.schema.json"
+_pause = threading.Event()
+
+
+def bench(inrush: Inrush, database: Database, *words: str, seconds: float = 120) -> Outcome:
+    return inrush("bench", *words, "--to", database.url, seconds=seconds)
+
+
+def folders(inrush: Inrush) -> list[Path]:
+    return sorted(inrush.folder.glob("bench-results/*/"))
+
+
+def results(inrush: Inrush) -> dict[str, Any]:
+    """Return the newest results, which the schema allows."""
+    found: dict[str, Any] = json.loads((folders(inrush)[-1] / "results.json").read_text())
+    schema = json.loads(SCHEMA.read_text())
+    assert list(faults(found, schema, schema, "results")) == []
+    return found
+
+
+def left(database: Database) -> list[str]:
+    """Return the schemas of measurements that are there."""
+    query = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'inrush%' ORDER BY 1"
+    return [name for (name,) in database.rows(query)]
+
+
+def clients_of(database: Database) -> int:
+    query = (
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE application_name LIKE 'inrush bench client%' AND datname = current_database()"
+    )
+    return int(database.value(query))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds, which another process makes so."""
+    for _ in range(6000):
+        if holds():
+            return
+        _pause.wait(0.01)
+    raise AssertionError("it never came to that")
+
+
+PROTOCOLS = ("simple", "extended", "prepared")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_connection_inserts_its_share(
+    database: Database, inrush: Inrush, protocol: str
+) -> None:
+    """Shares differ by one row at most, and the table has all of them before it goes."""
+    words = ("inserts", "--connections", "1,3", "--rows", "200", "--protocol", protocol)
+    bench(inrush, database, *words).expect(CLEAN, "3 clients")
+    found = results(inrush)
+    assert found["complete"] and found["workload"] == "inserts"
+    runs = {run["clients"]: run for run in found["runs"]}
+    assert sorted(runs) == [1, 3]
+    assert [client["calls"] for client in runs[3]["all_clients"]["each"]] == [67, 67, 66]
+    for run in runs.values():
+        everyone = run["all_clients"]
+        assert everyone["asked"] == everyone["connected"] == everyone["finished"] == run["clients"]
+        assert 0 < everyone["fairness"] <= 1
+        assert run["rows"] == run["calls"] == run["commits"] == run["latency"]["count"] == 200
+        assert run["latency"]["least_us"] <= run["latency"]["p50_us"] <= run["latency"]["most_us"]
+        assert run["wal"]["bytes"] > 0 and run["cost"]["wal_bytes"] > 0
+    assert "DEFAULT VALUES" in found["settings"]["statement"]
+    assert found["published"][0]["seconds"] == 20842
+    assert left(database) == []
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_batches_transactions_and_pipelines(
+    database: Database, inrush: Inrush, protocol: str
+) -> None:
+    words = (
+        "inserts",
+        "--connections",
+        "2",
+        "--rows",
+        "101",
+        "--batch",
+        "4",
+        "--commit-every",
+        "3",
+    )
+    more = ("--pipeline", "5", "--protocol", protocol, "--key", "sequence", "--unlogged")
+    bench(inrush, database, *words, *more).expect(CLEAN)
+    (run,) = results(inrush)["runs"]
+    # 51 and 50 rows: 13 statements each, of which three make a transaction.
+    assert (run["rows"], run["calls"], run["commits"]) == (101, 26, 10)
+
+
+def test_another_table(newest_database: Database, inrush: Inrush) -> None:
+    sql = inrush.folder / "table.sql"
+    sql.write_text(
+        "CREATE TABLE {table} (id bigint GENERATED ALWAYS AS IDENTITY, note text DEFAULT 'x');"
+        "CREATE INDEX ON {table} (note)"
+    )
+    words = ("inserts", "--connections", "2", "--size", "200kB", "--table-sql", str(sql))
+    bench(inrush, newest_database, *words).expect(CLEAN)
+    (run,) = results(inrush)["runs"]
+    assert run["row_bytes"] == pytest.approx(200_000 / run["rows"], rel=0.01)
+    sql.write_text("CREATE TABLE mine (a int)")
+    bench(inrush, newest_database, *words).expect(USAGE, "--table-sql", "{table}")
+    assert left(newest_database) == []
+
+
+@pytest.mark.parametrize("call", ["noop", "seek", "insert"])
+def test_calls(database: Database, inrush: Inrush, call: str) -> None:
+    words = ("calls", call, "--clients", "1-3", "--calls", "300", "--rounds", "2")
+    bench(inrush, database, *words).expect(CLEAN)
+    found = results(inrush)
+    turns = [(run["round"], run["clients"]) for run in found["runs"]]
+    assert turns == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)]
+    assert all(run["calls"] == 300 for run in found["runs"])
+    assert [point["runs"] for point in found["curve"]] == [2, 2, 2]
+    assert [point["is_best"] for point in found["curve"]].count(True) == 1
+    assert left(database) == []
+
+
+def test_a_statement_of_ones_own(newest_database: Database, inrush: Inrush) -> None:
+    """It sees the names that the site gives its clients, and is left what it did."""
+    newest_database.execute("CREATE TABLE mine (a int)")
+    (inrush.folder / "mine.sql").write_text("INSERT INTO mine VALUES (1);\n")
+    words = ("calls", "--sql", "mine.sql", "--clients", "2", "--calls", "50")
+    bench(inrush, newest_database, *words).expect(CLEAN)
+    assert newest_database.rows("SELECT count(*), sum(a) FROM mine") == [(50, 50)]
+    (inrush.folder / "mine.sql").write_text("INSERT INTO nowhere VALUES (1)")
+    outcome = bench(inrush, newest_database, *words)
+    outcome.expect(FAILED, 'relation "nowhere" does not exist')
+    assert left(newest_database) == []
+
+
+def test_a_run_for_some_time_is_told_second_by_second(database: Database, inrush: Inrush) -> None:
+    bench(inrush, database, "inserts", "--connections", "2", "--for", "3s").expect(CLEAN)
+    (run,) = results(inrush)["runs"]
+    assert 3 <= run["seconds"] < 4
+    assert sum(second["calls"] for second in run["per_second"]) == run["calls"]
+    assert [second["second"] for second in run["per_second"]][:3] == [0, 1, 2]
+    assert run["looks"] > 10
+    assert sum(state["share"] for state in run["states"]) == pytest.approx(1)
+    assert sum(second["wal_bytes"] for second in run["per_second"]) > 0
+    # The server is on this machine.
+    assert run["cpu"]["server"] > 0 and run["cost"]["server_us"] > 0
+    assert run["round_trip"]["server_us"] <= run["round_trip"]["call_us"]
+    assert run["verdict"]["limit"] and run["verdict"]["change"]
+
+
+def test_an_open_loop_counts_from_the_intended_start(database: Database, inrush: Inrush) -> None:
+    words = ("calls", "--clients", "2", "--for", "2s", "--rate", "200")
+    bench(inrush, database, *words).expect(CLEAN)
+    found = results(inrush)
+    (run,) = found["runs"]
+    assert run["open_loop"]["rate_asked"] == 200
+    assert 250 < run["calls"] < 550
+    assert run["naive_latency"]["count"] == run["latency"]["count"]
+    assert run["latency"]["most_us"] >= run["naive_latency"]["most_us"]
+
+
+def test_a_rate_that_is_not_held_is_told(newest_database: Database, inrush: Inrush) -> None:
+    (inrush.folder / "slow.sql").write_text("SELECT pg_sleep(0.05)")
+    words = ("calls", "--sql", "slow.sql", "--clients", "1", "--for", "1s", "--rate", "100")
+    bench(inrush, newest_database, *words).expect(CLEAN, "did not hold the rate", "behind")
+    (run,) = results(inrush)["runs"]
+    assert run["open_loop"]["behind_share"] > 0.5
+    assert run["open_loop"]["not_begun"] > 50
+    assert run["open_loop"]["late_s"] > 0.3
+    # The naive figure hides it.
+    assert run["naive_latency"]["p50_us"] < 100_000 < run["latency"]["p50_us"]
+
+
+def test_no_connections(inrush: Inrush) -> None:
+    words = ("bench", "inserts", "--connections", "0")
+    inrush(*words).expect(USAGE, "`0` is no number of clients")
+    assert folders(inrush) == []
+
+
+def test_more_than_the_server_takes(database: Database, inrush: Inrush) -> None:
+    """It is told before anything starts, with the number."""
+    before = database.value("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'")
+    outcome = bench(inrush, database, "inserts", "--connections", "2,500", "--rows", "1000")
+    outcome.expect(USAGE, "500 clients need 500 connections", "max_connections is 60")
+    assert before is not None
+    assert folders(inrush) == [] and left(database) == []
+
+
+def test_a_limit_of_the_role(database: Database, inrush: Inrush) -> None:
+    role = f"few_{database.name}"
+    database.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 4")
+    database.execute(f"GRANT CREATE ON DATABASE {database.name} TO {role}")
+    url = database.server.url(database.name, role)
+    words = ("bench", "calls", "--clients", "4", "--calls", "10", "--to", url)
+    inrush(*words).expect(USAGE, "may have 4 connections")
+    words = ("bench", "calls", "--clients", "2", "--calls", "10", "--to", url)
+    inrush(*words).expect(CLEAN)
+    assert left(database) == []
+
+
+def test_a_role_that_may_not_create(database: Database, inrush: Inrush) -> None:
+    role = f"poor_{database.name}"
+    database.execute(f"CREATE ROLE {role} LOGIN")
+    url = database.server.url(database.name, role)
+    outcome = inrush("bench", "calls", "--clients", "1", "--calls", "10", "--to", url)
+    outcome.expect(
+        FAILED, "permission denied", f"GRANT CREATE ON DATABASE {database.name} TO {role}"
+    )
+    assert folders(inrush) == []
+
+
+def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
+    """Its neighbours make no result without it."""
+    words = ("calls", "--clients", "4", "--for", "60s")
+    with inrush.start("bench", *words, "--to", database.url) as running:
+        until(lambda: clients_of(database) == 4)
+        database.execute(
+            "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity "
+            "WHERE application_name LIKE 'inrush bench client%' "
+            "AND datname = current_database() LIMIT 1) AS one"
+        )
+        outcome = running.wait()
+    outcome.expect(FAILED, "of 4 clients did not finish", "terminating connection")
+    found = results(inrush)
+    assert not found["complete"] and found["runs"] == []
+    assert "terminating connection" in found["failed"][0]["reason"]
+    assert left(database) == []
+
+
+def test_a_server_that_goes_away(
+    start_server: Callable[..., Server], inrush: Inrush, version: int
+) -> None:
+    """What it left is removed by the next measurement, which says so."""
+    server = start_server(version)
+    database = server.create_database("bench")
+    words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
+    with inrush.start(*words) as running:
+        until(lambda: clients_of(database) == 2)
+        server.stop("immediate")
+        outcome = running.wait()
+    outcome.expect(FAILED, "clients did not finish", "could not be removed")
+    server.start()
+    (schema,) = left(database)
+    outcome = bench(inrush, database, "calls", "--clients", "1", "--calls", "10")
+    outcome.expect(CLEAN, f"schema {schema} of a measurement that was killed is removed")
+    assert left(database) == []
+    server.stop()
+
+
+@pytest.fixture(params=[18, 15], ids=lambda version: f"pg{version}")
+def version(request: pytest.FixtureRequest) -> int:
+    number: int = request.param
+    return number
+
+
+def test_a_slow_client_is_named(database: Database, inrush: Inrush) -> None:
+    """A client whose call waits for a lock of somebody else is the slowest."""
+    database.execute("CREATE TABLE held (a int); CREATE TABLE seen (pid int)")
+    database.execute(
+        "CREATE FUNCTION once() RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
+        "IF pg_try_advisory_xact_lock(1) AND NOT EXISTS (SELECT FROM seen) THEN "
+        "INSERT INTO seen VALUES (1); PERFORM pg_sleep(1); END IF; RETURN 1; END $$"
+    )
+    (inrush.folder / "once.sql").write_text("SELECT once()")
+    words = ("calls", "--sql", "once.sql", "--clients", "3", "--calls", "300")
+    bench(inrush, database, *words).expect(CLEAN)
+    everyone = results(inrush)["runs"][0]["all_clients"]
+    slowest = everyone["each"][everyone["slowest"] - 1]
+    assert slowest["latency"]["most_us"] > 900_000
+    assert everyone["finished"] == 3
+
+
+def test_ctrl_c_leaves_nothing_and_the_same_command_goes_on(
+    database: Database, inrush: Inrush
+) -> None:
+    words = ("bench", "calls", "--clients", "1,2", "--for", "2s", "--to", database.url)
+    with inrush.start(*words) as running:
+        until(lambda: clients_of(database) == 2)
+        running.send(signal.SIGINT)
+        running.wait().expect(INTERRUPTED, "the same command measures the others")
+    assert left(database) == [] and clients_of(database) == 0
+    first = results(inrush)
+    assert [run["clients"] for run in first["runs"]] == [1] and not first["complete"]
+    inrush(*words).expect(CLEAN, "resumed", "1 run")
+    whole = results(inrush)
+    assert len(folders(inrush)) == 1
+    assert [run["clients"] for run in whole["runs"]] == [1, 2] and whole["complete"]
+    assert whole["runs"][0] == first["runs"][0]
+    # Complete results are not resumed, and others are not touched.
+    inrush(*words).expect(CLEAN)
+    assert len(folders(inrush)) == 2
+
+
+def test_what_a_killed_one_left_goes_with_the_next(database: Database, inrush: Inrush) -> None:
+    """One that lives keeps its tables, and so do people who put theirs beside them."""
+    words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
+    with inrush.start(*words) as killed, inrush.start(*words, "--batch", "2") as living:
+        until(lambda: clients_of(database) == 4 and len(left(database)) == 2)
+        killed.send(signal.SIGKILL)
+        killed.process.wait()
+        until(lambda: clients_of(database) == 2)
+        both = left(database)
+        outcome = bench(inrush, database, "calls", "--clients", "1", "--calls", "10")
+        outcome.expect(CLEAN, "of a measurement that was killed is removed")
+        (kept,) = left(database)
+        assert kept in both
+        database.execute(f"CREATE TABLE {kept}.mine (a int)")
+        living.send(signal.SIGTERM)
+        living.wait().expect(INTERRUPTED, f"schema {kept} could not be removed")
+    assert database.value(f"SELECT count(*) FROM {kept}.mine") == 0
+    query = f"SELECT relname FROM pg_class WHERE relnamespace = '{kept}'::regnamespace"
+    assert database.rows(query) == [("mine",)]
+
+
+def test_a_table_that_others_write_to_is_no_result(database: Database, inrush: Inrush) -> None:
+    words = ("bench", "inserts", "--connections", "1", "--for", "3s", "--to", database.url)
+    with inrush.start(*words) as running:
+        until(lambda: clients_of(database) == 1)
+        (schema,) = left(database)
+        database.execute(f"INSERT INTO {schema}.rows DEFAULT VALUES")
+        outcome = running.wait()
+    outcome.expect(5, "but the server confirmed")
+    assert left(database) == []
+
+
+def test_a_clock_that_jumps(newest_database: Database, inrush: Inrush) -> None:
+    """Times are measured by another clock: the results hold, and say what happened."""
+    source, library = inrush.folder / "clock.c", inrush.folder / "clock.so"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <time.h>\n#include <unistd.h>\n"
+        "int clock_gettime(clockid_t clock, struct timespec *now) {\n"
+        "  static long first;\n"
+        "  long done = syscall(SYS_clock_gettime, clock, now);\n"
+        "  if (clock == CLOCK_REALTIME) {\n"
+        "    struct timespec passed;\n"
+        "    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &passed);\n"
+        "    if (first == 0) first = passed.tv_sec;\n"
+        "    if (passed.tv_sec >= first + 2) now->tv_sec += 3600;\n"
+        "  }\n  return (int)done;\n}\n"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    words = ("bench", "calls", "--clients", "1", "--for", "4s", "--to", newest_database.url)
+    preload = {"LD_PRELOAD": str(library)}
+    with inrush.start(*words, environment=preload) as running:
+        running.wait().expect(CLEAN, "the clock of this machine jumped by 3600.0 s")
+    (run,) = results(inrush)["runs"]
+    assert 4 <= run["seconds"] < 5 and run["latency"]["most_us"] < 3_000_000
+
+
+def test_endpoints_are_dealt_over_tcp(start_server: Callable[..., Server], inrush: Inrush) -> None:
+    server = start_server(18)
+    server.move_to_tcp()
+    database = server.create_database("bench")
+    ends = f"127.0.0.1:{server.port},localhost:{server.port},{server.folder}:{server.port}"
+    words = ("calls", "--clients", "3", "--calls", "300", "--endpoints", ends)
+    bench(inrush, database, *words).expect(CLEAN)
+    found = results(inrush)
+    (run,) = found["runs"]
+    assert found["server"]["way"] == "TCP"
+    assert run["cost"]["packets"] > 0 and run["round_trip"]["tcp_us"] > 0
+    words = ("calls", "--clients", "1", "--calls", "10", "--endpoints", "127.0.0.1:0")
+    bench(inrush, database, *words).expect(FAILED, "--endpoints", "no port")
+    assert left(database) == []
+    server.stop()
+
+
+def test_a_connection_that_is_cut(start_server: Callable[..., Server], inrush: Inrush) -> None:
+    server = start_server(15)
+    server.move_to_tcp()
+    database = server.create_database("bench")
+    with Proxy(server.port) as proxy:
+        url = f"postgresql://tester@127.0.0.1:{proxy.port}/bench"
+        proxy.begin(Trouble("cut", after_bytes=200_000, hits_all=False))
+        words = ("bench", "inserts", "--connections", "2", "--for", "30s", "--to", url)
+        inrush(*words).expect(FAILED, "of 2 clients did not finish")
+    assert left(database) == []
+    server.stop()
+
+
+def test_the_log_of_latencies_is_that_of_hdrhistogram(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    bench(inrush, newest_database, "calls", "--clients", "2", "--for", "2s").expect(CLEAN)
+    found = results(inrush)
+    (run,) = found["runs"]
+    whole, each = (folders(inrush)[-1] / name for name in run["logs"])
+    lines = [line for line in whole.read_text().splitlines() if not line.startswith("#")]
+    number = r"[0-9]+(\.[0-9]+)?"
+    seconds = [line for line in lines if re.match(rf"{number},{number},{number},HISTF", line)]
+    assert len(seconds) == len(run["per_second"])
+    tags = re.findall(r"^Tag=client-(\d+),", each.read_text(), re.M)
+    assert tags == ["1", "2"]
+
+
+def test_the_page_shows_what_was_measured(newest_database: Database, inrush: Inrush) -> None:
+    words = ("inserts", "--connections", "1,2", "--for", "2s")
+    bench(inrush, newest_database, *words).expect(CLEAN)
+    found = results(inrush)
+    page = folders(inrush)[-1] / "report.html"
+    seen = look(page)
+    text = json.dumps(seen)
+    assert "What limits" in text and "All clients ran" in text
+    assert found["verdict"]["line"][:20] in text
+    summary = (folders(inrush)[-1] / "summary.md").read_text()
+    assert found["verdict"]["line"] in summary
+
+
+def test_with_nothing_to_set_up(servers_folder: Path) -> None:
+    folder = servers_folder / "bench-clients"
+    folder.mkdir()
+    inrush = Inrush(folder)
+    words = ("bench", "inserts", "--connections", "1,70", "--rows", "700", "--quiet")
+    outcome = inrush(*words)
+    outcome.expect(CLEAN)
+    assert outcome.output == ""
+    assert [run["rows"] for run in results(inrush)["runs"]] == [700, 700]
+
+
+def test_events_as_json(newest_database: Database, inrush: Inrush) -> None:
+    words = ("calls", "--clients", "1,2", "--calls", "20", "--json")
+    lines = bench(inrush, newest_database, *words).expect(CLEAN).output.splitlines()
+    events = [json.loads(line) for line in lines]
+    assert [event["event"] for event in events] == ["measured", "measured", "results"]
+    assert events[-1]["results"] == results(inrush)
+
+
+@contextmanager
+def locked(database: Database, statement: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    with database.connect(autocommit=False) as connection:
+        connection.execute(statement.encode())
+        yield connection
+        connection.rollback()
+
+
+def test_a_lock_of_another_session_is_the_verdict(database: Database, inrush: Inrush) -> None:
+    """Wait events tell what the clients wait for."""
+    words = ("bench", "inserts", "--connections", "2", "--for", "3s", "--to", database.url)
+    with inrush.start(*words) as running:
+        until(lambda: clients_of(database) == 2)
+        (schema,) = left(database)
+        with locked(database, f"LOCK TABLE {schema}.rows IN SHARE MODE"):
+            waiting = (
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                "AND application_name LIKE 'inrush bench client%'"
+            )
+            until(lambda: database.value(waiting) == 2)
+            _pause.wait(2.5)
+        running.wait().expect(CLEAN)
+    (run,) = results(inrush)["runs"]
+    assert run["verdict"]["limit"].startswith("locks of other sessions (Lock:relation)")
+    assert run["latency"]["most_us"] > 2_000_000
