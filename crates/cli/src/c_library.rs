@@ -1,4 +1,4 @@
-//! What only the C library knows: its heap, and what a signal does.
+//! Calls of the C library: one heap for all threads, and the action of a signal.
 //!
 //! # Why it is sound
 //!

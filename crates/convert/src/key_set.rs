@@ -1,4 +1,4 @@
-//! Which values of a key have a partition: rows with others are rejects before they are sent.
+//! The values of a key that have a partition. Rows with other values become rejects before they are sent.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

@@ -1,5 +1,5 @@
-//! Which records of a chunk become rows of a batch, and why the others cannot: the faults of a
-//! record's form, found before any of its values is looked at.
+//! Selects the records of a chunk that become rows of a batch, and rejects the others: faults in the form of a record,
+//! found before any of its values is converted.
 
 use std::ops::Range;
 use std::sync::Arc;

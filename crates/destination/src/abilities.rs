@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub struct Abilities {
     /// How many streams may fill it at the same time.
     pub streams: Streams,
-    /// What becomes visible in one step.
+    /// The targets that become visible in one step.
     pub published_together: PublishedTogether,
     /// The abilities that packages may ask for. An ability that is not listed is one that the destination lacks.
     pub can: BTreeSet<Ability>,
@@ -24,9 +24,9 @@ pub struct Abilities {
     pub batch_rows: u32,
     /// Bytes that a stream keeps at most on their way, beside the batch that is being made.
     pub stream_buffer_bytes: u64,
-    /// What it takes of this process's memory beside that.
+    /// Memory of this process that the destination takes in addition.
     pub own_memory: OwnMemory,
-    /// What is not promised here, in sentences for the plan.
+    /// The promises that it does not keep, in sentences for the plan.
     pub not_promised: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub enum Streams {
     Many,
 }
 
-/// What readers see in one step.
+/// The targets that become visible to readers in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishedTogether {
     /// All targets of the run.
@@ -81,9 +81,9 @@ pub struct AbilityText {
     pub name: &'static str,
     /// The setting of a package, or the command, that asks for it.
     pub asked_by: &'static str,
-    /// What a destination with it does: the end of "it can ...".
+    /// The ability in words: the end of "it can ...".
     pub does: &'static str,
-    /// What a user does where it is lacking.
+    /// What a user can do instead if the ability is lacking.
     pub fix: &'static str,
 }
 

@@ -55,8 +55,8 @@ impl DestinationKind {
         (is_path && names_duckdb).then(|| DestinationKind::DuckDb(PathBuf::from(url)))
     }
 
-    /// What it loads into this process beside the drivers that are installed here: a library or a manifest by its path, or
-    /// what an option names. Whoever wrote the URL and the options chose it.
+    /// Code that it loads into this process beside the drivers that are installed here: a library or a manifest that the
+    /// URL or an option names. The author of the URL and of the options chose it.
     pub fn loaded_code(&self, options: &BTreeMap<String, String>) -> Option<LoadedCode> {
         if let DestinationKind::Adbc(driver) = self
             && names_library(driver)
@@ -145,12 +145,12 @@ impl DestinationKind {
     }
 }
 
-/// What a destination loads into this process at somebody's word.
+/// Code that a destination loads into this process because a URL or an option names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadedCode {
     /// The library or manifest that the URL names.
     Url(String),
-    /// What the option of this name brings.
+    /// The code that the option of this name brings.
     Option(String),
 }
 
@@ -201,7 +201,7 @@ pub fn scheme(text: &str) -> Option<&str> {
     is_scheme.then_some(scheme)
 }
 
-/// Whether a driver is named by the path of its library or manifest, and not by the name that it is installed under.
+/// True if a driver is named by the path of its library or manifest, and not by the name that it is installed under.
 pub fn names_library(driver: &str) -> bool {
     driver.contains(['/', '\\'])
         || [".so", ".toml", ".dylib", ".dll"]

@@ -31,7 +31,7 @@ pub trait Destination: Send + Sync {
     /// Product, version and place, for plans and reports: never with a secret in it.
     fn describe(&self) -> String;
 
-    /// What it can do, and what it cannot promise.
+    /// Its abilities, and the promises that it does not keep.
     fn abilities(&self) -> &Abilities;
 
     /// The full name of a table that a package calls `[schema.]name`.
@@ -68,7 +68,7 @@ pub trait Destination: Send + Sync {
     /// Takes the lock of the run's key, enters the run into the ledger, or takes over the one that
     /// stopped (`NewRun::takes_over`), and makes the staging of all targets where it does not stand. Units of
     /// that run whose rows are not in staging any more are taken out of the ledger.
-    /// What another process holds is refused with [`Error::Held`](crate::Error::Held).
+    /// A run that another process holds is refused with [`Error::Held`](crate::Error::Held).
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>>;
 
     /// Gives a stopped run up: its staging is removed, and the ledger says so.
@@ -106,8 +106,8 @@ pub trait OpenRun: Send + Sync {
     /// each group of targets that its abilities say. `reached` is told of the steps on the way.
     fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published>;
 
-    /// Whether the run is switched: asked after a [`publish`](OpenRun::publish) that failed, for what a
-    /// lost reply leaves open.
+    /// True if the run is switched. Asked after a [`publish`](OpenRun::publish) that failed: its reply may have been
+    /// lost.
     fn is_switched(&self) -> Result<bool>;
 
     /// Makes whatever is under way end soon, with an error. Called from another thread.
@@ -144,13 +144,13 @@ pub enum PublishStep {
     Committed,
 }
 
-/// What came of a publish.
+/// The result of a publish.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     /// Rows in each target after it, in the plan's order, where that is known.
     pub rows: Vec<Option<u64>>,
     /// Partitions of each target that were written, by their names.
     pub partitions: BTreeMap<usize, Vec<String>>,
-    /// What a user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }

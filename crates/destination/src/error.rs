@@ -6,7 +6,7 @@ pub enum Error {
     /// Where the data should go cannot be understood, or is not there.
     #[error("{what}")]
     Address {
-        /// What is wrong, with the place.
+        /// The fault and its place.
         what: String,
         /// How to fix it.
         hint: String,
@@ -14,7 +14,7 @@ pub enum Error {
     /// Another process holds it.
     #[error("{what}")]
     Held {
-        /// Who holds what.
+        /// The holder, and what it holds.
         what: String,
         /// How to fix it.
         hint: String,
@@ -22,7 +22,7 @@ pub enum Error {
     /// It cannot take what it was asked to take.
     #[error("{what}")]
     Unsuitable {
-        /// What is wrong, with the place.
+        /// The fault and its place.
         what: String,
         /// How to fix it.
         hint: String,
@@ -30,9 +30,9 @@ pub enum Error {
     /// It refused a step.
     #[error("{doing}: {message}")]
     Refused {
-        /// What was being done.
+        /// The step that failed.
         doing: String,
-        /// What it said.
+        /// The destination's own message.
         message: String,
         /// How to fix it, where that is known.
         hint: Option<String>,
@@ -40,17 +40,17 @@ pub enum Error {
     /// A file or folder of it cannot be read or written.
     #[error("{doing} {path}: {source}")]
     File {
-        /// What was being done: `cannot write`.
+        /// The step that failed: `cannot write`.
         doing: &'static str,
         /// Which one.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// Its ledger is not as this version writes it.
     #[error("{what}")]
     Ledger {
-        /// What is wrong, with the place.
+        /// The fault and its place.
         what: String,
         /// How to fix it.
         hint: String,
@@ -58,7 +58,7 @@ pub enum Error {
     /// It counts other rows than were written. Nothing of them is committed.
     #[error("{what}: the destination counts {counted} rows, but {sent} were sent")]
     Count {
-        /// What was counted.
+        /// The table whose rows were counted.
         what: String,
         /// The destination's count.
         counted: u64,
@@ -70,7 +70,7 @@ pub enum Error {
     Interrupted,
 }
 
-/// What comes of asking a destination.
+/// The result of a call to a destination.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

@@ -52,7 +52,7 @@ pub struct UnitRecord {
     pub target: String,
     /// Rows that were loaded.
     pub rows_loaded: u64,
-    /// What the engine wants back as it is.
+    /// Text of the engine, which it reads back unchanged.
     pub detail: String,
 }
 
@@ -71,7 +71,7 @@ pub struct PastRun {
 pub struct NewRun {
     /// Names the package and its targets.
     pub run_key: RunKey,
-    /// What it is called where it begins; one that is taken over keeps its name.
+    /// Its name if it begins now; a run that is taken over keeps its name.
     pub name: String,
     /// The package's name.
     pub package: String,

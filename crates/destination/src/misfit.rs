@@ -9,7 +9,7 @@ pub struct Misfit {
     pub row: usize,
     /// The column at fault, by its place.
     pub column: usize,
-    /// What is wrong, the likely cause and the fix: the end of a sentence that begins with the value.
+    /// The fault, the likely cause and the fix: the end of a sentence that begins with the value.
     pub reason: String,
 }
 
@@ -18,6 +18,6 @@ pub struct Misfit {
 pub struct Adapted {
     /// The rows that fit.
     pub batch: RecordBatch,
-    /// Those that do not, in the order of their rows.
+    /// The values that do not fit, in the order of their rows.
     pub misfits: Vec<Misfit>,
 }

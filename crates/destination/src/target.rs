@@ -28,13 +28,13 @@ pub struct ResolvedType {
 pub struct TargetFacts {
     /// Its columns, in its order.
     pub columns: Vec<TargetColumn>,
-    /// Whether it has rows.
+    /// It has rows.
     pub has_rows: bool,
     /// The columns whose values are its partitions.
     pub partitioned_by: Vec<String>,
     /// Why it cannot be loaded, where it cannot, and how to fix that.
     pub obstacle: Option<(String, String)>,
-    /// What a user should know before it is loaded.
+    /// Notes for the user before it is loaded.
     pub notes: Vec<String>,
 }
 
@@ -47,15 +47,15 @@ pub struct TargetColumn {
     pub sql: String,
     /// Which values fit; none where there is no way into it from here.
     pub column_type: Option<ColumnType>,
-    /// Whether NULL is refused.
+    /// NULL is refused.
     pub not_null: bool,
-    /// Whether it has a DEFAULT.
+    /// It has a DEFAULT.
     pub has_default: bool,
-    /// Whether the destination computes it itself.
+    /// The destination computes its values.
     pub generated: bool,
 }
 
-/// What becomes of a target.
+/// How a target is filled, and which of its rows give way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteMode {
     /// It is new, or has no rows.
@@ -75,7 +75,7 @@ pub struct TargetPlan {
     pub name: TargetName,
     /// The columns that are filled, in the order of the batches.
     pub columns: Vec<ColumnPlan>,
-    /// What becomes of it.
+    /// How it is filled.
     pub mode: WriteMode,
     /// The columns whose values make its partitions.
     pub partition_by: Vec<String>,
@@ -96,6 +96,6 @@ pub struct ColumnPlan {
     pub sql: String,
     /// Which values come, and in which Arrow type ([`ColumnType::arrow`]).
     pub column_type: ColumnType,
-    /// Whether NULL may come.
+    /// NULL may come.
     pub nullable: bool,
 }

@@ -1,4 +1,4 @@
-//! What only the C library knows of locales.
+//! Calls of the C library that look for a locale.
 //!
 //! # Why it is sound
 //!

@@ -1,12 +1,12 @@
-//! Child processes that run as the server's user and end when we do.
+//! Child processes that run as the server's user and end when the command ends.
 //!
-//! What to know before touching this file:
+//! Before you change this file:
 //!
 //! - `PR_SET_PDEATHSIG` fires when the *thread* that forked the child ends, not the process.
 //!   So the server is started by a thread of its own that lives exactly as long as the server.
 //! - A change of user clears `PR_SET_PDEATHSIG`: it is set last.
-//! - A parent may be gone before the child has set it: the child looks who its parent is
-//!   afterwards.
+//! - A parent may be gone before the child has set it: the child looks at its
+//!   parent's pid afterwards.
 //! - A pid stays ours until it is reaped. The thread reaps under the lock that `signal` takes,
 //!   so a signal cannot go to a stranger with the same pid.
 

@@ -15,15 +15,15 @@ use crate::secrets::{is_shown_path, note_variable};
 /// The value of an environment variable; the library never reads the environment itself.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What stands for names in braces.
+/// The values that replace names in braces.
 pub(super) struct BraceValues<'a> {
     pub(super) parameters: &'a BTreeMap<String, String>,
-    /// Those that a command gave in place of the package's own.
+    /// The values that a command gave in place of the package's own.
     pub(super) given: &'a [(String, String)],
     pub(super) environment: Environment<'a>,
 }
 
-/// Whether a variable is the beginning of a path: of files, or of a destination on this machine.
+/// True if a variable is the beginning of a path: of files, or of a destination on this machine.
 fn stands_for_path(kind: TextKind, setting: &str, before: &str) -> bool {
     match kind {
         TextKind::Files => setting.starts_with("flow[") && before.is_empty(),
@@ -152,7 +152,7 @@ pub(super) fn written(text: &str, parameters: &BTreeMap<String, String>) -> Opti
     Some(written)
 }
 
-/// Whether a variable stands in the user, password or query of a URL, where a `/` or `@` of a
+/// True if a variable stands in the user, password or query of a URL, where a `/` or `@` of a
 /// password would end that part. A whole URL, a host or a database is taken as it is.
 fn must_be_encoded(before: &str, after: &str) -> bool {
     let Some(authority) = before.find("://").map(|start| &before[start + 3..]) else {

@@ -63,7 +63,7 @@ pub(super) fn check_sql(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
     }
 }
 
-/// Whether a COPY takes its rows from the client, or sends them there.
+/// True if a COPY takes its rows from the client, or sends them there.
 fn talks_to_client(statement: &str) -> bool {
     let mut words = statement.split(|byte: char| !byte.is_alphanumeric() && byte != '_');
     words.any(|word| ["stdin", "stdout"].contains(&word.to_ascii_lowercase().as_str()))

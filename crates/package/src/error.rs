@@ -10,7 +10,7 @@ use super::place::Place;
 /// A package cannot be used. All that was found wrong in one pass is told at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageError {
-    /// What is wrong, in the order of the file; never empty.
+    /// The faults, in the order of the file; never empty.
     pub faults: Vec<PackageFault>,
 }
 
@@ -19,17 +19,17 @@ pub struct PackageError {
 pub struct PackageFault {
     /// Where.
     pub place: Place,
-    /// What.
+    /// The kind of fault.
     pub kind: PackageFaultKind,
 }
 
-/// What is wrong.
+/// A kind of fault in a package.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackageFaultKind {
     /// The file cannot be read.
     #[error("the package cannot be read: {reason}")]
     Unreadable {
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
     /// The file is not text.
@@ -43,7 +43,7 @@ pub enum PackageFaultKind {
     /// The text is not TOML.
     #[error("not valid TOML: {reason}")]
     Syntax {
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
     /// A key that nothing reads.
@@ -67,7 +67,7 @@ pub enum PackageFaultKind {
         key: String,
         /// The table that it is missed in.
         table: String,
-        /// What it means.
+        /// The meaning of the key.
         meaning: String,
     },
     /// A value of another type.
@@ -75,11 +75,11 @@ pub enum PackageFaultKind {
     WrongType {
         /// The setting.
         setting: String,
-        /// What it takes.
+        /// The values that it takes.
         expected: String,
-        /// What is there.
+        /// The value in the package.
         found: String,
-        /// What to write instead.
+        /// The text to write instead.
         mend: Option<String>,
     },
     /// A word that is none of those that a setting knows.
@@ -87,11 +87,11 @@ pub enum PackageFaultKind {
     UnknownWord {
         /// The setting.
         setting: String,
-        /// What is there.
+        /// The value in the package.
         word: String,
         /// The word that was likely meant.
         suggestion: Option<String>,
-        /// What it could be, as a person says it.
+        /// The words that it could be, as a person says it.
         expected: String,
     },
     /// A number past the ends of its setting.
@@ -147,7 +147,7 @@ pub enum PackageFaultKind {
         name: String,
         /// The one that was likely meant.
         suggestion: Option<String>,
-        /// Those that there are.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// There is nothing to load.
@@ -163,33 +163,33 @@ pub enum PackageFaultKind {
         name: String,
         /// The one that was likely meant.
         suggestion: Option<String>,
-        /// Those that there are.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// A flow names no connection where there are several.
     #[error("the flow names no connection, and the package has {}", listed(known.iter().map(String::as_str)))]
     ConnectionNotNamed {
-        /// Those that there are.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// Two flows go to different connections.
     #[error("this flow loads to `{second}`, and the first one to `{first}`")]
     ConnectionsDiffer {
-        /// That of the first flow.
+        /// The connection of the first flow.
         first: String,
-        /// That of this one.
+        /// The connection of this flow.
         second: String,
     },
     /// A name that may stand only once.
     #[error("{what} `{name}` is defined twice{}", first_line.map(|line| format!(", first in line {line}")).unwrap_or_default())]
     Duplicate {
-        /// What has the name: `the column`.
+        /// The thing with the name: `the column`.
         what: &'static str,
         /// The name.
         name: String,
         /// The line of the first one.
         first_line: Option<usize>,
-        /// What to do.
+        /// The fix.
         mend: &'static str,
     },
     /// A value that its setting cannot have.
@@ -201,7 +201,7 @@ pub enum PackageFaultKind {
         value: String,
         /// Why not.
         cause: String,
-        /// What to write instead.
+        /// The text to write instead.
         mend: String,
     },
     /// The package would load code that nobody installed here.
@@ -226,7 +226,7 @@ pub enum PackageFaultKind {
     Format {
         /// The setting.
         setting: &'static str,
-        /// What is wrong with it, and the fix.
+        /// The fault and the fix.
         reason: String,
     },
     /// Settings that do not go together.
@@ -234,7 +234,7 @@ pub enum PackageFaultKind {
     Conflict {
         /// Which, and why.
         conflict: String,
-        /// What to do.
+        /// The fix.
         mend: String,
     },
 }

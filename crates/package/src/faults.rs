@@ -4,7 +4,7 @@ use super::Package;
 use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::schema_check::setting;
 
-/// What is wrong, gathered.
+/// The faults of a package, gathered.
 pub(super) struct Faults<'a> {
     package: &'a Package,
     faults: Vec<PackageFault>,

@@ -118,7 +118,7 @@ pub(super) fn take_name(text: &str) -> Result<(String, &str), NameFault> {
     Ok((name, rest))
 }
 
-/// Whether a name, as it stands, can be the name of anything in a database.
+/// Checks that a name, as it stands, can be the name of anything in a database.
 pub(super) fn valid(name: &str) -> Result<(), NameFault> {
     if name.is_empty() {
         return Err(empty());

@@ -11,7 +11,7 @@ use super::place::Place;
 use super::texts::TextKind;
 use super::url_passwords::note_secrets_of_sql;
 
-/// What a command's arguments replace in a package.
+/// The settings of a package that a command's arguments replace.
 #[derive(Clone, Default)]
 pub struct Overrides {
     /// `--set name=value`; of the same name the last one counts.

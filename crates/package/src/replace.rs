@@ -20,7 +20,7 @@ pub struct Replace {
 }
 
 impl Replace {
-    /// Whether all settings have their defaults.
+    /// True if all settings have their defaults.
     pub fn is_usual(&self) -> bool {
         *self == Replace::default()
     }
@@ -72,7 +72,7 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// Whether nothing is kept.
+    /// True if nothing is kept.
     pub fn is_no(&self) -> bool {
         *self == Keep::default()
     }

@@ -227,7 +227,7 @@ fn known_keys(schema: &'static Value, value: &DeValue<'_>) -> usize {
         .count()
 }
 
-/// Whether a value has the type that a schema asks for; of the words of an enum any text.
+/// True if a value has the type that a schema asks for; of the words of an enum any text.
 fn takes(schema: &'static Value, value: &DeValue<'_>) -> bool {
     let branches = branches(schema);
     if !branches.is_empty() {
@@ -257,7 +257,7 @@ fn words(schema: &'static Value) -> Vec<&'static str> {
         .collect()
 }
 
-/// What a schema asks for, as a person says it.
+/// The type or the words that a schema asks for, as a person says it.
 fn expected(schema: &'static Value) -> String {
     let branches = branches(schema);
     if !branches.is_empty() {
@@ -282,7 +282,7 @@ fn expected(schema: &'static Value) -> String {
     }
 }
 
-/// What is there instead, as a person says it.
+/// The value that is there instead, as a person says it.
 fn found(value: &DeValue<'_>, written: &str) -> String {
     match value {
         DeValue::String(_) => format!("the text {written}"),
@@ -294,7 +294,7 @@ fn found(value: &DeValue<'_>, written: &str) -> String {
     }
 }
 
-/// What to write instead, where that can be told.
+/// The text to write instead, if it can be told.
 fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) -> Option<String> {
     if path == "flow" && matches!(value, DeValue::Table(_)) {
         return Some("write [[flow]], in two pairs of brackets".to_owned());

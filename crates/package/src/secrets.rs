@@ -25,7 +25,7 @@ const MIXED_BYTES_MIN: usize = 6;
 /// The shortest one of letters alone, or of digits alone.
 const WORD_BYTES_MIN: usize = 8;
 
-/// What stands in the place of a password.
+/// The text that is shown in the place of a password.
 pub const HIDDEN: &str = "***";
 
 /// One way in which a value may be written.
@@ -42,7 +42,7 @@ static FORMS: RwLock<Vec<WrittenForm>> = RwLock::new(Vec::new());
 /// Paths that stay as they are.
 static SHOWN: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
-/// Whether anything is to be hidden: usually nothing is, and nobody takes the lock.
+/// True if there is a secret to hide. Usually there is none, and no lock is taken.
 static HAS_ANY: AtomicBool = AtomicBool::new(false);
 
 /// Notes the value of a variable of the environment.
@@ -67,7 +67,7 @@ pub fn note_shown_path(path: &Path) {
     }
 }
 
-/// Whether a variable's value in a setting of paths is no secret: an absolute path that exists.
+/// True if a variable's value in a setting of paths is no secret: an absolute path that exists.
 pub fn is_shown_path(value: &str) -> bool {
     let path = Path::new(value);
     path.is_absolute() && path.parent().is_some() && path.exists()
@@ -85,7 +85,7 @@ fn note(value: &str, shown: &str) {
     HAS_ANY.store(!forms.is_empty(), Ordering::Release);
 }
 
-/// Whether there is nothing to hide.
+/// True if there is nothing to hide.
 pub fn is_empty() -> bool {
     !HAS_ANY.load(Ordering::Acquire)
 }
@@ -200,13 +200,13 @@ fn masked_by<'a>(forms: &[WrittenForm], paths: &[String], text: &'a str) -> Cow<
     Cow::Owned(out)
 }
 
-/// Whether a text begins with a path, and not with a longer name.
+/// True if a text begins with a path, and not with a longer name.
 fn begins_with_path(text: &str, path: &str) -> bool {
     let after = text.strip_prefix(path);
     after.is_some_and(|after| !joins(after.chars().next()))
 }
 
-/// Whether a neighbour makes a longer word.
+/// True if a neighbour makes a longer word.
 fn joins(neighbour: Option<char>) -> bool {
     neighbour.is_some_and(char::is_alphanumeric)
 }

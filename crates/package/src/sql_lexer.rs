@@ -3,7 +3,7 @@
 //! This is PostgreSQL's lexical structure (`scan.l`), which DuckDB shares. The lexer reads a statement from its beginning,
 //! piece by piece as values are put in, and looks only backwards: what follows may be a value, too.
 
-/// What a place in a statement is part of.
+/// The part of a statement that a place lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SqlPlace {
     /// Between texts, names in quotes and comments.
@@ -77,7 +77,7 @@ pub(super) struct SqlLexer {
     merged: Option<String>,
 }
 
-/// What token a value from outside is.
+/// The kind of token that a value from outside is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Number,
@@ -111,7 +111,7 @@ impl SqlLexer {
         }
     }
 
-    /// Whether a text in quotes that is read next would go on with the one before it.
+    /// True if a text in quotes that is read next would go on with the one before it.
     pub(super) fn continues_text(&self) -> bool {
         self.ended
             .is_some_and(|ended| ended.is_next || ended.newline)
@@ -298,7 +298,7 @@ impl SqlLexer {
     }
 }
 
-/// Whether a character goes on with a word.
+/// True if a character continues a word.
 fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii()
 }

@@ -141,7 +141,7 @@ impl StatementText {
 
 type Refusal = (&'static str, fn(&str) -> String);
 
-/// What a value from outside is where it is put in as it is: a token of its own, or part of a text or name.
+/// The kind of a value from outside that is put in as it is: a token of its own, or part of a text or name.
 fn bare_kind(place: SqlPlace, value: &str, before: &str) -> Result<Option<ValueKind>, Refusal> {
     let is_digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     match place {
@@ -198,7 +198,7 @@ fn bare_kind(place: SqlPlace, value: &str, before: &str) -> Result<Option<ValueK
     }
 }
 
-/// Whether a value is a number and stays one behind what is there.
+/// True if a value is a number and stays one behind what is there.
 fn is_number(value: &str, before: &str) -> bool {
     let unsigned = value.strip_prefix('-');
     let digits = unsigned.unwrap_or(value);

@@ -11,7 +11,7 @@ use super::{
     FieldChoice, Flow, Keep, OneOrMany, Package, Replace, RunSettings, Trailer,
 };
 
-/// What may stand in a text.
+/// The kind of a text, which decides what its placeholders may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextKind {
     /// A connection's URL: `${env:NAME}` may be a secret, and must not end a part of the URL.

@@ -123,7 +123,7 @@ pub(super) fn type_text(text: &str) -> Result<String, NameFault> {
     }
 }
 
-/// Whether the words are the name of a type; of one word the database decides.
+/// True if the words are the name of a type; of one word the database decides.
 fn is_known(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {

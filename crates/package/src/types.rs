@@ -237,7 +237,7 @@ impl LoadOrder {
     }
 }
 
-/// What is compared between the database and the rows that were read, before they are switched in.
+/// The comparison of the rows in the database with the rows that were read, before the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
@@ -373,7 +373,7 @@ pub struct ColumnDetail {
 }
 
 impl ColumnDetail {
-    /// Whether its values are written as in the files: they come from a field, or from the package's
+    /// True if its values are written as in the files: they come from a field, or from the package's
     /// `value`.
     pub fn reads_files(&self) -> bool {
         matches!(self.source, None | Some(SourceWord::Constant))

@@ -136,12 +136,12 @@ fn percent_decoded(text: &str) -> Option<String> {
         .filter(|decoded| decoded != text)
 }
 
-/// Whether a URL or connection string holds a password.
+/// True if a URL or connection string holds a password.
 pub fn url_has_password(url: &str) -> bool {
     !secrets(url).is_empty()
 }
 
-/// Whether the parameter `{name}` stands in a password of a URL.
+/// True if the parameter `{name}` stands in a password of a URL.
 pub fn password_takes(url: &str, name: &str) -> bool {
     let parameter = format!("{{{name}}}");
     let takes = |secret: Range<usize>| url[secret].contains(&parameter);
@@ -245,7 +245,7 @@ fn hidden(text: &str) -> Vec<Range<usize>> {
     apart(text, found)
 }
 
-/// Whether the name of an option says that its value is a secret.
+/// True if the name of an option says that its value is a secret.
 pub fn names_secret(key: &str) -> bool {
     const PARTS: [&str; 14] = [
         "password",
@@ -389,7 +389,7 @@ fn parameters(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     })
 }
 
-/// What stands where a port should be, and is none: `user:password` without a host.
+/// The text in the place of a port that is not a port: `user:password` without a host.
 fn no_port(text: &str) -> Option<Range<usize>> {
     let (start, end) = url_in(text)?;
     let authority = &text[start..end];

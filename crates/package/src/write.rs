@@ -17,7 +17,7 @@ use super::{
 /// Columns that are written in one line at most.
 const LINE_CHARACTERS_MAX: usize = 96;
 
-/// What to say beside the settings of a package, line by line. Columns and format are those of
+/// Comments for the settings of a package, line by line. Columns and format are those of
 /// the first flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comments {

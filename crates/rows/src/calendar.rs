@@ -15,7 +15,7 @@ pub const DAYS_MAX: i64 = days_from_civil(5_874_897, 12, 31);
 /// Days of 400 years, after which the calendar repeats, weekdays included.
 pub const CYCLE_DAYS: i64 = 146_097;
 
-/// Whether a year has a 29th of February.
+/// True if a year has a 29th of February.
 #[inline(always)]
 pub const fn is_leap_year(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)

@@ -28,7 +28,7 @@ pub struct Chunk {
     pub line_offset: u64,
     /// Records of it that are not valid UTF-8, as indices in order; empty nearly always.
     pub invalid_utf8: Vec<u32>,
-    /// What its places in the file are, where they cannot be counted in its text alone.
+    /// Its places in the file, if they cannot be counted in its text alone.
     pub places: Option<Arc<dyn Places>>,
     /// Its rows, where they have no text here; a position is then the number of a row in them.
     pub typed: Option<TypedRows>,
@@ -42,12 +42,12 @@ pub trait Places: fmt::Debug + Send + Sync {
         position as u64
     }
 
-    /// Whether places are the numbers of rows, counted from 0 as bytes are: the file has no lines.
+    /// True if places are the numbers of rows, counted from 0 as bytes are: the file has no lines.
     fn are_rows(&self) -> bool {
         false
     }
 
-    /// What finds the row at `position` in its source, where that is not its line and byte: `id = 17`.
+    /// The key of the row at `position` in its source, if its line and byte do not find it: `id = 17`.
     fn key(&self, _position: usize) -> Option<Arc<str>> {
         None
     }
@@ -114,7 +114,7 @@ impl Chunk {
         self.text.as_slice()
     }
 
-    /// What a hash of what was read takes in: the text, or what stands for the rows.
+    /// The bytes that a hash of the content is made of: the text, or a digest of the rows.
     pub fn content(&self) -> &[u8] {
         match &self.typed {
             Some(rows) => &rows.content,
@@ -168,7 +168,7 @@ impl Chunk {
         }
     }
 
-    /// Whether its places are the numbers of rows, and there are no lines.
+    /// True if its places are the numbers of rows, and there are no lines.
     pub fn counts_rows(&self) -> bool {
         self.places.as_ref().is_some_and(|places| places.are_rows())
     }

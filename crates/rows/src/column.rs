@@ -14,9 +14,9 @@ pub struct Column {
     pub name: String,
     /// Its type.
     pub column_type: ColumnType,
-    /// Whether NULL is allowed.
+    /// NULL is allowed.
     pub nullable: bool,
-    /// What fills it.
+    /// The source of its values.
     pub source: ValueSource,
     /// How dates, times and timestamps are written, in strftime's letters, to be tried in this
     /// order; ISO 8601 where there are none.

@@ -104,9 +104,9 @@ pub struct NumberForm {
 /// The words of a boolean, taken in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BooleanWords {
-    /// Those for true.
+    /// The words for true.
     pub true_words: Vec<String>,
-    /// Those for false.
+    /// The words for false.
     pub false_words: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ pub enum Trim {
 }
 
 impl Trim {
-    /// Whether it cuts at the start, and whether it cuts at the end.
+    /// True if it cuts at the start; true if it cuts at the end.
     pub fn ends(self) -> (bool, bool) {
         match self {
             Trim::None => (false, false),
@@ -199,7 +199,7 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// Whether the digits that are kept go up by one; nothing where nothing is rounded.
+    /// True if the digits that are kept go up by one; none if nothing is rounded.
     ///
     /// `last_is_odd` tells of the last digit kept, `rest` how the dropped part compares with one
     /// half of its place.
@@ -240,7 +240,7 @@ impl ColumnChanges {
     }
 }
 
-/// Whether a character can stand between digits without being taken for a part of the number.
+/// True if a character can stand between digits without being taken for a part of the number.
 pub fn is_separator(character: char) -> bool {
     !character.is_alphanumeric()
         && !matches!(character, '+' | '-' | '(' | ')' | '\0' | '\n' | '\r' | '\t')

@@ -67,8 +67,7 @@ pub enum ColumnType {
     Interval {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
-        /// Whether the destination has infinite ones; which parts stand for them says
-        /// `inrush_rows::interval`.
+        /// The destination has infinite ones; `inrush_rows::interval` says which parts stand for them.
         has_infinity: bool,
     },
     /// 16 bytes.
@@ -102,7 +101,7 @@ impl ColumnType {
         }
     }
 
-    /// Whether its values are numbers.
+    /// True if its values are numbers.
     pub fn is_number(&self) -> bool {
         matches!(
             self,

@@ -1,6 +1,6 @@
 //! A place in a text that is read from left to right.
 
-/// What is left to read.
+/// The bytes that are left to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     /// The bytes that are not read yet.
@@ -13,7 +13,7 @@ impl<'a> Cursor<'a> {
         Cursor { rest: text }
     }
 
-    /// Whether all bytes are read.
+    /// True if all bytes are read.
     pub fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }

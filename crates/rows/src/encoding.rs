@@ -109,7 +109,7 @@ const ALIASES: [(&str, &str); 11] = [
 pub struct UnknownEncoding {
     /// Why it is not taken.
     pub cause: String,
-    /// What to write instead.
+    /// The name to write instead.
     pub mend: String,
 }
 
@@ -167,7 +167,7 @@ impl TextEncoding {
         }
     }
 
-    /// Whether each character is two bytes, or four.
+    /// True if each character takes two bytes, or four.
     pub fn is_utf16(self) -> bool {
         match self {
             TextEncoding::Utf16 => true,
@@ -212,8 +212,8 @@ impl TextEncoding {
         }
     }
 
-    /// What a file begins with that is to be known as one of this encoding by itself; nothing where
-    /// only a declaration tells.
+    /// The bytes at the beginning of a file by which this encoding is known without a declaration; none if only a
+    /// declaration tells.
     pub fn mark(self) -> &'static [u8] {
         match self {
             TextEncoding::Table(table) if table == UTF_16BE => b"\xfe\xff",
@@ -223,7 +223,7 @@ impl TextEncoding {
         }
     }
 
-    /// Whether each character is one byte.
+    /// True if each character takes one byte.
     pub fn is_single_byte(self) -> bool {
         match self {
             TextEncoding::Latin1 => true,

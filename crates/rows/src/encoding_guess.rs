@@ -12,7 +12,7 @@ use crate::encoding::TextEncoding;
 /// Bytes of a text that are looked at.
 const LOOK_BYTES_MAX: usize = 256 << 10;
 
-/// What is wrong with a text that should be UTF-8, and what it likely is.
+/// The fault of a text that should be UTF-8, and its likely encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotUtf8 {
     /// The first byte that is no part of a character.

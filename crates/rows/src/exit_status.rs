@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the exit status of a command says. Errors carry it; it becomes a number where the process ends and in JSON.
+/// The outcome of a command, as its exit status. Errors carry it; it becomes a number where the process ends and in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "u8", try_from = "u8")]
 #[repr(u8)]
@@ -17,7 +17,7 @@ pub enum ExitStatus {
     Rejects = 3,
     /// More rows were rejected than the limit allows; nothing was published.
     RejectLimit = 4,
-    /// What was loaded is not what was sent or promised.
+    /// The loaded rows are not the rows that were sent or promised.
     Verification = 5,
     /// The preflight found that a run cannot succeed.
     Preflight = 6,

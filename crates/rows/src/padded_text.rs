@@ -59,7 +59,7 @@ impl PaddedText {
         self.is_utf8
     }
 
-    /// Whether it is known that all of it is UTF-8.
+    /// True if all of it is known to be UTF-8.
     pub fn is_utf8(&self) -> bool {
         self.is_utf8
     }
@@ -90,7 +90,7 @@ impl PaddedText {
         self.bytes_count
     }
 
-    /// Whether there is none.
+    /// True if there is no text.
     pub fn is_empty(&self) -> bool {
         self.bytes_count == 0
     }

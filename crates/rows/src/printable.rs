@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// What stands before each further line of a value: no line of ours begins so.
+/// The blanks before each further line of a value: no line of our own begins so.
 const CONTINUED: &str = "        ";
 
 /// The text with its control characters and invisible characters written as `\u{1b}`, but for line breaks and tabs.
@@ -74,7 +74,7 @@ pub fn escaped_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a terminal, or the eye, may take a character for something else than it is: controls of C0 and C1, DEL, line
+/// True if a terminal, or the eye, may take a character for something else than it is: controls of C0 and C1, DEL, line
 /// and paragraph separators, marks that turn the direction of writing, and characters without a width.
 pub fn is_unsafe(character: char) -> bool {
     character.is_control()
@@ -92,7 +92,7 @@ pub fn is_unsafe(character: char) -> bool {
         )
 }
 
-/// Whether every byte is a visible one of ASCII, or the end of a line: the usual case.
+/// True if every byte is a visible one of ASCII, or the end of a line: the usual case.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n'))
 }

@@ -93,7 +93,7 @@ pub struct Reject {
     pub value: Option<String>,
     /// The stable code of the cause.
     pub code: RejectCode,
-    /// What is wrong, the likely cause and the fix, for people.
+    /// The fault, the likely cause and the fix, for people.
     pub reason: String,
     /// The record as in the (uncompressed) file, without its terminator.
     pub raw: Vec<u8>,

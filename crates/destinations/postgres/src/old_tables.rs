@@ -1,7 +1,7 @@
 //! Tables that are to be taken out of a target, and the statements that do it.
 //!
-//! What is kept goes to another schema under another name. Its indexes, which go with it, get
-//! names of their own first: those of a unit that was loaded from the same files may stand there.
+//! A table that is kept moves to another schema under another name. Its indexes move with it and are renamed first: indexes
+//! of a unit that was loaded from the same files may have their names in that schema.
 
 use inrush_package::NAME_BYTES_MAX;
 

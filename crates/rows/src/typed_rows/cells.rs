@@ -74,7 +74,7 @@ enum Values {
     Dictionary(Vec<usize>, Box<Cells>),
 }
 
-/// Whether values of a type can be written as text.
+/// True if values of a type can be written as text.
 pub fn is_readable(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_readable(values),
@@ -103,7 +103,7 @@ pub fn append_row(columns: &[Cells], row: usize, out: &mut Vec<u8>) {
 }
 
 impl Cells {
-    /// Those of a column that is not read.
+    /// The cells of a column that is not read.
     pub fn unread() -> Cells {
         Cells {
             nulls: None,

@@ -1,7 +1,7 @@
-//! The server's log: what a COMMIT waits for, and what the log takes in a second.
+//! Measures the server's write-ahead log: how long a COMMIT waits for it, and how many bytes it takes in a second.
 //!
-//! What is written into it is a logical message, which changes no table and which nobody who does not ask for it is
-//! shown: a load under `wal_level = minimal` is the only other way to write much of it and leave nothing.
+//! The trial writes logical messages. They change no table, and only a subscriber that asks for messages gets them. The
+//! only other way to write much WAL and leave nothing would be a load under `wal_level = minimal`.
 
 use std::time::{Duration, Instant};
 
