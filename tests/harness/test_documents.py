@@ -17,9 +17,11 @@ import pytest
 
 from harness.checkout import DOCS, ROOT
 
-FOLDERS = ("benchmarks", "crates", "docs", "fuzz", "python", "sample-packages", "tests")
+FOLDERS = (
+    "benchmarks", "crates", "docs", "extensions", "fuzz", "python", "sample-packages", "tests",
+)  # fmt: skip
 # Made by builds and tests.
-MADE = {"node_modules", "target", "__pycache__"}
+MADE = {"node_modules", "target", "decoder-target", "__pycache__"}
 # A word in capitals is anything: `tests/FOLDER/test_NAME.py`.
 PLACEHOLDER = re.compile(r"(?<![a-z])[A-Z]{3,}(?![a-z])")
 # A type of Arrow, a message of PostgreSQL's protocol, and the crate that callers use.
