@@ -56,6 +56,14 @@ def clients_of(database: Database) -> int:
     return int(database.value(query))
 
 
+def inserting(database: Database, clients: int) -> bool:
+    """Return whether so many clients are there and one of them has inserted something."""
+    if clients_of(database) != clients:
+        return False
+    (schema,) = left(database)
+    return bool(database.value(f"SELECT pg_relation_size('{schema}.rows')"))
+
+
 def until(holds: Callable[[], bool]) -> None:
     """Wait until something holds, which another process makes so."""
     for _ in range(6000):
@@ -233,9 +241,9 @@ def test_a_role_that_may_not_create(database: Database, inrush: Inrush) -> None:
 
 def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
     """Its neighbours make no result without it."""
-    words = ("calls", "--clients", "4", "--for", "60s")
+    words = ("inserts", "--connections", "4", "--for", "60s")
     with inrush.start("bench", *words, "--to", database.url) as running:
-        until(lambda: clients_of(database) == 4)
+        until(lambda: inserting(database, 4))
         database.execute(
             "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity "
             "WHERE application_name LIKE 'inrush bench client%' "
@@ -257,7 +265,7 @@ def test_a_server_that_goes_away(
     database = server.create_database("bench")
     words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
     with inrush.start(*words) as running:
-        until(lambda: clients_of(database) == 2)
+        until(lambda: inserting(database, 2))
         server.stop("immediate")
         outcome = running.wait()
     outcome.expect(FAILED, "clients did not finish", "could not be removed")

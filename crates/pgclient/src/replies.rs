@@ -97,7 +97,8 @@ impl Replies {
     fn begin(&mut self, kind: u8, length: u32) -> Result<(), ReplyError> {
         let is_usual = matches!(kind, b'C' | b'D' | b'T') && (4..=SHORT_BYTES).contains(&length);
         let is_empty = matches!(kind, b'1' | b'2' | b'n') && length == 4;
-        if !is_usual && !is_empty && !(kind == b'Z' && length == 5) {
+        let is_end = kind == b'Z' && length == 5;
+        if !(is_usual || is_empty || is_end) {
             message_limits::check(kind, length, true).map_err(ReplyError::Violation)?;
         }
         if matches!(kind, b'G' | b'H') {

@@ -34,7 +34,7 @@ pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
 pub use load::{LoadArguments, LoadMode, UncheckedTypesAnswer, VerifyLevel};
-pub use preflight::PreflightArguments;
+pub use preflight::{PreflightArguments, WhatIf};
 pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
 pub use report::ReportArguments;
 pub use run::RunCommandArguments;

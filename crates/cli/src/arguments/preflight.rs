@@ -4,7 +4,68 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use inrush_workloads::clients::{amount_of_time, size_in_bytes};
+
 use super::common::OverrideArguments;
+
+const CAPACITY: &str = "What would be needed";
+
+/// A resource of `--what-if`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WhatIf {
+    /// Cores of the loader.
+    LoaderCores(f64),
+    /// Cores of the server.
+    ServerCores(f64),
+    /// Bytes in a second of the network.
+    Network(f64),
+    /// Bytes in a second that the server's disk writes.
+    Disk(f64),
+    /// Bytes in a second that files are read with.
+    Read(f64),
+    /// Streams.
+    Streams(usize),
+}
+
+fn what_if(text: &str) -> Result<WhatIf, String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("`{text}` is no NAME=VALUE"))?;
+    let number = || {
+        let number = value.trim().parse::<f64>().ok();
+        number
+            .filter(|number| (0.1..=100_000.0).contains(number))
+            .ok_or_else(|| format!("`{value}` is no number of cores"))
+    };
+    let rate = || {
+        let rate = value.trim().trim_end_matches("/s");
+        match rate.strip_suffix("bit") {
+            // Networks are told in bits, with the prefixes of bytes.
+            Some(bits) => size_in_bytes(bits).map(|bits| bits as f64 / 8.0),
+            None => size_in_bytes(rate).map(|bytes| bytes as f64),
+        }
+        .map_err(|_| format!("`{value}` is no rate: write it as 10Gbit or 2GB/s"))
+    };
+    Ok(match name.trim() {
+        "loader_cores" => WhatIf::LoaderCores(number()?),
+        "server_cores" => WhatIf::ServerCores(number()?),
+        "network" => WhatIf::Network(rate()?),
+        "disk" => WhatIf::Disk(rate()?),
+        "read" => WhatIf::Read(rate()?),
+        "streams" => {
+            let streams = value.trim().parse::<usize>().ok();
+            let streams = streams.filter(|streams| (1..=1024).contains(streams));
+            WhatIf::Streams(
+                streams.ok_or_else(|| format!("`{value}` is no number of streams, 1 to 1024"))?,
+            )
+        }
+        other => {
+            return Err(format!(
+                "`{other}` is none of loader_cores, server_cores, network, disk, read and streams"
+            ));
+        }
+    })
+}
 
 /// Measure each step of a load on a sample, and predict its time, its limit and its problems
 #[derive(Clone, Debug, Args)]
@@ -43,6 +104,21 @@ pub struct PreflightArguments {
     #[arg(long)]
     pub cold: bool,
 
+    /// Say what a load of this size would take, such as 1TB of text
+    #[arg(long, value_name = "SIZE", value_parser = size_in_bytes, help_heading = CAPACITY)]
+    pub size: Option<u64>,
+
+    /// Say what a load within this time would need: cores, disk, network, WAL and streams
+    #[arg(long, value_name = "TIME", value_parser = amount_of_time, help_heading = CAPACITY)]
+    pub within: Option<f64>,
+
+    /// Say what it would take with other resources, such as server_cores=16,network=10Gbit
+    ///
+    /// loader_cores=N, server_cores=N, network=10Gbit, disk=2GB/s (what the server writes), read=1GB/s (what the files
+    /// are read with), streams=N. Where cores are given, loader and server have machines of their own.
+    #[arg(long, value_name = "NAME=VALUE,...", value_delimiter = ',', value_parser = what_if, help_heading = CAPACITY)]
+    pub what_if: Vec<WhatIf>,
+
     /// The folder of the runs; the prediction is kept there for the report of the run
     #[arg(long, value_name = "FOLDER", default_value = "runs", value_parser = super::common::local_path())]
     pub runs_folder: PathBuf,
@@ -64,9 +140,35 @@ Examples:
   Predict it with 8 streams, and measure the disk even if the page cache holds the files:
       inrush preflight etlwr.toml --streams 8 --cold
 
+  What a load of 1 TB within 30 minutes needs, and what it takes on larger machines:
+      inrush preflight etlwr.toml --size 1TB --within 30min
+      inrush preflight etlwr.toml --size 1TB --what-if server_cores=16,network=10Gbit
+
   Predict the load of another day's files, and write the result as JSON:
       inrush preflight feed.toml --set day=2024-05-31 --json
 
 Exit status: 0 the run can succeed, 1 the preflight itself failed, 2 a mistake in the arguments or
 the package (a pipe among its files is one), 6 the run cannot succeed (all reasons are printed),
 130 interrupted.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_read_as_people_write_them() {
+        assert_eq!(what_if("server_cores=16"), Ok(WhatIf::ServerCores(16.0)));
+        assert_eq!(what_if("network=10Gbit"), Ok(WhatIf::Network(1.25e9)));
+        assert_eq!(what_if("disk=2GB/s"), Ok(WhatIf::Disk(2e9)));
+        assert_eq!(what_if("streams=8"), Ok(WhatIf::Streams(8)));
+        for wrong in [
+            "cores=3",
+            "network=fast",
+            "server_cores=0",
+            "streams=0",
+            "disk",
+        ] {
+            assert!(what_if(wrong).is_err(), "{wrong}");
+        }
+    }
+}

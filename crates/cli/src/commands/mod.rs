@@ -1,5 +1,6 @@
 //! One module for each command.
 
+mod capacity;
 mod check;
 mod cleanup;
 pub mod destination;

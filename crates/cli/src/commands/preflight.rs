@@ -16,6 +16,8 @@ use crate::run_summary::columns;
 use crate::signals::Left;
 use crate::{Surroundings, credentials, embedded, output, package_file, signals};
 
+use super::capacity;
+
 /// Measures the steps of a load, and predicts it.
 pub fn preflight(
     arguments: &PreflightArguments,
@@ -60,7 +62,7 @@ pub fn preflight(
     let preflight_options = PreflightOptions {
         cold: arguments.cold,
     };
-    let report =
+    let mut report =
         match inrush::preflight_of(&reached.package, &options, &preflight_options, &defaults) {
             Err(inrush::Error::Interrupted) => {
                 return Err(CommandError::Stopped {
@@ -69,6 +71,7 @@ pub fn preflight(
             }
             report => report?,
         };
+    capacity::add(&mut report, arguments);
     match arguments.json {
         true => drop(output::pretty_json(&report)),
         false => output::say(&words(&report)),
@@ -163,6 +166,9 @@ fn words(report: &PreflightReport) -> String {
         for left_out in &prediction.leaves_out {
             line(format!("Not in it    {left_out}"));
         }
+    }
+    if let Some(found) = &report.capacity {
+        text.push_str(&capacity::words(found));
     }
     for (weight, title) in [
         (Weight::Stops, "Stops the run"),

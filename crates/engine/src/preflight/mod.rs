@@ -8,6 +8,7 @@
 //! [`client`], [`files`], [`steps`] and [`predict`].
 
 pub mod at_once;
+pub mod capacity;
 pub mod client;
 pub mod decode;
 pub mod files;
@@ -90,6 +91,8 @@ impl PreflightReport {
             files: FilesFound::default(),
             steps: Vec::new(),
             prediction: None,
+            costs: None,
+            capacity: None,
             findings: Vec::new(),
             took_s: 0.0,
         }

@@ -4,8 +4,9 @@
 use inrush_rows::ids::RunKey;
 use inrush_verdict::Cause;
 
+use super::capacity::{CostsFound, Resources};
 use super::flow_found::FlowFound;
-use super::model::{Answer, ObservedLoad, SharedSeconds, Speed};
+use super::model::{Answer, ObservedLoad, SharedSeconds, Speed, WorkPiece};
 use super::read::ReadFound;
 use super::result::PreflightReport;
 use super::together::client_share;
@@ -60,6 +61,55 @@ pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad {
         destination: None,
         streams,
     }
+}
+
+/// What a load costs by these measurements. The connection, and the disk of a server, are those of the caller.
+pub fn costs(
+    with_speed: &[&FlowFound],
+    read: &ReadFound,
+    pieces: &[WorkPiece],
+    phases: &PredictedPhases,
+    streams: usize,
+) -> Option<CostsFound> {
+    let largest = with_speed.first()?;
+    let tried = largest.together_all.as_ref()?;
+    let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
+    if text_bytes <= 0.0 {
+        return None;
+    }
+    let tried_text = (tried.work.meter.text_bytes as f64).max(1.0);
+    let for_a_gb = |cores: f64| cores / tried.text_bytes_s * 1e9;
+    let mean =
+        |of: fn(&WorkPiece) -> f64| pieces.iter().map(of).sum::<f64>() / pieces.len().max(1) as f64;
+    let own_cores = Some(cores() as f64);
+    let is_shared = tried.server_cores.is_some();
+    Some(CostsFound {
+        loader_cpu_s_per_gb: for_a_gb(tried.client_cores),
+        server_cpu_s_per_gb: tried.server_cores.map(for_a_gb),
+        read_per_text: 1.0 / largest.text_of_stored().max(1e-9),
+        sent_per_text: None,
+        table_per_text: tried.table_bytes as f64 / tried_text,
+        wal_per_text: tried.wal_bytes.map(|wal| wal as f64 / tried_text),
+        stream_bytes_s: largest
+            .together
+            .as_ref()
+            .map_or(tried.text_bytes_s / streams.max(1) as f64, |one| {
+                one.text_bytes_s
+            }),
+        piece_bytes: mean(|piece| piece.text_bytes),
+        beside_s: mean(|piece| piece.beside.total()),
+        flush_s: mean(|piece| piece.beside.flush_s),
+        before_s: phases.plan_s,
+        after_s: phases.switch_s + phases.analyze_s,
+        text_bytes,
+        streams,
+        here: Resources {
+            shared_cores: own_cores.filter(|_| is_shared),
+            loader_cores: own_cores.filter(|_| !is_shared),
+            disk_read_bytes_s: read.disk.all,
+            ..Resources::default()
+        },
+    })
 }
 
 /// Seconds of a run, one phase after the other.

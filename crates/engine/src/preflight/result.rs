@@ -4,6 +4,7 @@ use inrush_rows::exit_status::ExitStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::capacity::{CapacityFound, CostsFound};
 use crate::report::Prediction;
 
 /// The version of the result's format. A change of meaning raises it.
@@ -32,6 +33,12 @@ pub struct PreflightReport {
     pub steps: Vec<StepFound>,
     /// The predicted times of the run; absent if they cannot be predicted.
     pub prediction: Option<Prediction>,
+    /// The measured costs, from which `--size`, `--within` and `--what-if` are answered; absent if they are unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<CostsFound>,
+    /// The answer to `--size`, `--within` and `--what-if`; absent if nothing was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityFound>,
     /// Problems that stop the run or slow it down, and notes.
     pub findings: Vec<Finding>,
     /// Seconds that the preflight took.

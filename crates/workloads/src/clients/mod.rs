@@ -4,8 +4,8 @@
 //! `measurement` measures each number of clients in turn, and resumes a sweep that was stopped. `run` does one of them: it
 //! connects all clients, lets `worker` threads begin at one moment (`start_line`), and gathers what they measure, second
 //! by second (`seconds`), while a `watcher` looks at the server and the machine. A `client` has a share of the work and a
-//! `schedule` of its calls. What comes out is judged (`verdict`)
-//! and kept: `results`, `summary`, `published`.
+//! `schedule` of its calls. What comes out
+//! (`run_result`) is judged (`verdict`) and kept: `results`, `summary`, `published`.
 //!
 //! A database stands behind the contract of [`inrush::clients`]. A worker's loop is the hot path: it costs
 //! two reads of the clock, one `send`, one `recv` and a share of one `epoll_wait` for each call, and allocates nothing.
@@ -16,6 +16,7 @@ mod published;
 mod results;
 mod results_folder;
 mod run;
+mod run_result;
 mod schedule;
 mod seconds;
 mod settings;

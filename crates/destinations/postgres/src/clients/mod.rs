@@ -10,6 +10,7 @@ mod own_schema;
 mod statements;
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use inrush_destination::clients::{
     ClientConnection, ClientServer, ClientServerFacts, ClientWork, ServerLook, ServerTotals,
@@ -34,6 +35,10 @@ const CONTROL: &str = "inrush bench";
 
 /// Rows that are inserted to see how much a row takes.
 const SAMPLE_ROWS: u32 = 5_000;
+
+/// How long sessions are waited for after their clients have gone, and how often they are looked at.
+const ENDING_MAX: Duration = Duration::from_secs(5);
+const ENDING_LOOK: Duration = Duration::from_millis(5);
 
 const OLDEST_VERSION: i32 = 140_000;
 
@@ -277,7 +282,10 @@ impl ClientServer for PostgresClients {
              FROM pg_catalog.pg_stat_wal",
             checkpoints = checkpoints(self.version),
         );
+        let name = self.client_name();
         let row = self.ask(async |connection| {
+            // A session hands in its counts when it ends, a moment after its client has gone.
+            all_ended(connection, &name).await?;
             let rows = connection
                 .query(&sql, &[], "reading the server's counters")
                 .await?;
@@ -405,6 +413,25 @@ async fn require_one_server(
         }
     }
     Ok(())
+}
+
+/// Waits until the sessions of clients that have gone are over, but not for long: one may still compute.
+async fn all_ended(
+    connection: &ServerConnection,
+    name: &str,
+) -> std::result::Result<(), ClientError> {
+    let sql = "SELECT count(*) FROM pg_catalog.pg_stat_get_activity(NULL) AS a \
+               WHERE a.application_name = $1";
+    let given_up_at = Instant::now() + ENDING_MAX;
+    loop {
+        let rows = connection
+            .query(sql, &[&name], "waiting for the sessions of clients to end")
+            .await?;
+        if rows[0].get::<_, i64>(0) == 0 || Instant::now() >= given_up_at {
+            return Ok(());
+        }
+        tokio::time::sleep(ENDING_LOOK).await;
+    }
 }
 
 /// How clients reach the server.

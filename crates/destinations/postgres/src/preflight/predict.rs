@@ -85,6 +85,20 @@ pub fn predict(
         switch_s,
         analyze_s,
     };
+    let costs = predict::costs(
+        &measured.with_speed,
+        measured.read,
+        &pieces,
+        &phases,
+        plan.streams,
+    );
+    report.costs = costs.map(|costs| {
+        costs.with_server(
+            1.0 / flow_found::text_of_sent(measured.flows),
+            server.network.map(|network| network.all_bytes_s),
+            server.wal.map(|wal| wal.all_bytes_s),
+        )
+    });
     report
         .findings
         .extend(volume.findings(plan, &server.settings));

@@ -53,6 +53,7 @@ pub fn predict(
         switch_s,
         analyze_s: 0.0,
     };
+    report.costs = predict::costs(&with_speed, read, &pieces, &phases, plan.streams);
     let mut leaves_out = Vec::new();
     if plan.flows.iter().any(|flow| flow.facts.is_some()) {
         leaves_out
