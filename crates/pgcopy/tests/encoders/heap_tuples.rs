@@ -160,7 +160,7 @@ fn plainly(columns: &[Column], stream: &[u8]) -> Vec<Vec<u8>> {
                 _ => Some(little),
             };
             if let Some(value) = fixed {
-                while data.len() % usize::from(column.align) != 0 {
+                while !data.len().is_multiple_of(usize::from(column.align)) {
                     data.push(0);
                 }
                 data.extend(value);
@@ -177,7 +177,7 @@ fn plainly(columns: &[Column], stream: &[u8]) -> Vec<Vec<u8>> {
             if value.len() < 127 {
                 data.push(((value.len() + 1) * 2 + 1) as u8);
             } else {
-                while data.len() % usize::from(column.align) != 0 {
+                while !data.len().is_multiple_of(usize::from(column.align)) {
                     data.push(0);
                 }
                 data.extend((((value.len() + 4) * 4) as u32).to_le_bytes());
@@ -194,7 +194,7 @@ fn plainly(columns: &[Column], stream: &[u8]) -> Vec<Vec<u8>> {
                 tuple.push(bits.map(|(bit, null)| u8::from(!null) << bit).sum());
             }
         }
-        while tuple.len() % 8 != 0 {
+        while !tuple.len().is_multiple_of(8) {
             tuple.push(0);
         }
         tuple[22] = tuple.len() as u8;
