@@ -36,7 +36,7 @@ EXTENSION_MAKE = $(MAKE) --no-print-directory -C $(EXTENSIONS)/$(EXTENSION_VERSI
 
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
-.PHONY: help build demo extension install-extension test test-rust test-python torture torture-faults torture-values verdicts sanitize check format bench bench-ways bench-kernels lock page clean
+.PHONY: help build demo extension install-extension test test-rust test-python torture torture-faults torture-values verdicts sanitize check format bench bench-ways bench-kernels capture-tds lock page clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -117,6 +117,9 @@ bench-kernels: $(VENV)/.stamp-requirements ## each step on one core, and its tar
 	$(CARGO) bench --locked --workspace --bench scan --bench convert --bench encode -- $(BENCH)
 	$(if $(BENCH),,$(BIN)/python benchmarks/kernels.py)
 
+capture-tds: $(VENV)/.stamp-requirements $(VENV)/.stamp-harness ## how foreign clients send a bulk load, recorded anew (needs node, go, java and mvn)
+	$(BIN)/python tests/sqlserver/capture.py
+
 lock: ## the requirements' .txt files anew, after a change of a .in file (needs uv)
 	for name in requirements-dev benchmarks/requirements; do \
 		uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header \
@@ -126,7 +129,7 @@ page: crates/page/web/node_modules/.stamp ## the report's page anew, after a cha
 	npm run --silent --prefix crates/page/web build
 
 clean: ## remove what was built
-	rm -rf $(VENV) $(BENCH_VENV) .bench target demo dist runs .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) .bench .capture-tds target demo dist runs .pytest_cache .mypy_cache .ruff_cache
 	rm -rf tests/harness/browser/node_modules crates/page/web/node_modules
 	rm -f python/inrush/*.so
 	find python tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

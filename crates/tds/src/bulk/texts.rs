@@ -21,6 +21,8 @@ use super::writer::{Cursor, SLACK_BYTES};
 
 /// Texts up to this length are in their view.
 const INLINE_BYTES_MAX: u32 = 12;
+/// The total of a value in chunks that does not say it beforehand.
+const TOTAL_UNKNOWN: u64 = u64::MAX - 1;
 /// Bytes that are widened with one store.
 const PIECE_BYTES: usize = 16;
 /// The upper bits of all bytes of a piece.
@@ -181,8 +183,9 @@ pub(super) unsafe fn put_chunked_utf16(
     }
 }
 
-/// Writes the total, the length of the only chunk, and the end behind it. An empty value has no chunk: one
-/// of no bytes would be its end, and the next four bytes would be read as the next value.
+/// Writes the total, the length of the only chunk, and the end behind it. The total is said to be unknown, as all clients
+/// say that were recorded (`tests/sqlserver/captures`). An empty value has no chunk: one of no bytes would be its
+/// end, and the next four bytes would be read as the next value.
 ///
 /// # Safety
 ///
@@ -191,7 +194,7 @@ pub(super) unsafe fn put_chunked_utf16(
 unsafe fn put_chunk_marks(value_bytes: usize, cursor: Cursor) -> Cursor {
     // SAFETY: the caller's contract.
     unsafe {
-        cursor.store((value_bytes as u64).to_le_bytes(), 0);
+        cursor.store(TOTAL_UNKNOWN.to_le_bytes(), 0);
         cursor.store((value_bytes as u32).to_le_bytes(), 8);
         if value_bytes == 0 {
             return cursor.behind(12);

@@ -117,8 +117,45 @@ pub fn payload(packets: &[u8], packet_bytes: usize) -> Vec<u8> {
     }
 }
 
-/// A message of a bulk load, without the headers of its packets.
+/// A message of ours, without the headers of its packets.
 pub fn decode(payload: &[u8]) -> Message {
+    let message = decode_any(payload);
+    assert_eq!(message.done, [0; 12], "status, command and count of DONE");
+    for (column, (value, _)) in message
+        .rows
+        .iter()
+        .flat_map(|row| message.columns.iter().zip(row))
+    {
+        let bytes = match value {
+            Value::Bytes(bytes) => bytes.len(),
+            Value::Wide(units) => 2 * units.len(),
+            _ => 0,
+        };
+        let is_max = column.length == 0xffff;
+        assert!(
+            is_max || bytes <= column.length.into(),
+            "a value is not longer than its column"
+        );
+    }
+    Message {
+        columns: message.columns,
+        rows: message
+            .rows
+            .into_iter()
+            .map(|row| row.into_iter().map(|(value, _)| value).collect())
+            .collect(),
+    }
+}
+
+/// A message of any client: each value beside its bytes, and the bytes behind the token of DONE.
+pub struct AnyMessage {
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<(Value, Vec<u8>)>>,
+    pub done: Vec<u8>,
+}
+
+/// A message of any client, without the headers of its packets.
+pub fn decode_any(payload: &[u8]) -> AnyMessage {
     let mut reader = Reader(payload);
     assert_eq!(reader.byte(), 0x81, "COLMETADATA");
     let count = reader.u16();
@@ -126,15 +163,23 @@ pub fn decode(payload: &[u8]) -> Message {
     let mut rows = Vec::new();
     loop {
         match reader.byte() {
-            0xd1 => rows.push(columns.iter().map(|one| value(one, &mut reader)).collect()),
+            0xd1 => rows.push(
+                columns
+                    .iter()
+                    .map(|one| {
+                        let before = reader.0;
+                        let value = value(one, &mut reader);
+                        let bytes = before[..before.len() - reader.0.len()].to_vec();
+                        (value, bytes)
+                    })
+                    .collect(),
+            ),
             0xfd => {
-                assert_eq!(
-                    reader.take(12),
-                    [0; 12],
-                    "status, command and count of DONE"
-                );
-                assert!(reader.0.is_empty(), "nothing behind DONE");
-                return Message { columns, rows };
+                return AnyMessage {
+                    columns,
+                    rows,
+                    done: reader.0.to_vec(),
+                };
             }
             other => panic!("a token of {other:#x}"),
         }
@@ -197,10 +242,6 @@ fn value(column: &Column, reader: &mut Reader<'_>) -> Value {
             if length == 0xffff {
                 return Value::Null;
             }
-            assert!(
-                length <= column.length,
-                "a value is not longer than its column"
-            );
             return text(column.type_token, reader.take(length.into()));
         }
     };

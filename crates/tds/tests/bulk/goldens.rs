@@ -134,11 +134,11 @@ golden! {
     nvarchar_null: text_type(0xe7, 4, CP1252), StringViewArray::from(vec![None::<&str>]) => [0xff, 0xff];
     binary: [0xad, 2, 0], BinaryViewArray::from(vec![&b"\0\xff"[..]]) => [2, 0, 0, 0xff];
     varbinary: [0xa5, 2, 0], BinaryViewArray::from(vec![&b""[..]]) => [0, 0];
-    // 2.2.5.2.3: a total, chunks, and a chunk of no bytes as the end. An empty value has the end alone.
-    varchar_max: text_type(0xa7, 0xffff, UTF8), text("ab") => [2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, b'a', b'b', 0, 0, 0, 0];
-    varchar_max_empty: text_type(0xa7, 0xffff, UTF8), text("") => [0; 12];
+    // 2.2.5.2.3: a total, or 0xFF..FE for an unknown one; chunks, and a chunk of no bytes as the end. An empty value has the end alone.
+    varchar_max: text_type(0xa7, 0xffff, UTF8), text("ab") => [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, b'a', b'b', 0, 0, 0, 0];
+    varchar_max_empty: text_type(0xa7, 0xffff, UTF8), text("") => [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
     varchar_max_null: text_type(0xa7, 0xffff, UTF8), StringViewArray::from(vec![None::<&str>]) => [0xff; 8];
-    nvarchar_max: text_type(0xe7, 0xffff, CP1252), text("a") => [2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, b'a', 0, 0, 0, 0, 0];
+    nvarchar_max: text_type(0xe7, 0xffff, CP1252), text("a") => [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, b'a', 0, 0, 0, 0, 0];
     varbinary_max_null: [0xa5, 0xff, 0xff], BinaryViewArray::from(vec![None::<&[u8]>]) => [0xff; 8];
     // 2.2.5.5.1.9: the first three groups are numbers.
     uniqueidentifier: [0x24, 16],
@@ -173,7 +173,7 @@ fn a_whole_message() {
             0, 0, 0, 0, 8, 0, 0xe7, 0xff, 0xff, 0, 0, 0, 0, 0, 2, b'c', 0, b'1', 0,
         ],
         &[0xd1, 4, 7, 0, 0, 0],
-        &[8, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0],
+        &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 8, 0, 0, 0],
         &[b'<', 0, b'a', 0, b'/', 0, b'>', 0, 0, 0, 0, 0],
         &[0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
     ]

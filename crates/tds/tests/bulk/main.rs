@@ -5,6 +5,7 @@
 //! types, extremes, NULLs and views.
 
 mod batches;
+mod captures;
 mod code_pages;
 mod decoder;
 mod descriptions;

@@ -133,9 +133,9 @@ pub fn encode(target: &RowMetadata, batch: &RecordBatch) -> Vec<u8> {
 fn field(type_info: &TypeInfo, value: &Value) -> Vec<u8> {
     let length_of = |length: Length, bytes: Vec<u8>| match length {
         Length::Bytes(_) => [&(bytes.len() as u16).to_le_bytes(), &bytes[..]].concat(),
-        Length::Max if bytes.is_empty() => vec![0; 12],
+        Length::Max if bytes.is_empty() => [&(u64::MAX - 1).to_le_bytes()[..], &[0; 4]].concat(),
         Length::Max => [
-            &(bytes.len() as u64).to_le_bytes()[..],
+            &(u64::MAX - 1).to_le_bytes()[..],
             &(bytes.len() as u32).to_le_bytes(),
             &bytes,
             &[0; 4],
