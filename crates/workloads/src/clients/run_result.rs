@@ -34,7 +34,7 @@ impl RunPlan<'_> {
         let calls = sum(|client| client.measured.calls);
         let rows = sum(|client| client.measured.rows);
         let warm_up_s = warm_up_s(&raw.workers, raw.gathered.seconds.len());
-        let (after, naive) = raw.gathered.from_second(warm_up_s);
+        let (after, naive) = raw.gathered.since_second(warm_up_s);
         let cut = raw.gathered.seconds.iter().take(warm_up_s);
         let cut: u64 = cut.map(|second| second.count).sum();
         let calls_per_s = (calls - cut) as f64 / (seconds - warm_up_s as f64).max(1e-9);

@@ -33,7 +33,7 @@ pub struct Gathered {
 
 impl Gathered {
     /// All latencies from a second on, and in an open loop those from sending.
-    pub fn from_second(&self, second: usize) -> (Latencies, Option<Latencies>) {
+    pub fn since_second(&self, second: usize) -> (Latencies, Option<Latencies>) {
         let mut all = (latencies(), None);
         for part in self.first.iter().skip(second).chain(&self.rest) {
             add_both(&mut all, part);
@@ -218,7 +218,7 @@ mod tests {
         let gathered = gather(&receiver, 2, &path, "test").expect("written");
         let counts: Vec<u64> = gathered.seconds.iter().map(|second| second.count).collect();
         assert_eq!(counts, [3, 1, 1]);
-        assert_eq!(gathered.from_second(1).0.len(), 2);
+        assert_eq!(gathered.since_second(1).0.len(), 2);
         let text = std::fs::read(&path).expect("it is there");
         let mut deserializer = Deserializer::new();
         let mut read = Vec::new();
