@@ -1,4 +1,4 @@
-//! What the streams of a run share, whatever its destination.
+//! The data that the streams of a run share, whatever its destination.
 
 use std::collections::BTreeMap;
 

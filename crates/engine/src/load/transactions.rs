@@ -1,4 +1,4 @@
-//! What a destination does for the streams of a run: transactions of a unit.
+//! The traits by which a destination loads a unit in transactions, for the streams of a run.
 
 use inrush_source::SourceError;
 

@@ -1,4 +1,4 @@
-//! What the observer and the log are told before the first row is read.
+//! The events that the observer and the log get before the first row is read.
 
 use super::RunOptions;
 use super::event_sink::EventSink;

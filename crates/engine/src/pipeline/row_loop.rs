@@ -11,14 +11,12 @@ use std::task::{Context, Poll, Waker};
 
 use arrow_array::RecordBatch;
 use inrush_convert::Converter;
-use inrush_files::Split;
 use inrush_rows::cancel::Stop;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::column_policy::ColumnChanges;
-use inrush_rows::ids::UnitKey;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::Records;
-use inrush_source::{SourceMeter, SplitEnd, SplitReader};
+use inrush_source::{SourceMeter, SplitReader};
 use inrush_verdict::Phase;
 
 use super::damage;
@@ -31,7 +29,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, Fault, FaultPoint};
 use crate::gauge::Gauge;
-use crate::ledger::{Account, SplitRecord};
+use crate::ledger::Account;
 use crate::plan::Reading;
 
 /// Takes batches to a destination.
@@ -305,17 +303,6 @@ impl RowLoop<'_> {
                 sum.add(&changes);
             }
         }
-    }
-
-    /// What the ledger is to know of a split of a unit whose rows were sent last.
-    pub fn record(
-        &mut self,
-        unit_key: &UnitKey,
-        split: &Split,
-        account: Account,
-        end: SplitEnd,
-    ) -> SplitRecord {
-        self.evidence.record(unit_key, split, account, end)
     }
 }
 

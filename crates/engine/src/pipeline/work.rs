@@ -110,7 +110,7 @@ impl RowLoop<'_> {
         let mut stream = FileStream::new(self.flow.file_form(), self.chunk_bytes);
         for split in splits {
             let (account, end) = self.copy_split(split, &mut stream, writer).await?;
-            let record = self.record(unit_key, split, account, end);
+            let record = self.evidence.record(unit_key, split, account, end);
             gathered.push(self.flow, record);
         }
         Ok(())
@@ -226,7 +226,9 @@ impl RowLoop<'_> {
         gathered: &mut Gathered,
     ) {
         let range = Split::range(Arc::clone(&split.file), part.range, None);
-        let record = self.record(unit_key, &range, account, part.reader.end());
+        let record = self
+            .evidence
+            .record(unit_key, &range, account, part.reader.end());
         gathered.push(self.flow, record);
     }
 }

@@ -1,4 +1,4 @@
-//! What a load of a size within a time would need, and how long it would take with other resources: a simulation of the same
+//! The resources that a load of a size needs within a time, and its time with other resources: a simulation of the same
 //! pieces of work over streams, from the costs that a preflight has measured. Arithmetic alone.
 //!
 //! A stream is as fast as one stream was here, as long as no resource that all streams share is used up: cores of the

@@ -1,4 +1,4 @@
-//! Whether a file still has the text, or the rows, that an earlier run has read of it.
+//! Compares a file with the text, or the rows, that an earlier run has read of it.
 
 use std::collections::BTreeMap;
 use std::fs::File;

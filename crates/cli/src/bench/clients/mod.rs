@@ -6,13 +6,11 @@ mod repeat_command;
 mod settings;
 mod terminal;
 
-use std::path::Path;
-
 use inrush::ExitStatus;
 use inrush::cancel::Stop;
 use inrush::clients::ClientWork;
 use inrush_workloads::WorkloadError;
-use inrush_workloads::clients::{Host, Measurement, Results, RunResult, Settings};
+use inrush_workloads::clients::{Host, Measurement, RunResult, Settings};
 use serde_json::json;
 
 use crate::arguments::{CallsArguments, ClientsArguments, InsertsArguments};
@@ -85,7 +83,9 @@ fn measure(
             ));
         }
     })?;
-    tell(arguments, &results, &folder);
+    super::tell(arguments.json, arguments.quiet, &results, &folder, || {
+        terminal::results(&results, &folder)
+    });
     reached.stop()?;
     drop(guard);
     Ok(ExitStatus::Clean)
@@ -109,18 +109,5 @@ impl Host for Told<'_> {
         } else if !self.arguments.quiet {
             output::say(&terminal::run_line(run));
         }
-    }
-}
-
-fn tell(arguments: &ClientsArguments, results: &Results, folder: &Path) {
-    if arguments.json {
-        let line = json!({
-            "event": "results",
-            "folder": folder.display().to_string(),
-            "results": results,
-        });
-        let _ = output::json(&line);
-    } else if !arguments.quiet {
-        output::say(&terminal::results(results, folder));
     }
 }

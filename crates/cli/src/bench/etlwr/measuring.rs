@@ -1,13 +1,13 @@
 //! Reaches the database, lets the workload be measured, and tells.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use inrush::ExitStatus;
 use inrush::cancel::Stop;
 use inrush::{Hint, Success};
 use inrush_workloads::etlwr::{
-    DataSet, Database, GeneratedResult, Host, Measurement, Results, RunResult, Server, Settings,
-    package, try_folders,
+    DataSet, Database, GeneratedResult, Host, Measurement, RunResult, Server, Settings, package,
+    try_folders,
 };
 use serde_json::json;
 
@@ -70,7 +70,8 @@ impl Task<'_> {
         let Loads { reached, guard, .. } = loads;
         drop(guard);
         if let Some((results, folder)) = &measured {
-            tell(self.arguments, results, folder);
+            let MeasureArguments { json, quiet, .. } = *self.arguments;
+            crate::bench::tell(json, quiet, results, folder, || terminal(results, folder));
         }
         reached.stop()?;
         Ok(ExitStatus::Clean)
@@ -139,18 +140,5 @@ impl Host for Loads<'_> {
                 seconds(run.seconds)
             ));
         }
-    }
-}
-
-fn tell(arguments: &MeasureArguments, results: &Results, folder: &Path) {
-    if arguments.json {
-        let line = json!({
-            "event": "results",
-            "folder": folder.display().to_string(),
-            "results": results,
-        });
-        let _ = output::json(&line);
-    } else if !arguments.quiet {
-        output::say(&terminal(results, folder));
     }
 }

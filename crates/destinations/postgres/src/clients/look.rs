@@ -1,4 +1,4 @@
-//! What the backends of clients do, ten times a second, over a connection of its own.
+//! Samples the waits of clients' backends ten times a second, over a connection of its own.
 
 use std::time::Duration;
 

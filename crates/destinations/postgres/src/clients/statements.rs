@@ -1,4 +1,4 @@
-//! What clients are sent, and what is made for it.
+//! The statements that clients send, and those that make their table or function.
 
 use inrush_destination::clients::{Call, ClientWork, InsertWork, Key, Protocol, Work};
 use inrush_pgclient::frontend;
