@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use inrush_rows::cancel::Stop;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, getpid, kill_process};
+use signal_hook::consts::SIGSTOP;
 
 /// A step at which a run can be made to die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +151,9 @@ pub fn reach(fault: Option<&Fault>, point: FaultPoint) {
         if fault.action == Action::Die {
             die(point);
         }
-        let _ = kill_process(getpid(), Signal::STOP);
+        // Sent to this thread: one sent to the process stops whichever thread hears of it first, and this one goes on
+        // until it has heard too.
+        let _ = signal_hook::low_level::raise(SIGSTOP);
         if fault.action == Action::StopUntilAsked {
             wait_until_asked(fault.stop.as_ref());
         }
