@@ -2,6 +2,7 @@
 
 use inrush_package::PackageError;
 use inrush_rows::exit_status::ExitStatus;
+use inrush_rows::ids::RunName;
 use inrush_rows::plural::counted_do;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_sniff::SniffError;
@@ -137,7 +138,7 @@ pub enum Error {
     )]
     NotSwitched {
         /// The run.
-        run: String,
+        run: RunName,
         /// How far it came, where the ledger knows it.
         state: Option<LedgerRunState>,
     },
@@ -152,11 +153,11 @@ pub enum Error {
     )]
     Replaced {
         /// The run.
-        run: String,
+        run: RunName,
         /// The target.
         target: String,
         /// The later run that replaced its rows; none where it was no run.
-        by: Option<String>,
+        by: Option<RunName>,
     },
     /// What was loaded is not what was read.
     #[error(transparent)]

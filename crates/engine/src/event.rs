@@ -1,5 +1,6 @@
 //! The events that a run tells its caller while it works.
 
+use inrush_rows::ids::RunName;
 use serde::Serialize;
 
 use crate::ledger::Account;
@@ -27,7 +28,7 @@ pub enum Event {
     /// The run is in the ledger; loading begins.
     Started {
         /// Its name.
-        run: String,
+        run: RunName,
         /// It goes on where an earlier one stopped.
         resumed: bool,
         /// Units that are kept from it.
@@ -128,7 +129,7 @@ pub enum Event {
     /// The run is over.
     Finished {
         /// Its name.
-        run: String,
+        run: RunName,
         /// `loaded`, `already_loaded`, `failed` or `interrupted`.
         outcome: String,
         /// All rows.

@@ -2,6 +2,7 @@
 
 use crate::fault::Fault;
 use crate::ledger::LedgerRun;
+use inrush_rows::ids::RunName;
 
 /// What is to be undone.
 #[derive(Debug)]
@@ -9,7 +10,7 @@ pub struct UndoOptions<'a> {
     /// The ledger's schema.
     pub ledger_schema: &'a str,
     /// The run's name.
-    pub run: &'a str,
+    pub run: &'a RunName,
     /// Drop what is taken out instead of keeping it.
     pub drop: bool,
     /// How long the locks of the targets are waited for.

@@ -1,5 +1,6 @@
 //! The remains of stopped runs in a destination: shown by `status`, removed by `cleanup`.
 
+use inrush_rows::ids::RunName;
 use std::path::Path;
 
 use crate::ledger::{Account, LedgerRun};
@@ -36,7 +37,7 @@ pub struct Which {
     /// Only runs of this package.
     pub package: Option<String>,
     /// Only the run of this name.
-    pub run: Option<String>,
+    pub run: Option<RunName>,
 }
 
 /// What is needed to reach a ledger, beside the connection.
@@ -51,7 +52,7 @@ pub struct LedgerOptions<'a> {
 
 impl Which {
     /// Whether a run of this name, of this package, is one of them.
-    pub fn is_asked(&self, package: &str, run: &str) -> bool {
+    pub fn is_asked(&self, package: &str, run: &RunName) -> bool {
         self.package.as_ref().is_none_or(|name| name == package)
             && self.run.as_ref().is_none_or(|name| name == run)
     }

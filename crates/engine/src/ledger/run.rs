@@ -1,6 +1,6 @@
 //! A run, as the ledger describes it to callers.
 
-use inrush_rows::ids::RunId;
+use inrush_rows::ids::{RunId, RunName};
 
 use jiff::Timestamp;
 /// How far a run has come.
@@ -44,7 +44,7 @@ pub struct LedgerRun {
     /// Its number.
     pub run_id: RunId,
     /// Its name, which is also that of its folder and of its connections.
-    pub name: String,
+    pub name: RunName,
     /// The package's name.
     pub package: String,
     /// Raised whenever the run is taken over.

@@ -36,6 +36,7 @@ mod threads;
 pub mod work;
 pub mod work_items;
 
+use inrush_rows::ids::RunName;
 use std::path::PathBuf;
 
 use inrush_files::Pipes;
@@ -64,7 +65,7 @@ pub struct RunOptions<'a> {
     pub again: bool,
     /// The run whose rejects are loaded: its targets may be partitioned in any way, and they are
     /// loaded once.
-    pub replays: Option<String>,
+    pub replays: Option<RunName>,
     /// Where installed Python packages lie, whose drivers are used.
     pub site_packages: Option<PathBuf>,
     /// The embedded server, where the caller started one; its URL stands in the package.

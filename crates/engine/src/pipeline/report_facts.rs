@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
-use inrush_rows::ids::RunKey;
+use inrush_rows::ids::{RunKey, RunName};
 use inrush_rows::reject::Reject;
 use inrush_verdict::Measurements;
 
@@ -53,7 +53,7 @@ pub struct About<'a> {
 /// What a report says of what was done.
 pub struct Done<'a> {
     /// The run's name.
-    pub run: String,
+    pub run: RunName,
     /// Names the package and its targets.
     pub run_key: &'a RunKey,
     /// Streams.
@@ -227,7 +227,7 @@ impl Gathering {
         &self,
         about: About<'_>,
         options: &RunOptions<'_>,
-        run: String,
+        run: RunName,
         tables: Vec<TableReport>,
     ) -> RunReport {
         let account = total(&tables);
@@ -246,7 +246,7 @@ impl Gathering {
         RunReport {
             report_version: REPORT_VERSION,
             inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
-            run: String::new(),
+            run: RunName::new(""),
             package: about.package.to_owned(),
             package_hash: about.package_hash.to_owned(),
             plan_hash: about.plan_hash.to_owned(),

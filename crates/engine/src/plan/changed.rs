@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
-use inrush_rows::ids::{FileKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunName, UnitKey};
 use inrush_scan::Dialect;
 
 use super::contents::Contents;
@@ -167,7 +167,7 @@ impl<'a> FilesBefore<'a> {
 
 /// Refuses files that a stopped run has loaded in part and that are not what they were: rows of
 /// both would come together. What nothing is loaded of may change.
-pub fn refuse(run: &str, changed: &[ChangedFile]) -> Result<(), PlanError> {
+pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
     let Some(first) = changed.first() else {
         return Ok(());
     };

@@ -3,6 +3,7 @@
 use super::result::{Finding, Weight};
 use crate::error::Error;
 use crate::plan::PlanError;
+use inrush_rows::ids::RunName;
 
 /// What stands in the way of a plan.
 pub fn of_error(error: &Error) -> Finding {
@@ -64,7 +65,7 @@ pub fn tells(what: impl Into<String>) -> Finding {
 }
 
 /// There is nothing to do.
-pub fn loaded_already(run: &str) -> Finding {
+pub fn loaded_already(run: &RunName) -> Finding {
     tells(format!(
         "run {run} has loaded these files already: a run would do nothing"
     ))

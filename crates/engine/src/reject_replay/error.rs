@@ -1,5 +1,6 @@
 //! Errors of showing or loading kept rejects.
 
+use inrush_rows::ids::RunName;
 use std::path::PathBuf;
 
 use inrush_package::PackageError;
@@ -46,7 +47,7 @@ pub enum ReplayError {
     #[error("run {run} loaded into an embedded server that ended with its command")]
     Gone {
         /// The run.
-        run: String,
+        run: RunName,
     },
 }
 

@@ -1,6 +1,7 @@
 //! Loads the corrected rejects of a run, with the settings of the run's
 //! own package, which stands in its folder.
 
+use inrush_rows::ids::RunName;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ const NAME_PART: &str = " rejects of ";
 #[derive(Clone, Debug)]
 pub struct Replay {
     /// The run that had rejected them.
-    pub run: String,
+    pub run: RunName,
     /// The package: the rows of each flow, appended to its target.
     pub package: Package,
     /// How many rows the run had rejected.
@@ -80,6 +81,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
+    let run = RunName::new(run);
     let embedded = |package: &Package| {
         let mut urls = package.connections.values().map(|known| known.url.trim());
         urls.any(|url| url == "embedded")

@@ -1,5 +1,6 @@
 //! A run's folder: report, log and rejects, for the user that ran it alone.
 
+use inrush_rows::ids::RunName;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -34,8 +35,8 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// Makes the folder, or opens that of the attempt before; the log goes on.
-    pub fn open(runs_folder: &Path, run: &str) -> Result<RunFolder, Error> {
-        let path = runs_folder.join(run);
+    pub fn open(runs_folder: &Path, run: &RunName) -> Result<RunFolder, Error> {
+        let path = runs_folder.join(run.as_str());
         note_shown_path(runs_folder);
         note_shown_path(&path);
         let rejects = path.join("rejects");

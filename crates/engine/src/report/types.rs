@@ -2,6 +2,7 @@
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
+use inrush_rows::ids::RunName;
 use inrush_verdict::{Measurements, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -36,7 +37,8 @@ pub struct RunReport {
     /// The version of Inrush.
     pub inrush_version: String,
     /// The name of the run and of its folder.
-    pub run: String,
+    #[schemars(with = "String")]
+    pub run: RunName,
     /// The package.
     pub package: String,
     /// SHA-256 of the package, secrets left out.
@@ -56,7 +58,8 @@ pub struct RunReport {
     pub hint: Option<String>,
     /// The run whose corrected rejects it loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replays: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub replays: Option<RunName>,
     /// This run resumed an earlier run.
     pub resumed: bool,
     /// The start of the run, RFC 3339.

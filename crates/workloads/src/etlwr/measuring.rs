@@ -104,7 +104,7 @@ impl Measurement<'_> {
         run.report = success.report_path.map(|path| path.display().to_string());
         notes.extend(remarks(&report, streams));
         let (results, folder) = results.get_or_insert_with(|| {
-            let folder = self.settings.results.join(&report.run);
+            let folder = self.settings.results.join(report.run.as_str());
             (Results::begin(self.begun(), &report), folder)
         });
         for note in notes {
@@ -264,7 +264,7 @@ impl Measurement<'_> {
         let seconds = phases.load_s + phases.switch_s;
         let bytes = report.account.bytes_read;
         RunResult {
-            run: report.run.clone(),
+            run: report.run.to_string(),
             report: None,
             streams,
             streams_used: report.streams.len(),

@@ -2,6 +2,7 @@
 
 use super::schema::{OLDEST_VERSION, VERSION};
 use crate::PostgresError;
+use inrush_rows::ids::RunName;
 
 /// An error of the ledger.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +20,7 @@ pub enum LedgerError {
     )]
     Busy {
         /// Its name; none where it has none yet.
-        run: Option<String>,
+        run: Option<RunName>,
         /// Process, host and session that hold it.
         holder: String,
         /// When it was started or taken over.
@@ -31,7 +32,7 @@ pub enum LedgerError {
     )]
     TakenOver {
         /// Its name.
-        run: String,
+        run: RunName,
     },
     /// The ledger was made by a version that this one does not know.
     #[error(

@@ -6,7 +6,7 @@ use super::Ledger;
 use super::error::LedgerError;
 use crate::Session;
 use crate::engine::ledger::{LedgerRun, LedgerRunState};
-use inrush_rows::ids::{RunId, RunKey};
+use inrush_rows::ids::{RunId, RunKey, RunName};
 
 /// What a transaction checks and holds, so that no run that was taken over can commit.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Fence {
     /// The run.
     pub run_id: RunId,
     /// Its name, for messages.
-    pub name: String,
+    pub name: RunName,
     /// The epoch that must still be the run's.
     pub epoch: i32,
 }
@@ -27,7 +27,7 @@ const COLUMNS: &str = "run_id, name, package, epoch, state, holder, \
 fn record(row: &tokio_postgres::Row) -> LedgerRun {
     LedgerRun {
         run_id: RunId::new(row.get(0)),
-        name: row.get(1),
+        name: RunName::new(row.get::<_, String>(1)),
         package: row.get(2),
         epoch: row.get(3),
         state: LedgerRunState::from_word(row.get(4)),
@@ -78,7 +78,7 @@ impl Ledger {
     pub async fn run_by_name(
         &self,
         session: &Session,
-        name: &str,
+        name: &RunName,
     ) -> Result<Option<LedgerRun>, LedgerError> {
         if !super::exists(session, &self.schema).await? {
             return Ok(None);
@@ -87,7 +87,9 @@ impl Ledger {
             "SELECT {COLUMNS} FROM {} WHERE name = $1",
             self.table("run")
         );
-        let rows = session.query(&sql, &[&name], "reading the ledger").await?;
+        let rows = session
+            .query(&sql, &[&name.as_str()], "reading the ledger")
+            .await?;
         Ok(rows.first().map(record))
     }
 
@@ -230,7 +232,7 @@ impl Ledger {
         &self,
         session: &Session,
         run_key: &RunKey,
-        name: &str,
+        name: &RunName,
         package: &str,
         package_hash: &str,
         targets: &[String],
@@ -246,7 +248,7 @@ impl Ledger {
                 &sql,
                 &[
                     &run_key.as_str(),
-                    &name,
+                    &name.as_str(),
                     &package,
                     &package_hash,
                     &targets,
@@ -259,7 +261,7 @@ impl Ledger {
     }
 
     /// Ends the backends of a run but for this session's own.
-    pub async fn end_backends(&self, session: &Session, run: &str) -> Result<(), LedgerError> {
+    pub async fn end_backends(&self, session: &Session, run: &RunName) -> Result<(), LedgerError> {
         // Five seconds are the server's own patience with each; the epoch fences those that are
         // slower.
         session
@@ -267,7 +269,7 @@ impl Ledger {
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
                  WHERE starts_with(application_name, 'inrush ' || $1 || ' ') \
                    AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE')",
-                &[&run],
+                &[&run.as_str()],
                 "ending what a run has left at the server",
             )
             .await?;

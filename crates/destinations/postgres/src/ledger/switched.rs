@@ -5,7 +5,7 @@ use super::error::LedgerError;
 use super::{Ledger, stored};
 use crate::Session;
 use crate::engine::ledger::LedgerRun;
-use inrush_rows::ids::{RunId, UnitKey};
+use inrush_rows::ids::{RunId, RunName, UnitKey};
 
 /// What the switch did to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct Original {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
     /// The run that replaced it, where one did.
-    pub by: Option<String>,
+    pub by: Option<RunName>,
 }
 
 impl Ledger {
@@ -179,7 +179,9 @@ impl Ledger {
             .query(&sql, &[&run.run_id.number(), &target], doing)
             .await?;
         if let Some(row) = rows.first() {
-            return Ok(Some(Replaced { by: row.get(0) }));
+            return Ok(Some(Replaced {
+                by: Some(RunName::new(row.get::<_, &str>(0))),
+            }));
         }
         let oid = stored::table("true", "$1::text", "NULL", "NULL");
         let rows = session

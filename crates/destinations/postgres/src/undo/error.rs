@@ -2,6 +2,7 @@
 
 use crate::PostgresError;
 use crate::ledger::LedgerError;
+use inrush_rows::ids::RunName;
 
 /// An error of undoing.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +17,7 @@ pub enum UndoError {
     #[error("the ledger in schema {schema} has no run {run}")]
     Unknown {
         /// The name that was given.
-        run: String,
+        run: RunName,
         /// The ledger's schema.
         schema: String,
     },
@@ -24,7 +25,7 @@ pub enum UndoError {
     #[error("run {run} has switched nothing in (its state is `{state}`): there is nothing to undo")]
     NotSwitched {
         /// The run.
-        run: String,
+        run: RunName,
         /// Its state.
         state: &'static str,
     },
@@ -32,7 +33,7 @@ pub enum UndoError {
     #[error("run {run} cannot be undone: {what}; nothing was changed")]
     Impossible {
         /// The run.
-        run: String,
+        run: RunName,
         /// What stands in the way.
         what: String,
         /// How to fix it, or what to do instead.

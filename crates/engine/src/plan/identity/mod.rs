@@ -8,7 +8,7 @@ mod golden_test;
 
 use inrush_files::{SourceFile, Split};
 use inrush_rows::hexadecimal::hexadecimal;
-use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunKey, RunName, SplitKey, UnitKey};
 use inrush_rows::plural::counted_do;
 use sha2::{Digest, Sha256};
 
@@ -126,7 +126,7 @@ pub fn is_of_another_version(unit_key: &UnitKey) -> bool {
 /// What to tell of a stopped run of which units cannot be resumed, for another version of Inrush
 /// loaded them and described them in another way; none where there are none.
 pub fn another_version<'a>(
-    run: &str,
+    run: &RunName,
     dropped_keys: impl IntoIterator<Item = &'a UnitKey>,
 ) -> Option<String> {
     let keys = dropped_keys.into_iter();
@@ -154,8 +154,8 @@ mod tests {
         assert!(is_of_another_version(&old));
         let newer = UnitKey::new(format!("{digest}.999"));
         assert!(is_of_another_version(&newer));
-        assert_eq!(another_version("r", [&key]), None);
-        let told = another_version("r", [&old, &key]).expect("a note");
+        assert_eq!(another_version(&RunName::new("r"), [&key]), None);
+        let told = another_version(&RunName::new("r"), [&old, &key]).expect("a note");
         assert!(told.contains(": 1 unit starts again"), "{told}");
     }
 
