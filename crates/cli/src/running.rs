@@ -291,7 +291,7 @@ fn straight(report: &RunReport) -> Option<String> {
     })
 }
 
-/// Whether the error says that the same command goes on where this one stopped.
+/// True if the error says that the same command goes on where this one stopped.
 fn may_go_on(error: &inrush::Error) -> bool {
     match error {
         inrush::Error::Interrupted => true,

@@ -84,7 +84,7 @@ impl DriverError {
         self.exit_status
     }
 
-    /// Whether the way to the destination broke: what was committed is there, and the same command may go on.
+    /// True if the way to the destination broke: what was committed is there, and the same command may go on.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }

@@ -40,7 +40,7 @@ pub enum Error {
     Convert {
         /// The flow.
         flow: String,
-        /// Why.
+        /// The reason.
         source: inrush_convert::ConvertError,
     },
     /// The driver of the destination could not continue.
@@ -57,7 +57,7 @@ pub enum Error {
         limit: u64,
         /// The pipe.
         pipe: String,
-        /// What the server said.
+        /// The server's message.
         source: DriverError,
     },
     /// More rows were rejected than are accepted.
@@ -119,7 +119,7 @@ pub enum Error {
         inrush_rows::plural::counted(*counted, "row")
     )]
     Verification {
-        /// Which table.
+        /// The table.
         what: String,
         /// The server's count.
         counted: u64,
@@ -168,9 +168,9 @@ pub enum Error {
     /// The run's folder cannot be written.
     #[error("cannot write {path}: {source}")]
     Folder {
-        /// Which file or folder.
+        /// The file or folder.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The limit of the address space does not leave what the streams take.
@@ -180,7 +180,7 @@ pub enum Error {
         needed >> 20
     )]
     AddressSpace {
-        /// How many streams.
+        /// The number of streams.
         streams: usize,
         /// What they need, in bytes.
         needed: u64,
@@ -190,7 +190,7 @@ pub enum Error {
     /// A thread could not be started.
     #[error("cannot start a thread: {source}; nothing was switched")]
     Threads {
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -95,14 +95,14 @@ pub enum Event {
         flow: String,
         /// The unit's number in the flow.
         unit: usize,
-        /// What the server said.
+        /// The server's message.
         reason: String,
     },
     /// A row was rejected. Told for the first ones of each piece of work.
     Rejected {
         /// The flow.
         flow: String,
-        /// Where.
+        /// The place, in words.
         place: String,
         /// The column, where it is one.
         column: Option<String>,

@@ -168,7 +168,7 @@ fn wait_until_asked(stop: Option<&Stop>) {
     }
 }
 
-/// Whether the process is to end at this step now.
+/// True if the process is to end at this step now.
 pub fn wished(fault: Option<&Fault>, point: FaultPoint) -> bool {
     let Some(fault) = fault.filter(|fault| fault.point == point) else {
         return false;

@@ -41,7 +41,7 @@ impl Pace {
         }
     }
 
-    /// Whether a rate was asked for.
+    /// True if a rate was asked for.
     pub fn is_limited(&self) -> bool {
         self.rate_bytes_max.is_some()
     }

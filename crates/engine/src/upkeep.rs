@@ -51,7 +51,7 @@ pub struct LedgerOptions<'a> {
 }
 
 impl Which {
-    /// Whether a run of this name, of this package, is one of them.
+    /// True if a run of this name, of this package, is one of them.
     pub fn is_asked(&self, package: &str, run: &RunName) -> bool {
         self.package.as_ref().is_none_or(|name| name == package)
             && self.run.as_ref().is_none_or(|name| name == run)

@@ -20,7 +20,7 @@ pub struct TableFacts {
     pub columns: Vec<CatalogColumn>,
     /// How it is partitioned.
     pub partitioning: Option<Partitioning>,
-    /// Whether it holds a row; a role that may not look there takes it to be filled.
+    /// True if it holds a row; a role that may not look there takes it to be filled.
     pub has_rows: bool,
     /// The role may read it.
     pub readable: bool,
@@ -119,7 +119,7 @@ pub struct IndexFacts {
     pub name: String,
     /// What follows `CREATE INDEX name ON table `: the method, columns and the rest.
     pub definition: String,
-    /// Whether it is UNIQUE.
+    /// True if it is UNIQUE.
     pub unique: bool,
     /// The definition of the constraint that it stands for (`PRIMARY KEY (a)`).
     pub constraint: Option<String>,

@@ -36,12 +36,12 @@ impl PostgresError {
         self.client()?.code()
     }
 
-    /// Whether the connection went away.
+    /// True if the connection went away.
     pub fn is_lost(&self) -> bool {
         matches!(self, PostgresError::Client(ClientError::Lost { .. }))
     }
 
-    /// Whether somebody else's lock was in the way: later it may be gone.
+    /// True if somebody else's lock was in the way: later it may be gone.
     pub fn is_blocked(&self) -> bool {
         self.client().is_some_and(ClientError::is_blocked)
     }

@@ -34,7 +34,7 @@ impl OldTable {
         qualified(&self.schema, &self.name)
     }
 
-    /// Whether it takes what fits no other partition.
+    /// True if it takes what fits no other partition.
     pub fn is_default(&self) -> bool {
         self.bound.as_deref() == Some("DEFAULT")
     }

@@ -47,7 +47,7 @@ impl PartitionTree {
         found
     }
 
-    /// Whether a partition is partitioned itself.
+    /// True if a partition is partitioned itself.
     pub fn is_nested(&self) -> bool {
         self.partitions.iter().any(|node| node.kind == 'p')
     }

@@ -73,7 +73,7 @@ impl Account {
         sum(&self.ends()).unwrap_or(u64::MAX)
     }
 
-    /// Whether every row is accounted for. Numbers that are too large to be added up do not hold.
+    /// True if every row is accounted for. Numbers that are too large to be added up do not hold.
     pub fn holds(&self) -> bool {
         let rows_in = sum(&[self.rows_read, self.rows_added]);
         rows_in.is_some() && rows_in == sum(&self.ends())

@@ -65,8 +65,8 @@ impl RepeatableWork<'_> {
         }
     }
 
-    /// Whether rows of the file were refused before: the next ones are loaded carefully at once, so
-    /// that the file is not read from its beginning for each of its pieces.
+    /// True if rows of the file were refused before: the next ones are loaded carefully at once, so that the file is
+    /// not read from its beginning for each of its pieces.
     fn is_suspect(&self) -> bool {
         matches!(self, RepeatableWork::Fed { file, .. } if file.is_suspect())
     }

@@ -75,7 +75,7 @@ impl<A> Clone for Method<'_, A> {
 impl<A> Copy for Method<'_, A> {}
 
 impl<A> Method<'_, A> {
-    /// Whether the destination can refuse single rows.
+    /// True if the destination can refuse single rows.
     pub fn is_careful(self) -> bool {
         matches!(self, Method::Careful(_))
     }

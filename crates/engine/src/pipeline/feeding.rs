@@ -94,7 +94,7 @@ impl FedFile {
         self.is_suspect.store(true, Ordering::Release);
     }
 
-    /// Whether the server has refused a row of it.
+    /// True if the server has refused a row of it.
     pub fn is_suspect(&self) -> bool {
         self.is_suspect.load(Ordering::Acquire)
     }
@@ -123,12 +123,12 @@ impl FedFile {
         self.open.fetch_sub(ranges, Ordering::AcqRel);
     }
 
-    /// Whether all of the file is committed.
+    /// True if all of the file is committed.
     pub fn is_committed(&self) -> bool {
         self.ended.load(Ordering::Acquire) && self.open.load(Ordering::Acquire) == 0
     }
 
-    /// Whether all of the file is committed; says so to one stream only.
+    /// True if all of the file is committed; says so to one stream only.
     pub fn is_complete(&self) -> bool {
         self.is_committed() && !self.told.swap(true, Ordering::AcqRel)
     }

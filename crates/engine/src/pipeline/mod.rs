@@ -113,7 +113,7 @@ impl RunOptions<'_> {
 /// A run that did not end well, with its report where it came so far.
 #[derive(Debug)]
 pub struct Failure {
-    /// Why.
+    /// The reason.
     pub error: Error,
     /// What happened until then, and where that is written; nowhere where it could not be.
     pub report: Option<Box<(RunReport, Option<PathBuf>)>>,

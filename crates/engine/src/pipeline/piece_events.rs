@@ -43,7 +43,7 @@ pub struct EndedPiece<'a> {
     pub changes: BTreeMap<String, ColumnChanges>,
     /// What another thread has read for it; a part of `meter`.
     pub fed: SourceMeter,
-    /// Where its time went.
+    /// The time that it spent in each phase.
     pub meter: Meter,
 }
 

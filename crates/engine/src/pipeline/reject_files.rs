@@ -90,8 +90,7 @@ fn stem_of(name: &str) -> Option<&str> {
     reasons.or_else(|| name.strip_suffix(ROWS_SUFFIX))
 }
 
-/// Whether a file's stem is such a name. A unit's rows may stand in several files, whose names go
-/// on with a point.
+/// True if a file's stem is such a name. A unit's rows may stand in several files, whose names go on with a point.
 fn is_of(stem: &str, name: &str) -> bool {
     let rest = stem.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -19,7 +19,7 @@ pub struct StreamResult {
     pub loaded: LoadedPieces,
     /// The first rejects of what it did not finish.
     pub rejects: Vec<Reject>,
-    /// Where its time went.
+    /// The time that it spent in each phase.
     pub meter: Meter,
     /// Seconds from the start of loading to its end.
     pub ended_s: f64,

@@ -98,7 +98,7 @@ pub enum Committed<'a> {
 }
 
 impl Committed<'_> {
-    /// Whether work on splits of these keys is left. A unit without files is work, too: its table is made.
+    /// True if work on splits of these keys is left. A unit without files is work, too: its table is made.
     fn leaves(&self, mut split_keys: impl Iterator<Item = SplitKey>) -> bool {
         match self {
             Committed::Nothing => true,

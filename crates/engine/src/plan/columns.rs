@@ -56,7 +56,7 @@ pub struct Matches {
 pub struct Match {
     /// The column.
     pub detail: ColumnDetail,
-    /// What fills it.
+    /// The source of its values.
     pub source: ValueSource,
     /// Its place among all columns of the target; none if the target does not exist yet.
     pub place: Option<usize>,
@@ -288,8 +288,7 @@ fn number_form(detail: &ColumnDetail, format: &Format, column_type: &ColumnType)
     }
 }
 
-/// Whether a column loses nothing of its numbers: as it says itself, else as the format says of
-/// all.
+/// True if a column loses nothing of its numbers: as it says itself, else as the format says of all.
 fn is_lossless(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> bool {
     let of_format =
         || format.lossless == Some(true) && column_type.is_number() && detail.source.is_none();

@@ -63,7 +63,7 @@ pub struct Promise {
     pub by: String,
     /// The key of the file; none where it is of all files.
     pub file_key: Option<FileKey>,
-    /// How many rows.
+    /// The number of rows.
     pub rows: Option<u64>,
     /// What columns add up to, by their names.
     pub sums: Vec<(String, String)>,

@@ -17,7 +17,7 @@ use super::name_index::NameIndex;
 pub struct Assigned {
     /// The column.
     pub detail: ColumnDetail,
-    /// What fills it.
+    /// The source of its values.
     pub source: ValueSource,
 }
 
@@ -31,7 +31,7 @@ pub struct Assignment {
 
 /// Why fields and columns do not match.
 pub struct Mismatch {
-    /// What is wrong.
+    /// The problem, in words.
     pub what: String,
     /// How to fix it.
     pub hint: String,

@@ -17,7 +17,7 @@ pub struct WantedFiles<'a> {
     pub replaces: bool,
     /// The files, each once.
     pub files: Vec<&'a Arc<SourceFile>>,
-    /// Whether the target still holds the rows of such a file.
+    /// True if the target still holds the rows of such a file.
     pub holds: Box<dyn Fn(&SwitchedFile) -> bool + 'a>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> LoadedFiles<'a> {
     }
 }
 
-/// Whether a file that was switched in is this one, its file unchanged and its rows still there.
+/// True if a file that was switched in is this one, its file unchanged and its rows still there.
 fn is_same(flow: &WantedFiles<'_>, file: &SourceFile, switched: &SwitchedFile) -> bool {
     switched.file_bytes == file.size_bytes
         && switched.file_modified_ns == file.modified_ns

@@ -210,7 +210,8 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     })
 }
 
-/// Whether the first record of the first file has one field less than the next ones, as the header of R's `write.table`.
+/// True if the first record of the first file has one field less than the next ones, as the header of R's
+/// `write.table`.
 fn may_have_row_names(files: &[Arc<SourceFile>], dialect: &Dialect) -> bool {
     let as_rows = Dialect {
         header: false,

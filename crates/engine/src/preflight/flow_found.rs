@@ -85,7 +85,7 @@ impl FlowFound {
         })
     }
 
-    /// Whether all steps together were measured, with rows.
+    /// True if all steps together were measured, with rows.
     pub fn has_speed(&self) -> bool {
         let all = self.together_all.as_ref();
         all.is_some_and(|all| all.text_bytes_s > 0.0 && all.work.rows_read > 0)

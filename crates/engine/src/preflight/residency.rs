@@ -33,7 +33,7 @@ pub fn let_go(file: &File, byte_range: &Range<u64>) -> io::Result<()> {
     Ok(fadvise(file, byte_range.start, length, Advice::DontNeed)?)
 }
 
-/// Whether the system tells us: of files of our own, and of those that we may write.
+/// True if the system tells us: of files of our own, and of those that we may write.
 fn tells(file: &File) -> bool {
     let Ok(metadata) = file.metadata() else {
         return false;

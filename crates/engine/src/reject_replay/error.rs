@@ -19,7 +19,7 @@ pub enum ReplayError {
     Unreadable {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A line of a `.jsonl` is none that Inrush writes.

@@ -23,7 +23,7 @@ pub struct RejectCause {
     pub code: RejectCode,
     /// The column at fault, where it is one.
     pub column: Option<String>,
-    /// How many.
+    /// The number.
     pub rows: u64,
     /// The first ones.
     pub examples: Vec<RejectReport>,

@@ -38,7 +38,7 @@ pub enum KeptReportError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// It is not JSON.

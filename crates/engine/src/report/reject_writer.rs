@@ -387,8 +387,7 @@ fn remove_earlier(folder: &Path, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a file is one of the piece: pieces of one unit are told apart by numbers, which no kind
-/// of file is.
+/// True if a file is one of the piece: pieces of one unit are told apart by numbers, which no kind of file is.
 fn is_of_piece(file_name: &str, name: &str) -> bool {
     let Some(rest) = file_name.strip_prefix(name) else {
         return false;

@@ -29,7 +29,7 @@ pub trait Host {
     /// fix an error, where that differs from the hint of `inrush run`.
     fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, Self::Error>;
 
-    /// Whether the last load was asked to stop, even if the request came too late for it.
+    /// True if the last load was asked to stop, even if the request came too late for it.
     fn was_asked_to_stop(&self) -> bool;
 
     /// Tells a person or a program of a load that was measured.
@@ -46,7 +46,7 @@ pub struct Measurement<'a> {
     pub database: &'a Database,
     /// How the files were made, where this command did it.
     pub generated: Option<GeneratedResult>,
-    /// Whether the files stay when the program ends.
+    /// True if the files stay when the program ends.
     pub keeps_files: bool,
     /// The command that does the same again.
     pub command: String,

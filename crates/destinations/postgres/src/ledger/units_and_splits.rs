@@ -25,11 +25,11 @@ pub struct UnitRow {
     pub staging_schema: String,
     /// Its staging table.
     pub staging_table: String,
-    /// Whether several streams fill it.
+    /// True if several streams fill it.
     pub shared: bool,
-    /// Whether its rows go straight into the target: there is no staging table of that name.
+    /// True if its rows go straight into the target: there is no staging table of that name.
     pub straight: bool,
-    /// Whether all of its splits are in it and it is ready for the switch.
+    /// True if all of its splits are in it and it is ready for the switch.
     pub finished: bool,
     /// The server refused a row of it, so that one stream loaded it with a savepoint for each
     /// batch.
@@ -121,8 +121,8 @@ fn split_of(row: &Row) -> SplitRecord {
 }
 
 impl UnitRow {
-    /// Whether what was committed of it can be kept by a plan that has a unit of its key: its table
-    /// is the one that it was begun with, and the plan looks for it there.
+    /// True if what was committed of it can be kept by a plan that has a unit of its key: its table is the one that it
+    /// was begun with, and the plan looks for it there.
     pub fn is_kept(&self, staging_schema: &str) -> bool {
         self.stands && (self.straight || self.staging_schema == staging_schema)
     }

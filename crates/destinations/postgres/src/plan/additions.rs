@@ -19,7 +19,7 @@ impl Additions {
         after_rows: Vec::new(),
     };
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self == Additions::NONE
     }

@@ -81,7 +81,7 @@ impl<'a> FlowTarget<'a> {
         })
     }
 
-    /// Whether each row goes to its own partition.
+    /// True if each row goes to its own partition.
     pub fn is_routed(&self) -> bool {
         self.arrival == Arrival::Routed
     }

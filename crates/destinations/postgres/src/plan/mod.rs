@@ -188,7 +188,7 @@ impl Deref for FlowPlan {
 }
 
 impl Plan {
-    /// Whether all rows come in the transaction of the switch: then one session carries it all.
+    /// True if all rows come in the transaction of the switch: then one session carries it all.
     pub fn is_one_transaction(&self) -> bool {
         !self.settings.staging
     }
@@ -200,29 +200,29 @@ impl FlowPlan {
         self.reading.target.clone()
     }
 
-    /// Whether what comes through pipes is kept until the load is done, so that rows which the server
-    /// refuses can be told. Whoever accepts none needs no disk for them, and rows that are in the
-    /// target already are not loaded once more.
+    /// True if what comes through pipes is kept until the load is done, so that rows which the server refuses can be
+    /// told. Whoever accepts none needs no disk for them, and rows that are in the target already are not loaded once
+    /// more.
     pub fn keeps_pipes(&self) -> bool {
         self.reject_limit.rows_accepted() > 0 && !self.commits_each_split()
     }
 
-    /// Whether its rows go straight into the target.
+    /// True if its rows go straight into the target.
     pub fn is_straight(&self) -> bool {
         matches!(self.publish, Publish::Straight(_))
     }
 
-    /// Whether they do, and stay there split by split.
+    /// True if they do, and stay there split by split.
     pub fn commits_each_split(&self) -> bool {
         self.publish == Publish::Straight(Commit::EachSplit)
     }
 
-    /// Whether they do, and stay there with those of all flows.
+    /// True if they do, and stay there with those of all flows.
     pub fn commits_at_switch(&self) -> bool {
         self.publish == Publish::Straight(Commit::AtSwitch)
     }
 
-    /// Whether rows come into a target that exists in the transaction of the switch, and not only tables.
+    /// True if rows come into a target that exists in the transaction of the switch, and not only tables.
     pub fn copies_rows(&self) -> bool {
         match &self.publish {
             Publish::Insert | Publish::Upsert { .. } => true,
@@ -232,7 +232,8 @@ impl FlowPlan {
         }
     }
 
-    /// Whether the switch leaves a mark of it. Rows that go straight into their target have it since before the first row.
+    /// True if the switch leaves a mark of it. Rows that go straight into their target have it since before the first
+    /// row.
     pub fn leaves_mark(&self) -> bool {
         self.mode == Mode::Append && !self.commits_each_split()
     }
@@ -301,7 +302,7 @@ impl PlannedUnit for UnitPlan {
     }
 }
 
-/// Whether the rows of all flows go straight into their targets.
+/// True if the rows of all flows go straight into their targets.
 fn is_all_straight(flows: &[FlowPlan]) -> bool {
     flows.iter().all(FlowPlan::is_straight)
 }

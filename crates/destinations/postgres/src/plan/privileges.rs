@@ -19,7 +19,7 @@ pub struct Privilege {
     pub what: String,
     /// What it is needed for.
     pub needed_for: String,
-    /// Whether the role has it.
+    /// True if the role has it.
     pub held: bool,
     /// The statement that grants it.
     pub grant: String,
@@ -31,9 +31,9 @@ struct SchemaNeed<'a> {
     pub schema: &'a str,
     /// What for.
     pub needed_for: &'a str,
-    /// Whether the plan makes it where it is missing.
+    /// True if the plan makes it where it is missing.
     pub made: bool,
-    /// Whether something is made in it.
+    /// True if something is made in it.
     pub create: bool,
 }
 

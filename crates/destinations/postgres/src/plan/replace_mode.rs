@@ -221,7 +221,7 @@ pub struct PartlyCovered {
 }
 
 impl PartlyCovered {
-    /// What stands in the way.
+    /// The obstacle, in words.
     pub fn what(&self) -> String {
         format!(
             "has the partition {}, which the new partition {} covers only in part",

@@ -20,8 +20,8 @@ pub struct UnitTask {
     pub lower: Option<String>,
     /// One past its last key as an SQL expression; none is unbounded.
     pub upper: Option<String>,
-    /// Whether it becomes a partition. A part without rows does only where its bounds were
-    /// declared: nothing else tells them.
+    /// True if it becomes a partition. A part without rows does only where its bounds were declared: nothing else tells
+    /// them.
     pub attached: bool,
 }
 

@@ -211,7 +211,7 @@ pub fn careful<'a>(
     steps
 }
 
-/// Whether the ends of its file may tell the keys of a unit before it is loaded.
+/// True if the ends of its file may tell the keys of a unit before it is loaded.
 fn expects_keys(flow: &FlowPlan, unit: &UnitPlan) -> bool {
     let has_open_bounds = flow.key.is_some() && unit.bounds.is_none();
     has_open_bounds && !unit.shared && !flow.is_straight() && unit.splits.len() == 1

@@ -93,7 +93,7 @@ impl TrialServer<'_> {
         results?.into_iter().collect()
     }
 
-    /// Whether its processes can be looked at: it is reached by a socket of this machine.
+    /// True if its processes can be looked at: it is reached by a socket of this machine.
     pub fn is_local(&self) -> bool {
         matches!(self.address.place().host, Host::Unix(_))
     }

@@ -213,7 +213,7 @@ async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Postgr
         .collect())
 }
 
-/// Whether a lock that somebody holds, by its name in `pg_locks`, keeps one from being had that is asked for by its
+/// True if a lock that somebody holds, by its name in `pg_locks`, keeps one from being had that is asked for by its
 /// name in SQL.
 fn is_in_the_way(held: &str, wanted: &str) -> bool {
     // From the weakest to the strongest. A lock of a row's writer, and all that are stronger, conflict with those from

@@ -31,7 +31,7 @@ impl CopiedRows {
 
 /// Copies rows so that the server may refuse some.
 pub trait CarefulRows {
-    /// Whether the rows of this flow are copied so.
+    /// True if the rows of this flow are copied so.
     fn wants(&self, flow: usize) -> bool;
 
     /// Copies the rows of a staging table, inside the switch's transaction.

@@ -74,7 +74,7 @@ pub enum SwitchError {
         setting: String,
         /// The statement, shortened.
         statement: String,
-        /// What the server said.
+        /// The server's message.
         source: Box<PostgresError>,
     },
     /// The target changed while the load ran, so that the new table is not like it.

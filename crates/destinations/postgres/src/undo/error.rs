@@ -34,7 +34,7 @@ pub enum UndoError {
     Impossible {
         /// The run.
         run: RunName,
-        /// What stands in the way.
+        /// The obstacle, in words.
         what: String,
         /// How to fix it, or what to do instead.
         hint: String,

@@ -71,7 +71,7 @@ pub trait Backends: Send {
     /// CPU time of a stream's backend and its wait for a CPU, microseconds, where it is on this machine.
     fn cpu_us(&self, stream: usize) -> Option<(u64, u64)>;
 
-    /// Whether the server is on this machine.
+    /// True if the server is on this machine.
     fn is_local(&self) -> bool;
 
     /// What was seen of a stream's backend; nothing where it was not looked at.

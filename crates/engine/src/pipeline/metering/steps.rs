@@ -156,7 +156,7 @@ impl Steps {
         1 << self.doublings
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn count(&self) -> usize {
         self.rows.len()
     }

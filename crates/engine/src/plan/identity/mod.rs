@@ -112,8 +112,8 @@ pub fn unit_of(record_key: &UnitKey) -> UnitKey {
     }
 }
 
-/// Whether a unit's key is a digest of a description of another version: whether the unit is the
-/// one that is planned now cannot be told.
+/// True if a unit's key is a digest of a description of another version: whether the unit is the one that is planned
+/// now cannot be told.
 pub fn is_of_another_version(unit_key: &UnitKey) -> bool {
     let unit_key = unit_of(unit_key);
     let version = unit_key

@@ -92,14 +92,14 @@ impl RoutePlan {
         })
     }
 
-    /// Whether rows are copied into partitions that the target has.
+    /// True if rows are copied into partitions that the target has.
     pub fn copies_rows(&self) -> bool {
         self.nodes
             .iter()
             .any(|node| node.becomes == Becomes::Existing)
     }
 
-    /// Whether rows are copied into partitions that the target has, and nothing else is done.
+    /// True if rows are copied into partitions that the target has, and nothing else is done.
     pub fn only_copies_rows(&self) -> bool {
         self.copies_rows() && self.new_partitions().next().is_none()
     }
