@@ -73,7 +73,7 @@ pub enum Error {
         /// A reject that went past the limit: the streams see the files at the same time, so
         /// it need not be the first in file order.
         reject: Box<Reject>,
-        /// How the types came about, where they were guessed.
+        /// The origin of the types, if they were guessed.
         types: Option<String>,
     },
     /// A larger share of the rows was rejected than is accepted.
@@ -126,7 +126,7 @@ pub enum Error {
         /// Our count.
         sent: u64,
     },
-    /// The run whose rejects are to be loaded has switched nothing in.
+    /// The run whose rejects are to be replayed has switched nothing in.
     #[error(
         "run {run} {}, so its rejects are not the only rows missing from its targets",
         match state {
@@ -139,10 +139,10 @@ pub enum Error {
     NotSwitched {
         /// The run.
         run: RunName,
-        /// How far it came, where the ledger knows it.
+        /// The state of the run, if the ledger has it.
         state: Option<LedgerRunState>,
     },
-    /// What the run whose rejects are to be loaded had brought in is not there any more.
+    /// The rows of the run whose rejects are to be replayed are not in the target any more.
     #[error(
         "the rows of run {run} are not in {target} any more ({}): its rejects would be mixed with \
          the rows that replaced them",
@@ -159,7 +159,7 @@ pub enum Error {
         /// The later run that replaced its rows; none where it was no run.
         by: Option<RunName>,
     },
-    /// What was loaded is not what was read.
+    /// The loaded rows differ from the rows that were read.
     #[error(transparent)]
     Verify(#[from] VerifyError),
     /// The run was stopped by its user.
@@ -182,9 +182,9 @@ pub enum Error {
     AddressSpace {
         /// The number of streams.
         streams: usize,
-        /// What they need, in bytes.
+        /// The address space that they need, in bytes.
         needed: u64,
-        /// What there is.
+        /// The limits of the address space.
         space: inrush_system::address_space::AddressSpace,
     },
     /// A thread could not be started.
@@ -195,7 +195,7 @@ pub enum Error {
     },
 }
 
-/// Whoever was asked to stop while it waited for a pipe has not failed.
+/// A run that is asked to stop while it waits for a pipe has not failed.
 impl From<SourceError> for Error {
     fn from(error: SourceError) -> Error {
         match error {
@@ -322,8 +322,8 @@ impl Error {
     }
 }
 
-/// How many rows were rejected by the time that the streams stopped says nothing of the files, so
-/// only what is true of them is told.
+/// The number of rejects at the moment when the streams stopped depends on the streams and says nothing about the
+/// files, so the message names only the limit.
 fn past_limit(limit: u64) -> String {
     match limit {
         0 => "1 row was rejected; the limit is 0".to_owned(),

@@ -29,7 +29,7 @@ pub struct StoppedRun {
     pub staging_bytes: Option<u64>,
 }
 
-/// Which runs are looked at.
+/// A filter of runs.
 #[derive(Clone, Debug, Default)]
 pub struct Which {
     /// The ledger's schema.
@@ -40,11 +40,11 @@ pub struct Which {
     pub run: Option<RunName>,
 }
 
-/// What is needed to reach a ledger, beside the connection.
+/// The settings for reaching a ledger, beside the connection.
 pub struct LedgerOptions<'a> {
     /// Relative paths start here.
     pub folder: &'a Path,
-    /// Where installed Python packages lie, whose drivers are used.
+    /// The folder of installed Python packages, whose drivers are used.
     pub site_packages: Option<&'a Path>,
     /// The ledger's schema.
     pub ledger_schema: &'a str,

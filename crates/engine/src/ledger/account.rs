@@ -54,7 +54,7 @@ impl Account {
         Account::of_unit_in(splits, unit_key)
     }
 
-    /// As [`Account::of_unit`], wherever the splits stand.
+    /// Like [`Account::of_unit`], for splits from any iterator.
     pub fn of_unit_in<'a>(
         splits: impl IntoIterator<Item = &'a SplitRecord>,
         unit_key: &UnitKey,

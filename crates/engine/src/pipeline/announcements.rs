@@ -6,7 +6,7 @@ use crate::event::{Event, TargetSize};
 use crate::plan::planned::PlannedFlow;
 use inrush_rows::ids::RunName;
 
-/// A plan that will be run, as it is told of.
+/// The facts of a plan that its event contains.
 pub struct PlanFacts<'a, F> {
     /// The package's name.
     pub package: &'a str,
@@ -16,7 +16,7 @@ pub struct PlanFacts<'a, F> {
     pub streams: usize,
     /// The flows.
     pub flows: &'a [F],
-    /// What a user should know before it runs.
+    /// Notes for the user before the run.
     pub notes: &'a [String],
 }
 

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::plan::identity;
 
-/// Host and process, for whoever finds the run held.
+/// Host and process, for the message of another process that finds the run held.
 pub fn holder() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .map_or_else(|_| "unknown host".to_owned(), |text| text.trim().to_owned());

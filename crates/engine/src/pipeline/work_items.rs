@@ -87,9 +87,9 @@ pub fn of_splits<U: PlannedUnit>(
     })
 }
 
-/// What earlier attempts have committed of a unit.
+/// The work of earlier attempts at a unit.
 pub enum Committed<'a> {
-    /// Nothing.
+    /// No part of it is committed.
     Nothing,
     /// The splits of whose keys it says so.
     Splits(Box<dyn Fn(&SplitKey) -> bool + 'a>),

@@ -1,4 +1,4 @@
-//! Files of which a stopped run has loaded, and that somebody wrote to since.
+//! Files that were partly loaded by a stopped run and have changed since.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::ledger::{SplitRecord, TouchedFile};
 /// Files of which a stopped run has loaded and that are not as they were.
 #[derive(Default)]
 pub struct FoundFiles {
-    /// Those that have other text now.
+    /// Files that have other text now.
     pub changed: Vec<ChangedFile>,
-    /// Those that have the same text, and another time.
+    /// Files that have the same text and another time of change.
     pub touched: Vec<TouchedFile>,
 }
 
@@ -39,7 +39,7 @@ type SizeAndTime = (u64, i64);
 pub struct PlannedFiles<'a> {
     /// The flow's target.
     pub target: String,
-    /// How the files are written.
+    /// The dialect of the files.
     pub dialect: &'a Dialect,
     /// The files, each once.
     pub files: Vec<&'a Arc<SourceFile>>,
@@ -54,13 +54,13 @@ pub struct FilesBefore<'a> {
     indexes: Vec<FileIndex>,
     /// By flow and file.
     found: Vec<Vec<FileBefore>>,
-    /// Of files that are not as they were, by flow and file.
+    /// Size and time of change of files that differ from the ledger, by flow and file.
     size_and_time: BTreeMap<(usize, usize), SizeAndTime>,
     /// Splits of files that were touched, by flow and file.
     touched: BTreeMap<(usize, usize), Vec<SplitRecord>>,
 }
 
-/// What the stopped run has loaded of a file.
+/// The ranges of a file that the stopped run has loaded.
 #[derive(Clone, Copy, Default)]
 struct FileBefore {
     /// Something, into a unit that the plan has.

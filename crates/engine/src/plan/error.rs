@@ -16,7 +16,7 @@ pub enum PlanError {
     /// A file cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// What the files hold could not be guessed.
+    /// The format or the types of the files could not be guessed.
     #[error(transparent)]
     Sniff(#[from] SniffError),
     /// The driver could not ask its destination.
@@ -61,7 +61,7 @@ pub enum PlanError {
     /// The server's disk cannot hold what will be stored.
     #[error("{text} of text will be stored, but the server's disk has {free} free at {folder}")]
     Room {
-        /// How much text.
+        /// The size of the text, in words.
         text: String,
         /// The free space.
         free: String,

@@ -175,7 +175,7 @@ pub fn by_place(
     assignment(columns, fields.taken.len())
 }
 
-/// What a listed column is.
+/// The meaning of a listed column that is not a plain field.
 enum Special {
     /// It takes, or skips, one field.
     Field,
@@ -231,7 +231,7 @@ fn assignment(columns: Vec<Assigned>, field_count: usize) -> Result<Assignment, 
     })
 }
 
-/// Which fields are spoken for, and by which of the listed columns.
+/// The fields of a record, and for each the listed column that takes it.
 struct Fields {
     /// For each field the place in the list of the first column that takes it.
     taken: Vec<Option<usize>>,

@@ -18,7 +18,7 @@ pub trait PlannedFlow {
     /// Its load units.
     type Unit: PlannedUnit;
 
-    /// What is read of its files.
+    /// The reading of its files.
     fn reading(&self) -> &Reading;
 
     /// Its load units, in the order of their numbers.

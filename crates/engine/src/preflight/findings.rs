@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::plan::PlanError;
 use inrush_rows::ids::RunName;
 
-/// What stands in the way of a plan.
+/// The finding for an error of the plan.
 pub fn of_error(error: &Error) -> Finding {
     Finding {
         weight: Weight::Stops,
@@ -14,7 +14,7 @@ pub fn of_error(error: &Error) -> Finding {
     }
 }
 
-/// The same, of what the plan would have refused.
+/// The finding for a reason to refuse the plan.
 pub fn of_refusal(error: &PlanError) -> Finding {
     Finding {
         weight: Weight::Stops,

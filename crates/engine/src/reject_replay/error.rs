@@ -11,13 +11,13 @@ pub enum ReplayError {
     /// There is no such run here.
     #[error("there is no run folder at {}", path.display())]
     NoRun {
-        /// Where it was looked for.
+        /// The folder that was searched.
         path: PathBuf,
     },
     /// A file or folder cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// The system's error.
         source: std::io::Error,
@@ -29,7 +29,7 @@ pub enum ReplayError {
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The package in the folder cannot be used.

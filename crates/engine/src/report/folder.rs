@@ -64,23 +64,23 @@ impl RunFolder {
         })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where rejects are kept.
+    /// The folder of the rejects.
     pub fn rejects(&self) -> PathBuf {
         self.path.join("rejects")
     }
 
-    /// Where the report will be.
+    /// The path of the report.
     pub fn report_path(&self) -> PathBuf {
         self.path.join(REPORT_FILE)
     }
 
-    /// Writes the report and its page, each whole or not at all. A page that cannot be written is a note of the report:
-    /// whatever was loaded is loaded, and the page can be made of the report at any time.
+    /// Writes the report and its page, each completely or not at all. If only the page cannot be written, the report
+    /// gets a note: the rows are loaded, and the page can be made from the report at any time.
     pub fn write_report(&self, report: &mut RunReport) -> Result<(), Error> {
         let units = std::mem::take(&mut report.units);
         let written = self.write_both(report, &ShownUnits(&units));
@@ -88,7 +88,7 @@ impl RunFolder {
         written
     }
 
-    /// Writes a report whose units are told by themselves.
+    /// Writes a report and, separately, its units.
     fn write_both(&self, report: &mut RunReport, units: &ShownUnits<'_>) -> Result<(), Error> {
         let page = self.write_page(report, units).err().map(|source| {
             // One of an earlier attempt would tell of that.
@@ -176,7 +176,7 @@ pub fn write_whole(target: &Path, parts: &[&[u8]]) -> io::Result<()> {
     })
 }
 
-/// As [`write_whole`], for what is not in memory as a whole.
+/// Like [`write_whole`], for a content that is written piece by piece.
 fn write_whole_by(
     target: &Path,
     content: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,

@@ -16,7 +16,8 @@ use sha2::{Digest, Sha256};
 /// no ending, and digested texts that followed the names of the engine's types.
 pub const VERSION: u32 = 2;
 
-/// What stands in a key between that of the unit and the start of its ranges: a unit's key is a digest and a version.
+/// The separator in a key between the unit's key and the start of the key's ranges. A unit's key is a digest and a
+/// version.
 const RANGE_MARK: char = '-';
 
 /// A digest of several texts; none can be mistaken for a part of its neighbour.
@@ -112,8 +113,8 @@ pub fn unit_of(record_key: &UnitKey) -> UnitKey {
     }
 }
 
-/// True if a unit's key is a digest of a description of another version: whether the unit is the one that is planned
-/// now cannot be told.
+/// True if a unit's key is the digest of a description of another version. Then it cannot be compared with the keys of
+/// this plan.
 pub fn is_of_another_version(unit_key: &UnitKey) -> bool {
     let unit_key = unit_of(unit_key);
     let version = unit_key
@@ -123,8 +124,8 @@ pub fn is_of_another_version(unit_key: &UnitKey) -> bool {
     version != VERSION.to_string()
 }
 
-/// What to tell of a stopped run of which units cannot be resumed, for another version of Inrush
-/// loaded them and described them in another way; none where there are none.
+/// The note about units of a stopped run that cannot be resumed because another version of Inrush described them
+/// differently; `None` if there are none.
 pub fn another_version<'a>(
     run: &RunName,
     dropped_keys: impl IntoIterator<Item = &'a UnitKey>,
