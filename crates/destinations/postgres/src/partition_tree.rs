@@ -29,7 +29,7 @@ pub struct PartitionNode {
     pub bound: String,
     /// Its own key, where it is partitioned.
     pub partition_by: Option<String>,
-    /// What it asks of rows beside its bound and what its parent asks: clauses of ALTER TABLE.
+    /// Its constraints beside its bound and those of its parent: clauses of ALTER TABLE.
     pub constraints: Vec<String>,
     /// Its partitions.
     pub partitions: Vec<PartitionNode>,

@@ -14,7 +14,7 @@ const LARGE_SHARE: f64 = 0.5;
 const CORES_BUSY_SHARE: f64 = 0.8;
 /// Streams that are idle for this share of their time are a long tail.
 const IDLE_SHARE: f64 = 0.25;
-/// A shared resource is the limit if it takes this share of the streams' time. (If the package has a rate limit, the
+/// A shared resource is the limit if its seconds are more than this share of the load's. (If the package has a rate limit, the
 /// streams were measured under it.)
 const BOUND_SHARE: f64 = 0.9;
 /// A network that carries less than this many times what the destination takes is what limits it.

@@ -26,7 +26,7 @@ pub enum LedgerError {
         /// When it was started or taken over.
         since: String,
     },
-    /// Somebody took this run over.
+    /// Another process took this run over.
     #[error(
         "run {run} was taken over by another process: this process stops and commits nothing more"
     )]

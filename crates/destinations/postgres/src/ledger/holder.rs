@@ -27,7 +27,7 @@ impl From<Holder> for LedgerError {
 }
 
 impl Ledger {
-    /// Who holds the lock of this run key now; nobody where it was given back meanwhile.
+    /// The session that holds the lock of this run key now; `None` if the lock was released in the meantime.
     pub async fn holder(
         &self,
         session: &Session,

@@ -38,7 +38,7 @@ const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
      JOIN pg_description d ON d.objoid = m.oid AND d.classoid = 'pg_largeobject'::regclass \
      WHERE starts_with(substr(d.description, 1, 250), $1)";
 
-/// What a run leaves for a target.
+/// The mark of a run for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// For the person who finds it.
@@ -65,7 +65,8 @@ pub struct FoundMark {
 }
 
 impl Mark {
-    /// Of the files of a flow that a run puts into a target; nothing where none of them can be the same once more.
+    /// The mark for the files that a flow of a run appends to a target; `None` if no later load can have the same
+    /// files.
     pub fn new<'a>(
         run: &RunName,
         target: &str,
@@ -163,8 +164,8 @@ pub async fn find(
     Ok(found)
 }
 
-/// Leaves marks, in the transaction that is open. Marks of an earlier attempt of the run give way to them, and so do the
-/// oldest of too many. Where the database's owner lets nobody make large objects, none is left.
+/// Leaves marks, in the open transaction. They replace marks of an earlier attempt of the run; if there are too many,
+/// the oldest are removed. If the role may not create large objects, no mark is left.
 pub async fn leave(
     session: &Session,
     run_key: &RunKey,

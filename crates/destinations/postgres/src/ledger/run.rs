@@ -8,7 +8,7 @@ use crate::Session;
 use crate::engine::ledger::{LedgerRun, LedgerRunState};
 use inrush_rows::ids::{RunId, RunKey, RunName};
 
-/// What a transaction checks and holds, so that no run that was taken over can commit.
+/// The run and epoch that a transaction checks and holds, so that a run that was taken over cannot commit.
 #[derive(Clone, Debug)]
 pub struct Fence {
     /// The run.
@@ -199,8 +199,8 @@ impl Ledger {
         }
     }
 
-    /// Whether a living process holds the lock of a run with this key: tried without waiting,
-    /// and given back at once.
+    /// True if a living process holds the lock of a run with this key: the lock is tried without waiting, and released
+    /// at once.
     pub async fn is_held(&self, session: &Session, run_id: RunId) -> Result<bool, LedgerError> {
         let sql = format!(
             "SELECT pg_try_advisory_lock(hashtextextended('inrush run ' || run_key, 0)), run_key \
@@ -320,7 +320,7 @@ impl Ledger {
         self.check_fence(session, fence, "FOR SHARE").await
     }
 
-    /// As [`Ledger::hold_fence`], alone: for the switch, which changes the run's row.
+    /// Like [`Ledger::hold_fence`], with an exclusive lock: for the switch, which changes the run's row.
     pub async fn hold_fence_alone(
         &self,
         session: &Session,
@@ -377,8 +377,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether the run was switched: how a lost reply to the switch's COMMIT is settled. It waits
-    /// for a transaction that is still committing.
+    /// True if the run was switched. Answers this if the reply to the switch's COMMIT was lost: it waits for a
+    /// transaction that is still committing.
     pub async fn is_switched(&self, session: &Session, run_id: RunId) -> Result<bool, LedgerError> {
         let sql = format!(
             "SELECT state FROM {} WHERE run_id = $1 FOR SHARE",

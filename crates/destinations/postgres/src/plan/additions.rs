@@ -12,7 +12,7 @@ pub struct Additions {
 }
 
 impl Additions {
-    /// None.
+    /// No additions.
     pub const NONE: &'static Additions = &Additions {
         before_rows: Vec::new(),
         after_undo: Vec::new(),

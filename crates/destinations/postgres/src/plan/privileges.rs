@@ -9,7 +9,7 @@ use crate::quote::{identifier, qualified};
 use crate::server_facts::ServerFacts;
 use crate::{PostgresError, Session, ledger};
 
-/// What privileges on the ledger are needed for.
+/// The purpose of privileges on the ledger.
 pub const FOR_LEDGER: &str = "the ledger";
 
 /// A privilege, and whether it is held.
@@ -17,7 +17,7 @@ pub const FOR_LEDGER: &str = "the ledger";
 pub struct Privilege {
     /// The privilege: `CREATE on schema "public"`.
     pub what: String,
-    /// What it is needed for.
+    /// Its purpose.
     pub needed_for: String,
     /// True if the role has it.
     pub held: bool,
@@ -25,11 +25,11 @@ pub struct Privilege {
     pub grant: String,
 }
 
-/// What is asked of a schema.
+/// The privileges that a schema needs.
 struct SchemaNeed<'a> {
     /// The schema.
     pub schema: &'a str,
-    /// What for.
+    /// Their purpose.
     pub needed_for: &'a str,
     /// True if the plan makes it where it is missing.
     pub made: bool,

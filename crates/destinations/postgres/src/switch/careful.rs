@@ -4,7 +4,7 @@ use super::error::SwitchError;
 use crate::Session;
 use crate::plan::switch_statements::CopyRows;
 
-/// What became of a staging table's rows.
+/// The result of copying a staging table's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopiedRows {
     /// Rows that the target has.

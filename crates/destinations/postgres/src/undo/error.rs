@@ -29,7 +29,7 @@ pub enum UndoError {
         /// Its state.
         state: &'static str,
     },
-    /// What the run did cannot be taken back exactly.
+    /// The work of the run cannot be undone exactly.
     #[error("run {run} cannot be undone: {what}; nothing was changed")]
     Impossible {
         /// The run.
@@ -45,9 +45,9 @@ pub enum UndoError {
          changed"
     )]
     Blocked {
-        /// How often it was tried.
+        /// The number of attempts.
         tries: u32,
-        /// How long each try waited.
+        /// The wait of each attempt, in milliseconds.
         waited_ms: u32,
     },
 }
