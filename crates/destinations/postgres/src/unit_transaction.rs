@@ -3,7 +3,7 @@
 use super::error::PostgresError;
 use super::session::Session;
 
-/// What the server says of a staging table.
+/// The server's facts of a staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitMeasure {
     /// Its own count of the rows.

@@ -1,5 +1,7 @@
 //! The events that the observer and the log get before the first row is read.
 
+use inrush_rows::ids::RunName;
+
 use super::plan::RunPlan;
 use crate::event::{Event, TargetSize};
 use crate::pipeline::RunOptions;
@@ -28,7 +30,7 @@ pub fn planned<P: RunPlan>(plan: &P, options: &RunOptions<'_>) {
 }
 
 /// Tells that the run with this name begins, and how many units of an earlier attempt it keeps.
-pub fn started(event_sink: EventSink<'_>, run: &str, is_resumed: bool, units_kept: usize) {
+pub fn started(event_sink: EventSink<'_>, run: &RunName, is_resumed: bool, units_kept: usize) {
     event_sink.notice(&Event::Started {
         run: run.to_owned(),
         resumed: is_resumed,

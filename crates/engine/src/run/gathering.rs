@@ -1,11 +1,11 @@
-//! Gathers the facts of a run while it works, wherever its rows go, and makes the report of it.
+//! Gathers the facts of a run while it works, for any destination, and makes its report.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
-use inrush_rows::ids::RunKey;
+use inrush_rows::ids::{RunKey, RunName};
 use inrush_rows::reject::Reject;
 use inrush_verdict::Measurements;
 
@@ -22,7 +22,7 @@ use crate::report::{
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
 
-/// What is gathered.
+/// Gathers the facts.
 pub struct Gathering {
     started: Instant,
     started_at: String,
@@ -37,10 +37,10 @@ pub struct Gathering {
     measurements: Option<Measurements>,
 }
 
-/// What a report says of what was done.
+/// The facts of the work that was done.
 pub struct Done<'a> {
     /// The run's name.
-    pub run: String,
+    pub run: RunName,
     /// Names the package and its targets.
     pub run_key: &'a RunKey,
     /// Streams.
@@ -216,7 +216,7 @@ impl Gathering {
         facts: PlanFacts<'_>,
         server: ServerReport,
         options: &RunOptions<'_>,
-        run: String,
+        run: RunName,
         tables: Vec<TableReport>,
     ) -> RunReport {
         let account = total(&tables);
@@ -230,7 +230,7 @@ impl Gathering {
         }
     }
 
-    /// What every report says, whatever happened.
+    /// The fields that every report has.
     fn frame(
         &self,
         facts: PlanFacts<'_>,
@@ -240,7 +240,7 @@ impl Gathering {
         RunReport {
             report_version: REPORT_VERSION,
             inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
-            run: String::new(),
+            run: RunName::new(""),
             package: facts.package.to_owned(),
             package_hash: facts.package_hash.to_owned(),
             plan_hash: facts.plan_hash.to_owned(),
@@ -270,7 +270,7 @@ impl Gathering {
     }
 }
 
-/// What is told at the end of a run.
+/// The event at the end of a run.
 pub fn finished(report: &RunReport, path: Option<String>) -> Event {
     Event::Finished {
         run: report.run.clone(),
@@ -286,8 +286,8 @@ pub fn finished(report: &RunReport, path: Option<String>) -> Event {
     }
 }
 
-/// What a preflight has left for this run. One that goes on where another stopped has less to do, and so has one that
-/// did not come to its end.
+/// The prediction of a preflight for this run. A resumed run has less work than predicted, and so has a run that did
+/// not reach its end, so they get none.
 fn prediction(done: &Done<'_>, options: &RunOptions<'_>) -> Option<Prediction> {
     if done.resumed || done.error.is_some() {
         return None;

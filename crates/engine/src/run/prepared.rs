@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use inrush_files::SourceFile;
 use inrush_package::Package;
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunName, UnitKey};
 
 use super::announcements;
 use super::context::RunContext;
@@ -31,7 +31,7 @@ pub struct PreparedRun<P> {
     /// The plan.
     pub plan: P,
     /// The run's name.
-    pub name: String,
+    pub name: RunName,
     /// It resumes an earlier attempt.
     pub resumed: bool,
     /// Its folder.
@@ -89,7 +89,7 @@ pub type FlowOf<R> = <<R as DriverRun>::Plan as RunPlan>::Flow;
 
 impl<P: RunPlan> PreparedRun<P> {
     /// A run of which nothing is kept so far.
-    pub fn new(plan: P, name: String, resumed: bool, folder: RunFolder) -> PreparedRun<P> {
+    pub fn new(plan: P, name: RunName, resumed: bool, folder: RunFolder) -> PreparedRun<P> {
         let facts = plan.facts();
         PreparedRun {
             pace: Arc::new(Pace::new(facts.settings.rate_bytes_max)),

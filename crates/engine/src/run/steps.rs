@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use inrush_rows::ids::RunName;
 use tokio::runtime::Runtime;
 
 use super::account::{CommittedUnits, Verified};
@@ -119,7 +120,7 @@ pub struct AlreadyLoaded<P> {
     /// The plan.
     pub plan: P,
     /// The name of the run that has loaded it.
-    pub run: String,
+    pub run: RunName,
     /// The rows that it has loaded, by flow.
     pub accounts: Vec<Account>,
 }

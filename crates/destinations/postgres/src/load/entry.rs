@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use inrush_rows::ids::{RunId, UnitKey};
+use inrush_rows::ids::{RunId, RunName, UnitKey};
 
 use super::kept_splits::KeptSplits;
 use super::prepared::PostgresRun;
@@ -51,7 +51,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Does a step. `name` is that of a new run.
-    pub async fn perform(&mut self, step: PrepareStep, name: &str) -> Result<(), Error> {
+    pub async fn perform(&mut self, step: PrepareStep, name: &RunName) -> Result<(), Error> {
         let (control, ledger, plan) = (&self.control, &self.ledger, &self.plan);
         match step {
             PrepareStep::LockRun => {
@@ -112,7 +112,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Enters the run into the ledger, and keeps what the plan can use of earlier attempts.
-    async fn enter(&self, name: &str) -> Result<Entered, Error> {
+    async fn enter(&self, name: &RunName) -> Result<Entered, Error> {
         let (control, ledger, plan) = (&self.control, &self.ledger, &self.plan);
         let mut splits_kept = KeptSplits::default();
         let Earlier::Stopped {
@@ -219,14 +219,14 @@ fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Resu
 async fn refuse_unswitched(
     control: &Session,
     ledger: &Ledger,
-    run: &str,
+    run: &RunName,
     plan: &Plan,
 ) -> Result<(), Error> {
     let record = match ledger.run_by_name(control, run).await? {
         Some(record) if record.state == LedgerRunState::Switched => record,
         other => {
             return Err(Error::NotSwitched {
-                run: run.to_owned(),
+                run: run.clone(),
                 state: other.map(|record| record.state),
             });
         }
@@ -235,7 +235,7 @@ async fn refuse_unswitched(
         let target = flow.target();
         if let Some(Replaced { by }) = ledger.replaced(control, &record, &target).await? {
             return Err(Error::Replaced {
-                run: run.to_owned(),
+                run: run.clone(),
                 target,
                 by,
             });
@@ -245,14 +245,14 @@ async fn refuse_unswitched(
 }
 
 /// Names the control connection after its run, so that whoever takes the run over can end it.
-async fn tag(control: &Session, run: &str) -> Result<(), PostgresError> {
+async fn tag(control: &Session, run: &RunName) -> Result<(), PostgresError> {
     let name = format!("SET application_name = 'inrush {run} control'");
     control.execute(&name, "naming the connection").await
 }
 
 /// Marks the targets whose rows are committed split by split before the first of them; those of others commit with the
 /// switch.
-async fn leave_marks(control: &Session, plan: &Plan, run: &str) -> Result<(), Error> {
+async fn leave_marks(control: &Session, plan: &Plan, run: &RunName) -> Result<(), Error> {
     let marks = begin_steps::marks(plan, run, |flow| Some(flow.facts.as_ref()?.oid));
     if marks.is_empty() {
         return Ok(());

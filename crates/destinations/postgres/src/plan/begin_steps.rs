@@ -1,6 +1,8 @@
 //! The steps of the control session before the first row, in their order: `inrush check` prints them, and the run performs
 //! them (`load/prepare.rs`, `load/one_transaction.rs`).
 
+use inrush_rows::ids::RunName;
+
 use super::{FlowPlan, Plan};
 use crate::ledger::mark::Mark;
 use crate::quote::qualified;
@@ -62,7 +64,7 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
 }
 
 /// The marks that are left before the first row. `oid` says what a target is.
-pub fn marks(plan: &Plan, run: &str, oid: impl Fn(&FlowPlan) -> Option<u32>) -> Vec<Mark> {
+pub fn marks(plan: &Plan, run: &RunName, oid: impl Fn(&FlowPlan) -> Option<u32>) -> Vec<Mark> {
     let straight = plan.flows.iter().filter(|flow| flow.commits_each_split());
     straight
         .filter_map(|flow| flow.mark(run, oid(flow)?))
@@ -104,7 +106,7 @@ impl PrepareStep {
             PrepareStep::NameSession => see("SET application_name = <the run's name>;"),
             PrepareStep::LeaveMarks => {
                 // The number of an object tells nothing of how many there are.
-                let marks = marks(plan, "", |_| Some(0)).len();
+                let marks = marks(plan, &RunName::new(""), |_| Some(0)).len();
                 if marks > 0 {
                     see("BEGIN;");
                     each_line_of_marks(marks, see);
