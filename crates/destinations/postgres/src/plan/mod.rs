@@ -39,6 +39,7 @@ mod statements;
 pub mod statistics;
 pub mod switch_statements;
 pub mod switch_steps;
+pub mod take_out_steps;
 mod target;
 pub mod unit_steps;
 mod units;
@@ -71,7 +72,7 @@ pub use disk::DiskFacts;
 pub use earlier::keepable;
 pub use failure::PlanFailure;
 pub use privileges::Privilege;
-pub use replace_mode::{KeepPlan, ReplacePlan};
+pub use replace_mode::ReplacePlan;
 pub use routing::RoutePlan;
 
 /// Text that a stream loads from a feed in one transaction: what a stop throws away.
