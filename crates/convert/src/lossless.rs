@@ -21,7 +21,7 @@ pub(super) struct Lossless {
 }
 
 impl Lossless {
-    /// What a column asks for, if it does.
+    /// The check for a column, if it has one.
     pub fn of(column: &Column) -> Option<Lossless> {
         let is_whole = matches!(
             column.column_type,
@@ -53,7 +53,7 @@ impl Lossless {
         }
     }
 
-    /// What a number would lose, if anything.
+    /// The loss of a number, if it has one.
     #[cold]
     fn loss(&self, field: &[u8]) -> Option<ValueError> {
         let text = trim(field);

@@ -64,11 +64,11 @@ use known::{BelowSkipped, Known};
 use rows::Rows;
 use sample::{Extent, Samples};
 
-/// What is to be guessed.
+/// The options of a guess.
 #[derive(Clone, Debug, Default)]
 pub struct SniffOptions {
-    /// What is declared of the format. Where anything but compression, encoding, skip_lines and
-    /// lossless is, it is taken as declared and nothing of it guessed.
+    /// The declared part of the format. If anything but compression, encoding, skip_lines and lossless is declared,
+    /// nothing of the form is guessed.
     pub format: Format,
     /// Look at all rows of all files, and not at samples.
     pub everything: bool,

@@ -51,7 +51,7 @@ pub(super) struct NumberFacts {
     pub has_point: bool,
     /// Values that are digits with signs, points, commas or an exponent at most.
     pub number_like: u64,
-    /// Of those, values that have no dot, or one before each three digits.
+    /// Of those, the values that have no dot, or one before each three digits.
     pub dot_grouped: u64,
     /// Values with other separators of thousands; they are not among `number_like`.
     pub other_grouped: u64,

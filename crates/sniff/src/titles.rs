@@ -40,12 +40,12 @@ fn separator_of(sample: &Sample) -> Option<u8> {
     }
 }
 
-/// What may be a title.
+/// Lines that may be a title.
 #[derive(Debug)]
 pub(super) struct Title {
     /// Its lines, blank ones too.
     pub lines: u32,
-    /// What its records say.
+    /// The texts of its records.
     pub records: Vec<String>,
     /// It can be no row: its records are one text each, and those of the table are not.
     pub is_clear: bool,
@@ -53,7 +53,7 @@ pub(super) struct Title {
     pub may_be_rows: bool,
 }
 
-/// What may be a title of the first file: the records before the first one that has all fields.
+/// The possible title of the first file: the records before the first one that has all fields.
 pub(super) fn find(samples: &Samples, choice: &FormChoice) -> Option<Title> {
     let sample = samples
         .beginnings()
@@ -117,7 +117,7 @@ pub(super) fn find(samples: &Samples, choice: &FormChoice) -> Option<Title> {
 }
 
 impl Title {
-    /// What was seen, in one sentence.
+    /// The observation, in one sentence.
     pub fn seen(&self) -> String {
         format!(
             "the header is in line {}: the lines before it are a title ({}) and are skipped",
@@ -126,7 +126,7 @@ impl Title {
         )
     }
 
-    /// What to tell where it is not believed and its records are taken for rows.
+    /// The note if it is not taken for a title and its records are rows.
     pub fn unsure(&self) -> String {
         format!(
             "the first records ({}) were taken as rows; if they are a title, and line {} is the \
