@@ -1,4 +1,4 @@
-//! The type of one column, from what was seen of it, with the reasons for a person.
+//! The type of one column, chosen from its facts, with the reasons for a person.
 
 use inrush_rows::plural::counted;
 

@@ -1,8 +1,7 @@
 //! The form that cuts the samples best: delimiter, quote and escape.
 //!
-//! Every delimiter that is seen is tried with every way of quoting. A form is good where nearly
-//! all records have one and the same number of fields, more than one, and where the fields look
-//! like values of their own and not like several that another delimiter would part.
+//! Every delimiter that occurs is tried with every way of quoting. A form is good if nearly all records have the same number
+//! of fields, more than one, and if each field looks like one value and not like several that another delimiter would divide.
 
 use super::clean::{self, RIVALS};
 use super::cut_sample::cut;

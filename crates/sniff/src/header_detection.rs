@@ -1,10 +1,10 @@
 //! Decides if the first record is a header.
 //!
-//! Columns that are no text decide where they can: names do not fit their types. Where all are text, the look decides:
-//! texts as names are, no two alike. Fields without a name are no obstacle where no row can have them empty: at the end
-//! of the record, as spreadsheets write columns that were used once (`Name,Date,,,`), and over a column without a NULL,
-//! as pandas writes its index (`,name,town`). What only may be a header is told: names beside empty fields, numbers, or
-//! the same name twice.
+//! Columns with other types than text decide if they can: names do not fit their types. If all columns are text, the
+//! look decides: texts like names, no two alike. Fields without a name do not prevent a header where no row can have
+//! them empty: at the end of the record, as spreadsheets write columns that were used once (`Name,Date,,,`), and over a
+//! column without a NULL, as pandas writes its index (`,name,town`). A record that may or may not be a header gets a
+//! note: names beside empty fields, numbers, or the same name twice.
 
 use inrush_rows::plural::counted;
 

@@ -1,4 +1,4 @@
-//! The first stages: what is known before any row is looked at, and the lines that are passed over.
+//! The first stages: the facts that are known before any row is read, and the lines that are skipped.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Lines before the table: `sep=;`, as Excel reads and writes it, and the title of a report.
 //!
-//! A title is believed only where what follows it is a header: a record before the header cannot
-//! be a row. Everything else before the first good record is told and left to be rejected.
+//! Lines count as a title only if a header follows them, because a record before the header cannot be a row. All other
+//! text before the first good record is named in a note and left to be rejected.
 
 use super::choose_form::FormChoice;
 use super::cut_sample::cut;

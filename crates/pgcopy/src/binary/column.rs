@@ -1,5 +1,5 @@
 //! The columns of a batch as plain slices, and what a value of each takes in the output at most.
-//! How it is written stands in [`values`](super::values), which relies on what is said here.
+//! [`values`](super::values) writes it, and relies on the facts given here.
 
 use std::ops::Range;
 

@@ -15,8 +15,8 @@ use crate::terminator::Terminator;
 
 /// The state of the automaton between two bytes.
 ///
-/// Numbers mean something for one dialect only. [`State::FIRST`] is in all of them where a file
-/// begins, and in no other state is the next byte the first of a record.
+/// A number is valid for one dialect only. In every dialect [`State::FIRST`] is the state at the beginning of a file,
+/// and the only state in which the next byte is the first of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State(pub(crate) u8);
 

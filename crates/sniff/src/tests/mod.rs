@@ -1,4 +1,4 @@
-//! Small files, and what is guessed of each.
+//! Small files, and the guess for each.
 
 mod booleans;
 mod encodings;
