@@ -24,9 +24,9 @@ const CONNECTIONS_SPARE: u32 = 20;
 pub struct Reached {
     /// The package; its connection has an address that can be connected to.
     pub package: Package,
-    /// What the report says of the server.
+    /// The report's facts of the server.
     pub report: Option<EmbeddedReport>,
-    /// Where drivers of other destinations are installed.
+    /// The folder of installed Python packages, with the drivers of other destinations.
     pub site_packages: Option<PathBuf>,
     server: Option<EmbeddedServer>,
     keeps_data: bool,
@@ -109,8 +109,8 @@ pub fn reach(
     reach_with(package, folder, trust, surroundings, |data| data)
 }
 
-/// As [`reach`], for a look: where there is no data yet, none is made, and an empty server that
-/// goes again stands for it, on the same disk and behind the same folders.
+/// Like [`reach`], for a command that changes nothing: if there is no data yet, none is created; a temporary empty
+/// server takes its place, on the same disk and below the same folders.
 pub fn reach_to_look(
     package: Package,
     folder: &Path,
@@ -286,7 +286,7 @@ fn site_packages(surroundings: &Surroundings) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Cores of this machine: streams where nobody says how many.
+/// The number of cores of this machine, which is the default number of streams.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

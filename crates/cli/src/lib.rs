@@ -36,7 +36,7 @@ use inrush::ExitStatus;
 
 use crate::arguments::Arguments;
 
-/// What the process that runs the command knows beside its arguments.
+/// The facts of the process that runs the command, beside its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// The folder of Python packages that the wheel with PostgreSQL's programs may be in.

@@ -45,7 +45,7 @@ pub fn errors(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", escaped(&masked(text.trim_end())));
 }
 
-/// Writes JSON for a program to the standard output, and the end of a line. It says whether somebody still reads.
+/// Writes JSON for a program to standard output, as one line. An error means that nobody reads any more.
 pub fn json(value: &impl Serialize) -> io::Result<()> {
     write_json(match secrets::is_empty() {
         true => serde_json::to_string(value),
@@ -53,7 +53,7 @@ pub fn json(value: &impl Serialize) -> io::Result<()> {
     })
 }
 
-/// The same in many lines.
+/// Like [`json`], on several lines.
 pub fn pretty_json(value: &impl Serialize) -> io::Result<()> {
     write_json(masked_json(value).and_then(|value| serde_json::to_string_pretty(&value)))
 }
@@ -112,12 +112,12 @@ pub fn arguments(mut error: clap::Error) {
     }
 }
 
-/// True if somebody sees progress on the standard error.
+/// True if progress on standard error is visible to a person.
 pub fn shows_progress() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Lets a panic of any thread be told by this printer, too.
+/// Makes panics of all threads be printed by this printer, too.
 pub fn tell_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -65,7 +65,7 @@ fn refuse_password_parameters(
     Ok(())
 }
 
-/// As [`read`], for values that no other user can see.
+/// Like [`read`], for values that no other user can see.
 pub fn read_by_program(
     path: &Path,
     overrides: &Overrides,

@@ -38,7 +38,7 @@ struct Table {
     name: String,
     rows: u64,
     bytes: u64,
-    /// Nobody knows when it is done.
+    /// It reads a pipe, so its end is unknown.
     has_pipe: bool,
     is_shown: bool,
 }

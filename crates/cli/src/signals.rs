@@ -16,11 +16,11 @@ use signal_hook::iterator::Signals;
 use crate::c_library::has_default_action;
 use crate::output;
 
-/// How to resume after a run that read a pipe and did not come to its end.
+/// How to resume after a run that read a pipe and was stopped.
 pub const AFTER_A_PIPE: &str = "the data read from a pipe is lost, and its rows are not loaded: \
      send all of it again, to the same command; committed files are kept";
 
-/// What a signal is to stop.
+/// The work that a signal stops.
 enum Work {
     /// A run, which ends by itself once it is asked.
     Run {
@@ -32,24 +32,24 @@ enum Work {
     Disposable { folder: Option<PathBuf> },
 }
 
-/// What a run that is ended at once leaves.
+/// The state that a run leaves if it is ended at once.
 #[derive(Clone, Debug)]
 pub enum Left {
     /// Units in a database, for the same command to go on with.
     Units,
-    /// The same, but for what came out of a pipe.
+    /// Committed units, except for rows from a pipe.
     UnitsButOfPipes,
     /// Files that are whole, for the same command to go on with.
     Files,
     /// All or nothing: one transaction, of which only the server knows whether it was committed.
     OneTransaction,
-    /// Nothing that could be used again; this folder goes with it.
+    /// Nothing that can be used again; this folder is removed, too.
     Nothing(Option<PathBuf>),
 }
 
 static WORK: Mutex<Option<Work>> = Mutex::new(None);
 
-/// Whether this process is the command, and not a Python program that uses the library.
+/// True if this process is the command, false if it is a Python program that uses the library.
 static IS_COMMAND: AtomicBool = AtomicBool::new(false);
 
 /// A signal ends the command while this lives.

@@ -55,13 +55,13 @@ struct Reader<'a> {
     scratch: String,
 }
 
-/// What stands next in the braces.
+/// The next token in the braces.
 enum Token {
     Open,
     Close,
     Comma,
     Null,
-    /// Of the text from here to there, or of the scratch.
+    /// An element: the range of its text, or `None` if the text is in the scratch buffer.
     Element(Option<(usize, usize)>),
 }
 
@@ -132,7 +132,7 @@ impl Reader<'_> {
             .map_err(|_| fault("bounds are whole numbers of 32 bits"))
     }
 
-    /// What the braces hold.
+    /// Reads the contents of the braces.
     fn contents(
         &mut self,
         bounds: &[Bounds],
@@ -308,7 +308,7 @@ impl Reader<'_> {
     }
 }
 
-/// What PostgreSQL takes for a blank in arrays, in every locale.
+/// True for the blanks of `array_in`, which are the same in every locale.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }

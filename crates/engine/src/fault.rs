@@ -1,8 +1,8 @@
 //! Faults for tests: `kill -9` at a named step of a run, and damage to rows on their way, which the account or the
 //! verification must find.
 //!
-//! The promise "exactly once whatever is killed when" can only be tested by dying at the very
-//! moments that matter. The command line reads the wish from `INRUSH_FAULT`; nothing else sets it.
+//! The promise "exactly once after any kill" can only be tested by dying at the critical moments. The command line
+//! reads the fault from `INRUSH_FAULT`; nothing else sets it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -125,7 +125,7 @@ fn check_columns(
     (columns.len() == flow.columns.len()).then_some(columns)
 }
 
-/// How dates are written, and in which zone.
+/// Checks the formats of dates and their zone.
 fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
     let formats = detail.format.as_ref().map_or(&[][..], OneOrMany::patterns);
     for (item, format) in formats.iter().enumerate() {

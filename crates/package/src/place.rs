@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use super::url_passwords::redact_line;
 
-/// Where a package came from: its file and the place of every setting in it, or the arguments
-/// that it was made of. It is no part of what a package says, so that two packages that say the
-/// same are equal wherever they stand.
+/// The origin of a package: its file and the place of every setting in it, or the arguments that it was made from. It
+/// is not part of the content, so two packages with the same content are equal.
 #[derive(Clone, Default)]
 pub struct PackageOrigin {
     file: Option<Arc<Path>>,
@@ -38,7 +37,7 @@ pub struct Line {
     pub number: usize,
     /// The first character that is meant, counted from 1.
     pub column: usize,
-    /// How many characters are meant, at least 1; 0 where they cannot be shown.
+    /// The number of characters to mark, at least 1; 0 if they cannot be shown.
     pub width: usize,
     /// The whole line, passwords left out.
     pub text: String,

@@ -18,7 +18,7 @@ pub(super) enum SqlPlace {
     Dollar,
     /// Behind `--`, or in `/* */`.
     Comment,
-    /// Where servers differ, or a value would become part of a `$tag$`.
+    /// A place where servers differ, or where a value would become part of a `$tag$`.
     Unclear,
 }
 
@@ -54,7 +54,7 @@ enum State {
     Unclear,
 }
 
-/// A text that ended: a quote right behind it goes on with it, and so does one on a later line.
+/// The end of a text: a quote right behind it continues the text, and so does one on a later line.
 #[derive(Clone, Copy, Debug)]
 struct EndedQuote {
     escapes: bool,
@@ -98,7 +98,7 @@ impl SqlLexer {
         }
     }
 
-    /// Where what is read next stands.
+    /// The place of the next character.
     pub(super) fn place(&self) -> SqlPlace {
         match &self.state {
             State::Plain => SqlPlace::Plain(self.word),
@@ -132,7 +132,7 @@ impl SqlLexer {
         self.merged.as_deref()
     }
 
-    /// Notes whether a character goes on with the value before it.
+    /// Notes if a character continues the value before it.
     fn look_at_value(&mut self, c: char) {
         let Some((kind, parameter)) = self.value.take() else {
             return;

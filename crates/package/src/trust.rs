@@ -1,8 +1,8 @@
-//! Code that a package would load into this process although nobody installed it here.
+//! Code that a package would load into this process although it is not installed here.
 //!
-//! A package is a file that somebody may have sent. A driver by its name is one that was installed on this machine; one by
-//! its path, or by an option, is chosen by the package and may lie beside it. Its code runs as soon as it is loaded, and a
-//! plan needs the driver: so nothing is loaded until the user says that the package is trusted.
+//! A package may come from another person. A driver by its name is installed on this machine. A driver by its path, or
+//! by an option, is chosen by the package and may lie beside it. Its code runs as soon as it is loaded, and a plan
+//! needs the driver: so nothing is loaded until the user says that the package is trusted.
 
 use inrush_destination::address::{DestinationKind, LoadedCode};
 

@@ -36,7 +36,7 @@ impl Package {
         self.to_toml_with(&Comments::default())
     }
 
-    /// As [`to_toml`](Package::to_toml), with these comments too.
+    /// Like [`to_toml`](Package::to_toml), with these comments.
     pub fn to_toml_with(&self, comments: &Comments) -> String {
         let mut out = String::from(
             "# A package of Inrush. `inrush check FILE` prints its plan, `inrush run FILE` runs \

@@ -68,7 +68,7 @@ impl Outgoing {
         self.block
     }
 
-    /// True if part of a message is sent: whatever else were sent now would be taken for its rest.
+    /// True if a part of a message is sent: any other bytes would now be taken for its rest.
     pub fn is_cut(&self) -> bool {
         self.header_sent > 0 && (self.header_sent < HEADER_BYTES || self.sent < self.end)
     }
@@ -86,7 +86,7 @@ impl Outgoing {
         Some(())
     }
 
-    /// What is left of the present message.
+    /// The rest of the present message.
     fn left(&self) -> [IoSlice<'_>; 2] {
         [
             IoSlice::new(&self.header[self.header_sent..]),
@@ -153,7 +153,7 @@ impl BlockSocket {
         Ok(())
     }
 
-    /// Whether the socket took something.
+    /// True if the socket took any bytes.
     fn try_send(&self, outgoing: &mut Outgoing) -> io::Result<bool> {
         match self.socket.try_write(&outgoing.left()) {
             Ok(0) => Err(io::ErrorKind::WriteZero.into()),
@@ -168,7 +168,7 @@ impl BlockSocket {
         }
     }
 
-    /// The same socket for somebody else; the two share whether calls wait.
+    /// A duplicate of the socket; both share the blocking mode.
     pub fn duplicate(&self) -> io::Result<socket2::Socket> {
         match &self.socket {
             Socket::Unix(stream) => SockRef::from(stream).try_clone(),

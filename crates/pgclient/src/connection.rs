@@ -27,18 +27,18 @@ use super::tls;
 use super::tls_settings::SslMode;
 use super::tls_stream::{Connector, SessionPlace};
 
-/// How long a connection may take to end.
+/// The longest time that a connection may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What the send buffer of a unix socket is asked to hold: a block of encoded rows whole, with
-/// what the kernel counts around it, so that a block is one call and one wake-up. By default it
-/// holds less than a block, and each block waited for the server in its middle. TCP finds its own
-/// size, which asking for one would end.
+/// The requested send buffer of a unix socket: it holds a whole block of encoded rows with the kernel's own overhead,
+/// so that a block is one call and one wake-up. The default holds less than a block, so each block had to wait for the
+/// server half way. For TCP nothing is requested, because that would turn off the kernel's own tuning.
 const UNIX_SEND_BUFFER_BYTES: usize = 2 * BLOCK_BYTES;
 
-/// Settings of every session: what a file says must mean the same whatever the site has set for the role, for the database
-/// or by `options`. `docs/connections.md` lists every setting that PostgreSQL lets a role change, with why it is set here or
-/// stays as the site has it; `tests/postgres/test_session_settings.py` plays them all and fails where the list lacks one.
+/// Settings of every session, so that a file means the same for any settings of the role, of the database or in
+/// `options`. `docs/connections.md` lists every setting that PostgreSQL lets a role change, with the reason why it is
+/// set here or stays as the site has it; `tests/postgres/test_session_settings.py` tries all of them and fails if the
+/// list lacks one.
 ///
 /// Nothing in this text may hold a backslash: the server reads all of it before the first setting counts.
 pub const SETTINGS: &str = "\
@@ -64,7 +64,7 @@ pub const SETTINGS: &str = "\
 pub struct ServerConnection {
     /// The driver's client.
     pub client: Client,
-    /// What was seen on the wire.
+    /// The observations on the wire.
     pub watch: Arc<SocketWatch>,
     /// The backend's process id as it says itself.
     pub backend_process_id: i32,
@@ -229,7 +229,7 @@ fn with_reason(error: ClientError, watch: &SocketWatch) -> ClientError {
     }
 }
 
-/// What moves a connection's bytes: it ends with the connection.
+/// The future that moves a connection's bytes: it ends with the connection.
 pub(super) type Link = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A connection that is made, and moves while its link is polled.
@@ -241,7 +241,7 @@ pub(super) struct Connected {
     pub(super) socket: BlockSocket,
 }
 
-/// What to do about a server that does not answer.
+/// The hint for a server that does not answer.
 pub(super) const NO_ANSWER_HINT: &str =
     "check host and port, and whether a firewall drops the packets";
 
@@ -428,8 +428,8 @@ where
     })
 }
 
-/// Lets a connection go on beside whoever uses it. To give it up is to drop it: whoever waits for an
-/// answer is then told that there will be none.
+/// Moves a connection's bytes beside its user. Dropping the task gives the connection up: a user who waits for an
+/// answer then gets an error.
 fn spawn(
     link: Link,
     address: &DatabaseAddress,
@@ -455,7 +455,7 @@ fn spawn(
     })
 }
 
-/// Ends a connection once the driver has none: what sends blocks into its socket is told, and so is the server.
+/// Ends a connection once the driver has none: it stops the socket of the blocks, and tells the server.
 struct Ending(Option<Arc<BlockSocket>>);
 
 impl Drop for Ending {
@@ -517,8 +517,8 @@ fn unreachable(place: &ServerAddress, error: &std::io::Error) -> ClientError {
     }
 }
 
-/// What to do about SQLSTATE 28000, which means several things. The function of the server that raised it tells them
-/// apart whatever its language; poolers and servers that are only like PostgreSQL name others, or none.
+/// The hint for SQLSTATE 28000, which has several meanings. The name of the server's function that raised it tells them
+/// apart in any language; poolers and servers that only resemble PostgreSQL send other names, or none.
 fn not_let_in(routine: Option<&str>) -> &'static str {
     match routine {
         Some("InitializeSessionUserId") => {

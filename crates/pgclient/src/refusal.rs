@@ -56,8 +56,7 @@ const KNOWN_CLASSES: &[&str] = &[
 ];
 
 impl RefusalFacts {
-    /// Whether the row is at fault, and not the server, the connection or the statement: another
-    /// row may well be taken.
+    /// True if the row is at fault, and not the server, the connection or the statement: another row may be accepted.
     pub fn is_of_a_row(&self) -> bool {
         // A COPY that is not in the form that the server reads is this program's fault.
         let is_form = self.code == SqlState::BAD_COPY_FILE_FORMAT.code()

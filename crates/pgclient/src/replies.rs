@@ -145,7 +145,7 @@ mod tests {
         bytes
     }
 
-    /// What is seen of a stream in pieces of a length.
+    /// The result of reading a stream in pieces of this length.
     fn seen(stream: &[u8], step: usize) -> (u32, Option<ReplyError>) {
         let mut replies = Replies::default();
         let mut ended = 0;

@@ -173,7 +173,7 @@ impl UrlSettings {
             .filter(|value| !value.is_empty())
     }
 
-    /// What a message calls a setting: a variable is named where it gave the value.
+    /// The name of a setting in messages: the variable, if the value came from it.
     pub fn called(&self, name: &str) -> String {
         let variable = LIBPQ_VARIABLES
             .iter()

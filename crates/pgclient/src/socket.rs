@@ -26,18 +26,18 @@ use super::message_limits::{
 };
 use super::required_auth::{AuthMethod, RequiredAuth};
 
-/// What is wanted of a server before it is answered.
+/// The rules that a server must keep before it is answered.
 #[derive(Clone, Debug, Default)]
 pub struct LoginRules {
     /// Its host and port, for messages.
     pub server: String,
-    /// How it may ask who we are; none where any way will do.
+    /// The methods by which it may ask for authentication; `None` for any method.
     pub required_auth: Option<RequiredAuth>,
     /// True if it must have asked for our certificate (`sslcertmode=require`).
     pub requires_certificate: bool,
 }
 
-/// What was seen on a connection.
+/// The observations on a connection.
 #[derive(Debug, Default)]
 pub struct SocketWatch {
     rules: LoginRules,
@@ -65,7 +65,7 @@ impl SocketWatch {
         }
     }
 
-    /// What the server sent that it may not send, with its name; the connection is over then.
+    /// The forbidden message that the server sent, by its name; the connection is then over.
     pub fn violation(&self) -> Option<&str> {
         self.violation.get().map(String::as_str)
     }
@@ -148,7 +148,7 @@ impl SocketWatch {
         let _ = self.tcp.set(Arc::new(connection));
     }
 
-    /// Why the connection was given up, though nobody had closed it.
+    /// The reason why the connection was given up although neither side had closed it.
     pub fn given_up(&self) -> Option<&'static str> {
         self.given_up.get().copied()
     }
@@ -172,7 +172,7 @@ pub struct Watched<S> {
 struct Headers {
     /// The server answers an `SSLRequest` with one byte that is no message.
     answer_expected: bool,
-    /// What comes next is TLS, which another watch above it reads.
+    /// The following bytes are TLS; another watch above reads them.
     encrypted: bool,
     /// The header so far, and the first bytes of the body where they are read.
     header: [u8; 9],
@@ -183,9 +183,9 @@ struct Headers {
     logged_in: bool,
     /// Bytes of messages before the login.
     login_bytes: usize,
-    /// How the server asked who we are.
+    /// The method by which the server asked for authentication.
     asked_by: Option<AuthMethod>,
-    /// What the answer to the present question takes.
+    /// Bytes of the answer to the present question so far.
     answer_bytes: u64,
     /// The name in a `ParameterStatus` so far; none where no name is being read.
     reported_name: Option<Vec<u8>>,
@@ -501,7 +501,7 @@ mod tests {
         }
     }
 
-    /// What is wrong with a stream, in pieces of any length; nothing may be seen of what follows it.
+    /// The violation in a stream, read in pieces of any length; nothing after it may be noted.
     fn wrong(rules: &LoginRules, stream: &[u8]) -> Option<String> {
         wrong_in_pieces(rules, stream, &[1, 2, 3, 5, 7, 4096])
     }

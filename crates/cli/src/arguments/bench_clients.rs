@@ -76,7 +76,7 @@ pub struct InsertsArguments {
     #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with_all = ["key", "unlogged"])]
     pub table_sql: Option<PathBuf>,
 
-    /// How it is sent and measured.
+    /// The settings of the measurement.
     #[command(flatten)]
     pub measure: ClientsArguments,
 }
@@ -116,12 +116,12 @@ pub struct CallsArguments {
     #[arg(long = "for", value_name = "TIME", value_parser = amount_of_time, group = "amount")]
     pub time: Option<f64>,
 
-    /// How it is sent and measured.
+    /// The settings of the measurement.
     #[command(flatten)]
     pub measure: ClientsArguments,
 }
 
-/// How it is sent and measured.
+/// The settings of clients and of the measurement.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How it is sent and measured")]
 pub struct ClientsArguments {
@@ -205,7 +205,7 @@ pub enum KeyArgument {
     Sequence,
 }
 
-/// What is called.
+/// The call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CallArgument {
     /// A function without a table.
@@ -216,7 +216,7 @@ pub enum CallArgument {
     Insert,
 }
 
-/// How statements are sent.
+/// The protocol of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProtocolArgument {
     /// As text in one message.

@@ -1,4 +1,4 @@
-//! The files that `init` and `verify` look into without a package, and what is said of their format.
+//! The files that `init` and `verify` read without a package, and messages about their format.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -129,7 +129,7 @@ fn save(text: &str, path: &Path, force: bool) -> Result<(), CommandError> {
     })
 }
 
-/// What a person should see at once.
+/// The summary that is printed.
 fn summary(guess: &Guess, path: Option<&Path>) -> String {
     let mut text = line(&guess.extent());
     for seen in &guess.seen {

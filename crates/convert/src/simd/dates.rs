@@ -83,8 +83,8 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
 /// The fifth byte and the eighth.
 const HYPHENS: i64 = 0xFF00_00FF_0000_0000u64 as i64;
 
-/// Of each month the days before it, in a year that begins with March, and in the upper half
-/// the days that it has in every year; no month has none.
+/// For each month of a year that begins with March, the days before it and, in the upper half, its days in every year;
+/// index 0 is no month.
 const MONTHS: [i64; 16] = {
     const BEFORE: [i64; 13] = [0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275];
     const DAYS: [i64; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

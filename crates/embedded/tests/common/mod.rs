@@ -64,7 +64,7 @@ pub fn temporary(binaries: &Binaries, parent: &Path) -> Options {
     with_data(binaries, data, parent)
 }
 
-/// The same for a folder that is kept.
+/// The options for a folder that is kept.
 pub fn kept(binaries: &Binaries, folder: &Path, parent: &Path) -> Options {
     with_data(binaries, DataFolder::Kept(folder.to_owned()), parent)
 }

@@ -1,4 +1,4 @@
-//! From what was measured to what a run takes: arithmetic alone.
+//! From the measurements to the time of a run: arithmetic alone.
 //!
 //! Speeds are taken as they were measured, with one stream and with all of them at once, and never multiplied by a
 //! number of streams that was not tried: streams share cores, disks and the server. What is calculated is how the

@@ -113,7 +113,7 @@ fn whole(
     task.run(surroundings)
 }
 
-/// Where the files are made.
+/// The folder of the generated files.
 enum FilesFolder {
     Kept(PathBuf),
     Disposable(Disposable),
@@ -140,7 +140,7 @@ impl FilesFolder {
         }
     }
 
-    /// What a signal removes.
+    /// The folder that a signal removes.
     fn disposable(&self) -> Option<PathBuf> {
         match self {
             FilesFolder::Kept(_) => None,

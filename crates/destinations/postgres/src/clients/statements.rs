@@ -1,4 +1,4 @@
-//! The statements that clients send, and those that make their table or function.
+//! The statements that clients send, and those that create their table or function.
 
 use inrush_destination::clients::{Call, ClientWork, InsertWork, Key, Protocol, Work};
 use inrush_pgclient::frontend;

@@ -1,4 +1,4 @@
-//! Makes the plan of one flow, in stages, each with a type that says what is known after it.
+//! Makes the plan of one flow in stages; the type of each stage has the facts that are known after it.
 
 use inrush_package::Bounds;
 

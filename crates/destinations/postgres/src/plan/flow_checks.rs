@@ -1,4 +1,4 @@
-//! Fourth stage of a flow's plan: what is held against what, before rows count as loaded.
+//! Fourth stage of a flow's plan: the comparisons before rows count as loaded.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Privileges that a plan needs, beside those that are held.
+//! Privileges that a plan needs, and those that the role has.
 
 use inrush_package::Package;
 

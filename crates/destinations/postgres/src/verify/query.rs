@@ -1,4 +1,4 @@
-//! The server's side of what is verified: one query over a staging table, whose answer is an array of numbers as text.
+//! The server's side of the verification: one query over a staging table, whose answer is an array of numbers as text.
 
 use inrush_package::Verify;
 
