@@ -1,10 +1,9 @@
 //! After the last unit: the ledger is held against files and server, then the switch, then ANALYZE.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use inrush_rows::cancel::StopReason;
-use inrush_rows::ids::UnitKey;
 
 use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
@@ -34,7 +33,7 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The work of the switch.
 pub struct SwitchWork {
     targets: Vec<TargetTask>,
-    /// The units of the plan as they were verified.
+    /// The units of the plan as they were verified, in its order.
     units: Vec<UnitRow>,
 }
 
@@ -56,10 +55,9 @@ impl SwitchWork {
             }
             targets.push(switch::tasks(&run.control, flow_index, flow, &loaded).await?);
         }
+        // In the plan's order, in which their tables are locked.
         let planned = run.plan.flows.iter().flat_map(|flow| &flow.units);
-        let planned: BTreeSet<&UnitKey> = planned.map(|unit| &unit.key).collect();
-        let units = committed.units().iter();
-        let units = units.filter(|record| planned.contains(&record.unit_key));
+        let units = planned.filter_map(|unit| committed.get(&unit.key));
         Ok(SwitchWork {
             targets,
             units: units.cloned().collect(),
