@@ -79,10 +79,7 @@ fn told(cause: &RejectCause) -> String {
             Some(value) => format!(": {value:?}"),
             None => String::new(),
         };
-        text.push_str(&line(&format!(
-            "  {}:{} (byte {}){value}",
-            example.file, example.line, example.byte_offset
-        )));
+        text.push_str(&line(&format!("  {}{value}", example.location())));
         if last_reason != Some(&example.reason) {
             text.push_str(&line(&format!("    {}", example.reason)));
         }

@@ -31,6 +31,8 @@ struct ReasonLine {
     file: String,
     line: u64,
     byte_offset: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
     column: Option<String>,
     value: Option<String>,
     code: RejectCode,
@@ -93,6 +95,7 @@ impl Iterator for ReasonReader {
             file: line.file,
             line: line.line,
             byte_offset: line.byte_offset,
+            key: line.key,
             column: line.column,
             value: line.value,
             code: line.code,
@@ -127,6 +130,7 @@ impl WrittenReasons {
             file: reject.file,
             line: reject.line,
             byte_offset: reject.byte_offset,
+            key: reject.key,
             column: reject.column,
             value: reject.value,
             code: reject.code,
@@ -480,6 +484,7 @@ impl From<&Reject> for RejectReport {
             file: reject.location.file.display().to_string(),
             line: reject.location.line,
             byte_offset: reject.location.byte_offset,
+            key: reject.location.key.as_deref().map(str::to_owned),
             column: reject.column.as_deref().map(str::to_owned),
             value: reject.value.clone(),
             code: reject.code,
@@ -559,6 +564,31 @@ mod tests {
         records
             .map(|one| text[one.start as usize..one.end as usize].to_vec())
             .collect()
+    }
+
+    #[test]
+    fn a_row_without_line_and_byte_is_found_by_its_key() {
+        let folder = tempdir().expect("a folder");
+        let mut file = RejectFile::new(folder.path(), "f", &Dialect::csv(), None).expect("made");
+        let of_file = reject(b"x", RejectCode::Syntax, None);
+        let mut of_table = of_file.clone();
+        of_table.location.key = Some("id = 17".into());
+        file.keep(&[of_file.clone(), of_table.clone()])
+            .expect("kept");
+        file.finish().expect("finished");
+        let path = folder.path().join("f.rejects.jsonl");
+        let text = fs::read_to_string(&path).expect("readable");
+        let has_key = text
+            .lines()
+            .map(|line| line.contains("\"key\":\"id = 17\""));
+        assert_eq!(has_key.collect::<Vec<_>>(), [false, true]);
+        let read = ReasonReader::open(&path).expect("opened");
+        let places: Vec<String> = read
+            .map(|line| line.expect("a line").location().to_string())
+            .collect();
+        let expected = [of_file, of_table].map(|one| one.location.to_string());
+        assert_eq!(places, expected);
+        assert_eq!(places, ["a.csv:2 (byte 10)", "a.csv, row 2 (id = 17)"]);
     }
 
     #[test]
