@@ -128,7 +128,7 @@ impl FromStr for Fault {
             })
             .ok_or_else(|| {
                 let names: Vec<&str> = POINTS.iter().map(|(name, _)| *name).collect();
-                format!("`{name}` is none of {}", names.join(", "))
+                format!("`{name}` is not one of {}", names.join(", "))
             })
     }
 }

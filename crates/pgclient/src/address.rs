@@ -569,7 +569,7 @@ mod tests {
     }
 
     refuses! {
-        unknown_sslmode: "postgresql://dw/t?sslmode=always" => "sslmode `always` is none of";
+        unknown_sslmode: "postgresql://dw/t?sslmode=always" => "sslmode `always` is not one of";
         weak_sslmode_for_public_authorities:
             "postgresql://dw/t?sslrootcert=system&sslmode=require" => "needs verify-full";
         unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is not a setting";

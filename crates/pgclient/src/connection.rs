@@ -573,7 +573,7 @@ fn refused(
             chain(&error),
             "the server is starting or stopping: try again in a moment".to_owned(),
         ),
-        Some(_) => (chain(&error), "the server let nobody in".to_owned()),
+        Some(_) => (chain(&error), "the server refused the login".to_owned()),
         None if !has_password && chain(&error).contains("password missing") => (
             format!("the server asks user {user} for a password, and none was given"),
             "set PGPASSWORD, or a line in ~/.pgpass (mode 0600)".to_owned(),

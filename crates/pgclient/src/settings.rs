@@ -191,7 +191,10 @@ impl UrlSettings {
             None => Ok(usual),
             Some("1") => Ok(true),
             Some("0") => Ok(false),
-            Some(other) => Err(format!("{} `{other}` is none of 0, 1", self.called(name))),
+            Some(other) => Err(format!(
+                "{} `{other}` is not one of 0, 1",
+                self.called(name)
+            )),
         }
     }
 
@@ -207,7 +210,7 @@ impl UrlSettings {
             return Ok(word);
         }
         Err(format!(
-            "{} `{word}` is none of {}",
+            "{} `{word}` is not one of {}",
             self.called(name),
             words.join(", ")
         ))

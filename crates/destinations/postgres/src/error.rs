@@ -57,8 +57,7 @@ impl PostgresError {
             PostgresError::Unsuitable { hint, .. } => Some(hint.clone()),
             PostgresError::Encode(_) => None,
             PostgresError::Client(ClientError::Lost { .. }) => Some(
-                "once the server answers again, the same command goes on from what was committed, \
-                 if anything was"
+                "once the server answers again, the same command resumes from the committed units"
                     .to_owned(),
             ),
             // A partition's own bounds are no constraint with a name.
