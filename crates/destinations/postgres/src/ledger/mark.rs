@@ -21,9 +21,10 @@ use crate::{PostgresError, Session};
 const MARKS_MAX: usize = 500;
 /// Bytes of a package's marks together; a plan reads no more of them for a target.
 const BYTES_MAX: usize = 1 << 20;
-/// Keys that a mark has: the smallest ones, which the same files always share, and most overlapping sets do.
+/// The most keys of a mark. The smallest keys are taken: the same files always have the same ones, and most overlapping
+/// sets share some.
 const KEYS_MAX: usize = 1_000;
-/// Keys that each mark has, however many a run leaves.
+/// The fewest keys of each mark, for any number of marks of a run.
 const KEYS_MIN: usize = 16;
 /// Digits of a file's key in a mark.
 const DIGITS: usize = 16;
@@ -104,7 +105,8 @@ impl Mark {
     }
 }
 
-/// The key of a file as it is: the ledger, too, takes one of another size or time for another. A pipe has none.
+/// The key of a file in its present state: with another size or time it counts as another file, as in the ledger. A
+/// pipe has none.
 pub fn file_key(file: &SourceFile) -> Option<String> {
     if file.is_pipe() {
         return None;
@@ -123,8 +125,8 @@ fn beginning(run_key: &RunKey) -> String {
     format!("inrush mark {run_key} ")
 }
 
-/// The marks of a package that tell of one of these files (OID of the target, key), the oldest first. The server compares
-/// the keys: none of them comes here but the first that is found.
+/// The marks of a package that name one of these files (OID of the target, key), the oldest first. The server compares
+/// the keys and returns only the first match of each mark.
 pub async fn find(
     session: &Session,
     run_key: &RunKey,
