@@ -84,7 +84,7 @@ impl DriverError {
         self.exit_status
     }
 
-    /// True if the way to the destination broke: what was committed is there, and the same command may go on.
+    /// True if the connection to the destination was lost: committed work is kept, and the same command may resume.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }

@@ -165,7 +165,7 @@ impl UrlSettings {
         self.values.insert(name.to_owned(), value);
     }
 
-    /// A setting that is not empty: to libpq an empty one is none.
+    /// A setting that is not empty: libpq ignores an empty one.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values
             .get(name)
@@ -262,7 +262,7 @@ impl UrlSettings {
             .transpose()
     }
 
-    /// A length of time in seconds; zero and less is none, as libpq has it.
+    /// A length of time in seconds; zero and less mean none, as in libpq.
     pub fn seconds(&self, name: &str) -> Result<Option<Duration>, String> {
         let Some(text) = self.get(name) else {
             return Ok(None);

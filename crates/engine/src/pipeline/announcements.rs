@@ -20,7 +20,7 @@ pub struct PlanFacts<'a, F> {
     pub notes: &'a [String],
 }
 
-/// Tells the plan. There is no log yet.
+/// Sends the event of the plan. There is no log yet.
 pub fn planned<F: PlannedFlow>(plan: &PlanFacts<'_, F>, options: &RunOptions<'_>) {
     let size = |flow: &F| TargetSize {
         flow: flow.reading().name.clone(),

@@ -9,7 +9,7 @@ use crate::plan::expect::{self, Promise};
 use crate::plan::{Reading, identity};
 use crate::verify::{ExactSum, VerifyError};
 
-/// Checks the files of a flow by what the ledger has of its own file ranges.
+/// Checks the promises for a flow's files by the ledger's records of their ranges.
 pub fn check<'a>(
     flow: &Reading,
     files: impl Iterator<Item = &'a Arc<SourceFile>>,
@@ -52,7 +52,7 @@ pub fn check_trailers<'a>(
     Ok(())
 }
 
-/// Checks a file's trailer: it stands behind its last row, and says what the file has.
+/// Checks a file's trailer: it stands behind the last row, and its numbers are those of the file.
 fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     let trailer = flow
         .expect

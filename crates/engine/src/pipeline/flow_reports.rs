@@ -8,7 +8,7 @@ use crate::report::{TableReport, UnitReport};
 
 /// The outcome of a unit, as its driver knows it.
 pub struct UnitEnd {
-    /// Its staging table; empty where it has none of its own.
+    /// Its staging table; empty if it has none of its own.
     pub staging_table: String,
     /// An earlier attempt has loaded it.
     pub is_kept: bool,

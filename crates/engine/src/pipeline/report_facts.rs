@@ -30,7 +30,7 @@ pub struct Gathering {
     streams: Vec<StreamReport>,
     /// Pieces of work that are committed.
     pub loaded: LoadedPieces,
-    /// The first rejects of what was not finished.
+    /// The first rejects of unfinished work.
     rejects: Vec<Reject>,
     notes: Vec<String>,
     measurements: Option<Measurements>,
@@ -42,7 +42,7 @@ pub struct About<'a> {
     pub package: &'a str,
     /// SHA-256 of the package.
     pub package_hash: &'a str,
-    /// SHA-256 of what the plan does.
+    /// SHA-256 of the plan's statements.
     pub plan_hash: &'a str,
     /// The URL of the destination.
     pub destination: &'a str,

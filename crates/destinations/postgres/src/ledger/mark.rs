@@ -1,10 +1,10 @@
 //! Marks of appended files, which a database keeps outside of the ledger.
 //!
-//! If the ledger is lost (its schema dropped, another one named) and the same command is given again, appended rows would
-//! be loaded twice. So a run that appends leaves a mark for each target: an empty large object whose comment
-//! names the run, the target's OID and the files. A large object is no part of any schema, and every role may make one,
-//! also a role that may only INSERT. It commits with the rows that it tells of, or before the first of them where they
-//! go straight into the target.
+//! If the ledger is lost (its schema was dropped, or the package names another one) and the same command is given
+//! again, appended rows would be loaded twice. So a run that appends leaves a mark for each target: an empty large
+//! object whose comment names the run, the target's OID and the files. A large object is not part of any schema, and
+//! every role may create one, also a role that may only INSERT. The mark commits with its rows, or before the first of
+//! them if they are written directly to the target.
 //!
 //! A plan is refused only for the mark of a run that the ledger does not know, with the same package, files and table.
 
@@ -31,7 +31,7 @@ const DIGITS: usize = 16;
 /// Files that one query asks for.
 const ASKED_MAX: usize = 10_000;
 
-/// The beginning of every mark, without its keys: the words before them are shorter than what is read here.
+/// The length of the beginning of a mark that is read without its keys; the words before the keys are shorter.
 const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
        octet_length(d.description)::bigint AS bytes, \
        string_to_array(substr(d.description, 1, 250), ' ') AS words \
@@ -42,7 +42,7 @@ const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
 /// The mark of a run for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// For the person who finds it.
+    /// A sentence for the person who finds the mark.
     about: String,
     run: RunName,
     target_oid: u32,
@@ -216,7 +216,7 @@ pub async fn leave(
     for text in &texts {
         let rows = session.query("SELECT lo_create(0)", &[], doing).await?;
         let oid: u32 = rows[0].get(0);
-        // A dump of the database reads all of its large objects, whoever makes it.
+        // A dump of the database reads all of its large objects, for any role.
         let statements = format!(
             "COMMENT ON LARGE OBJECT {oid} IS {}; GRANT SELECT ON LARGE OBJECT {oid} TO PUBLIC",
             literal(text)

@@ -20,7 +20,7 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
     see("SET lock_timeout = '3s';");
     see("SELECT pg_advisory_lock(<the package and its targets>);");
     see("SET lock_timeout = 0;");
-    // What the plan asks of the catalog is asked again once the run is locked.
+    // The plan's questions to the catalog are asked again once the run is locked.
     let limit = plan.settings.lock_timeout_ms;
     see(&format!(
         "SET lock_timeout = {limit}; -- if the catalog is read"
@@ -45,7 +45,7 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The marks of so many targets, which tell of appended files if the ledger is lost.
+/// The marks of this number of targets, which name the appended files in case the ledger is lost.
 pub fn each_line_of_marks(targets: usize, see: &mut dyn FnMut(&str)) {
     const CONDITION: &str = "-- if the role may make large objects";
     see(&format!(

@@ -259,7 +259,7 @@ pub fn unit_bounds(
     if matches!(key.kind, KeyKind::Text { .. }) {
         return Ok((bounds, None));
     }
-    // Bounds are written as the server takes them, whatever the files' own format is.
+    // Bounds are written in the server's form, for any format of the files.
     let plain = Column {
         source: ValueSource::Field(0),
         formats: Vec::new(),

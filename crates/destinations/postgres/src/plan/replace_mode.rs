@@ -75,8 +75,8 @@ impl ReplacePlan {
     }
 }
 
-/// Plans what is taken out of a partitioned target; `asked` are the new partitions, where their
-/// bounds are known already.
+/// Plans the tables that are taken out of a partitioned target; `asked` are the new partitions, if their bounds are
+/// known already.
 pub async fn of_partitions(
     session: &Session,
     replace: &Replace,
@@ -272,7 +272,7 @@ pub async fn covered(
     Ok(Ok(old))
 }
 
-/// The statements that take out what is known before the load.
+/// The statements that take out the tables that are known before the load.
 pub fn template(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
     if replace.by_rows {
         return vec![

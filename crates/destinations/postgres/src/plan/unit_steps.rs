@@ -33,7 +33,7 @@ pub enum Step<'a> {
     Copy(Range<usize>),
     /// Counts the rows, and finds the smallest and the largest key.
     Measure,
-    /// Compares what the server makes of the rows with the rows that were sent.
+    /// Compares the rows as the server stores them with the rows that were sent.
     Verify,
     /// Adds the CHECK of the keys that were found, where none stands yet.
     CheckKeys,
@@ -48,7 +48,7 @@ pub enum Step<'a> {
         /// Its rows are counted.
         is_finished: bool,
     },
-    /// Writes so many splits that were copied into the ledger.
+    /// Writes a group of copied splits into the ledger.
     RecordSplits(usize),
     /// Commits the transaction.
     Commit,
@@ -114,11 +114,11 @@ pub fn private<'a>(
     steps
 }
 
-/// The table of a unit that several streams fill. Rows that go straight into a target have no such table, but a row in
-/// the ledger.
+/// The table of a unit that several streams fill. Rows that are written directly to a target have no such table, but a
+/// row in the ledger.
 pub fn shared_table<'a>(plan: &Plan, unit: &'a UnitPlan) -> Vec<Step<'a>> {
     let mut steps = vec![Step::Begin, Step::HoldFence];
-    // It is made like the target, on which somebody may hold a lock.
+    // It is made like the target, on which another session may hold a lock.
     steps.push(Step::Run(lock_timeout(plan).into()));
     steps.extend(unit.create.iter().map(run));
     steps.extend([Step::RecordUnit { is_finished: false }, Step::Commit]);
@@ -198,7 +198,7 @@ pub fn careful<'a>(
         return steps;
     }
     let mut steps = begin(plan);
-    // It may have its indexes already, and the CHECK of what it held.
+    // It may still have its indexes and the CHECK of its earlier rows.
     let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
     steps.push(Step::Run(format!("DROP TABLE IF EXISTS {table}").into()));
     steps.push(Step::ForgetSplits);

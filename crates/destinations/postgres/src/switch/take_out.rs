@@ -261,7 +261,7 @@ pub fn ranges_of(units: &[UnitTask]) -> Vec<PartitionRange> {
         .collect()
 }
 
-/// `keep = true` keeps one generation: what the last replacement kept goes.
+/// `keep = true` keeps one generation: the table of the last replacement is dropped.
 async fn drop_last_generation(
     session: &Session,
     ledger: &Ledger,
