@@ -68,7 +68,7 @@ impl Converter {
         self.finish(arrays, rejects)
     }
 
-    /// Makes rejects of the rows whose form is wrong; the others come back.
+    /// Makes rejects of the rows with a fault in their form, and returns the others.
     fn drop_faulty_rows(
         &mut self,
         chunk: &Chunk,

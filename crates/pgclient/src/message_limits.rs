@@ -77,7 +77,7 @@ fn least(byte: u8) -> u32 {
     }
 }
 
-/// Says what is wrong with a message of this kind and length (which counts itself and not the kind).
+/// The fault of a message of this kind and length (which includes itself but not the kind).
 pub fn check(byte: u8, length: u32, logged_in: bool) -> Result<(), String> {
     let when = match logged_in {
         true => "after the login",

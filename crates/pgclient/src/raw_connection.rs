@@ -164,7 +164,7 @@ impl AsFd for RawConnection {
     }
 }
 
-/// Writes what the session has ready; what the socket does not take stays in the session.
+/// Writes the bytes that the session has ready; bytes that the socket does not take stay in the session.
 fn write_encrypted(session: &mut ClientConnection, socket: &Socket) -> io::Result<()> {
     while session.wants_write() {
         match session.write_tls(&mut &*socket) {

@@ -37,7 +37,7 @@ pub struct OwnCertificate {
 pub struct TlsSettings {
     /// The level of TLS.
     pub mode: SslMode,
-    /// Certificates of trusted authorities; the system's where there is none.
+    /// Certificates of trusted authorities; those of the system if there are none.
     pub root_certificate: Option<PathBuf>,
     /// Lists of certificates that are revoked, with the setting that named each: a file, or a folder of files.
     pub revocation_lists: Vec<PathBuf>,
