@@ -186,7 +186,7 @@ pub(super) fn time_of_day(
     Ok(microseconds)
 }
 
-/// Reads what stands between a date and a time: `T`, or blanks.
+/// Reads the separator of a date and a time: `T`, or blanks.
 pub(super) fn separator(cursor: &mut Cursor<'_>) -> bool {
     cursor.eat(b'T') || cursor.eat(b't') || !cursor.take_while(|byte| byte == b' ').is_empty()
 }

@@ -9,7 +9,7 @@ use crate::terminator::Terminator;
 /// The way in which a special byte is made an ordinary one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Escape {
-    /// There is none.
+    /// No escape.
     None,
     /// Inside a quoted field the quote is written twice (RFC 4180).
     DoubledQuote,
@@ -209,8 +209,8 @@ impl Dialect {
         self.quote.is_none() && self.escape == Escape::Byte(b'\\')
     }
 
-    /// The byte that ends the lines of the file, as they are numbered; nothing where lines are
-    /// counted by the terminators alone, or by the records where there are no terminators.
+    /// The byte that ends the lines by which the file is numbered; `None` if lines are counted by the terminators
+    /// alone, or by the records if there are no terminators.
     pub fn line_byte(&self) -> Option<u8> {
         match &self.fixed {
             Some(FixedWidth {

@@ -47,7 +47,7 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Optio
         Prior::Closed => (0, 0, 1),
     };
     if quotes == 0 {
-        // What follows a closing quote is judged below.
+        // The byte after a closing quote is judged below.
         if follows_closed == 0 {
             return Some(QuotedBlock {
                 delimiters: masks.delimiters & !inside_before,

@@ -14,7 +14,7 @@ pub struct ShortText {
 }
 
 impl ShortText {
-    /// These bytes; nothing where they are none or more than eight.
+    /// These bytes; `None` if there are none or more than eight.
     pub const fn new(text: &[u8]) -> Option<ShortText> {
         if text.is_empty() || text.len() > SHORT_TEXT_BYTES_MAX {
             return None;

@@ -107,7 +107,7 @@ impl Tally {
     }
 }
 
-/// Counts what a form makes of the samples.
+/// Counts the records and fields of the samples by a form.
 pub(super) fn tally(samples: &[Sample], form: &Form) -> Tally {
     let beginnings: Vec<(&Sample, Records)> = samples
         .iter()
@@ -166,7 +166,7 @@ fn count(tally: &mut Tally, text: &[u8], records: &Records, title: usize, form: 
         let fault = faults.next_if(|fault| fault.record_index as usize == index);
         let fields = records.field_count(index);
         let is_good = fault.is_none() && fields == tally.field_count;
-        // A title and comments are no records; a comment that looks like one is.
+        // A title and comments are not records; a comment that looks like a record counts as one.
         if !is_good && is_comment(text, records, index) {
             continue;
         }

@@ -2,13 +2,13 @@
 //!
 //! # Why it is sound
 //!
-//! All reads of single lanes stand here. They go to places that were compared with the length of
-//! the text or of the list first: [`Lanes`] and [`Pairs`] keep what was compared, and nobody else
-//! can change it. That a text has padding makes sure that its last fields have such places, but
-//! nothing here relies on it: without, the portable code would read them.
+//! All reads of single lanes are in this file. Their addresses were compared with the length of the text or of the list
+//! first: [`Lanes`] and [`Pairs`] keep the compared values, and no other code can change them. Because a text has
+//! padding, its last fields have such addresses too; but soundness does not depend on that: without padding, the
+//! portable code would read them.
 //!
-//! All functions are compiled for AVX-512, so that without `unsafe` only code can call them that
-//! is compiled for it, too; who has [`Lanes`] therefore knows that the machine has it.
+//! All functions are compiled for AVX-512, so without `unsafe` only code that is compiled for it, too, can call them.
+//! Code that has [`Lanes`] therefore knows that the machine has AVX-512.
 #![expect(unsafe_code, reason = "gathers through pointers")]
 
 use std::arch::x86_64::*;

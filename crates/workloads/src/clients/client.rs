@@ -1,4 +1,4 @@
-//! One client: its share of the work, its calls that are under way, and what it measured.
+//! One client: its share of the work, its calls under way, and its measurements.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -212,7 +212,7 @@ impl Client {
         }
     }
 
-    /// The next call; at the end one that commits what is open.
+    /// The next call; at the end one that commits the open transaction.
     fn next_call(&mut self, is_over: bool) -> Option<Call> {
         if is_over {
             let is_open = std::mem::take(&mut self.in_transaction) > 0;
@@ -302,7 +302,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection that keeps what it is to send.
+    /// A connection that keeps the bytes that it is sent.
     struct Kept {
         calls: Arc<Mutex<Vec<Call>>>,
         file: std::fs::File,

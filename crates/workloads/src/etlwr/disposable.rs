@@ -28,7 +28,7 @@ impl Disposable {
         let lock = File::open(folder.path())?;
         match lock.lock() {
             Ok(()) => {}
-            // Where there are no locks nobody finds the folder free, and it is not removed.
+            // On a file system without locks, the folder never counts as free and is not removed.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(error) => return Err(error),
         }
@@ -61,7 +61,7 @@ impl Disposable {
     }
 }
 
-/// A link may lead anywhere, and what is another user's is that user's to remove, root's too.
+/// A link may lead anywhere, and another user's folder is for that user to remove, also if we are root.
 fn is_own_folder(path: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     path.symlink_metadata()
