@@ -108,7 +108,7 @@ class Scene:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the targets hold all; they hold all or nothing, where that is promised."""
+        """Whether the targets have all rows. If that is promised, they must have all or none."""
         now = self.now()
         if now == self.full:
             return True

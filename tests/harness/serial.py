@@ -1,4 +1,4 @@
-"""What a careful serial load makes of files: one INSERT after the other, each behind a savepoint.
+"""The result of a careful serial load: one INSERT after the other, each behind a savepoint.
 
 Loads are held against it: the rows that are in, and the whole list of those that are not.
 """

@@ -44,7 +44,7 @@ def _one_byte(value: str) -> Meaning:
     if value == "":
         return may(b"\0")
     if re.fullmatch(r"\\[0-3][0-7]{2}", value):
-        # So PostgreSQL 16 and later write bytes past ASCII, and read them.
+        # PostgreSQL 16 and later write and read bytes past ASCII in this form.
         return may(bytes([int(value[1:], 8)]))
     return nothing("it is more than the one byte that the type keeps")
 

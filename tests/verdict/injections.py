@@ -1,4 +1,4 @@
-"""What holds loads back on purpose: each with a strength that is drawn at random.
+"""Ways to slow loads down on purpose: each with a strength that is drawn at random.
 
 A strength is the factor by which a load should take longer, as far as the injection can aim: rates
 follow from what the control run was measured at.
@@ -52,7 +52,7 @@ class Kind:
 
     name: str
     ground: Ground
-    # Any of these names it.
+    # The verdict is right if it names any of these.
     causes: frozenset[str]
     begin: Begin
     # Words that the line has to have.

@@ -19,8 +19,8 @@ pub(super) struct SimpleQuotes {
 }
 
 impl SimpleQuotes {
-    /// The quotes of a batch; nothing where fields are trimmed, may be missing or hold a NUL byte,
-    /// or where more than an empty field is NULL.
+    /// The quotes of a batch; `None` if fields are trimmed, may be missing or hold a NUL byte, or where more than an
+    /// empty field is NULL.
     pub fn of(input: &GatherInput<'_>) -> Option<SimpleQuotes> {
         let dialect = input.dialect;
         let empty_is_null = match dialect.nulls.as_slice() {

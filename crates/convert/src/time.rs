@@ -32,7 +32,7 @@ impl Time {
 }
 
 impl Time {
-    /// Digits of a second's fraction that are kept; nothing where its column declares how values are written.
+    /// Digits of a second's fraction that are kept; `None` if its column declares how values are written.
     pub fn digits_kept(&self) -> Option<u8> {
         self.formats.is_none().then_some(self.seconds.kept)
     }

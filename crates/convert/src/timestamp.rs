@@ -44,7 +44,7 @@ impl Timestamp {
 }
 
 impl Timestamp {
-    /// Digits of a second's fraction that are kept; nothing where its column declares how values are written.
+    /// Digits of a second's fraction that are kept; `None` if its column declares how values are written.
     pub fn digits_kept(&self) -> Option<u8> {
         self.formats.is_none().then_some(self.seconds.kept)
     }
@@ -129,7 +129,7 @@ impl TimestampTz {
 }
 
 impl TimestampTz {
-    /// Digits of a second's fraction that are kept; nothing where its column declares how values are written.
+    /// Digits of a second's fraction that are kept; `None` if its column declares how values are written.
     pub fn digits_kept(&self) -> Option<u8> {
         self.formats.is_none().then_some(self.seconds.kept)
     }

@@ -61,8 +61,7 @@ pub(super) trait TextCheck {
     /// The part of a field that is kept. `built` takes a text that is not a part of the field.
     fn check(&self, field: &str, built: &mut Built<'_>) -> Result<Kept, ValueError>;
 
-    /// Fields of at most this many bytes stay whole and need not be looked at; nothing where all
-    /// have to be.
+    /// Fields of at most this many bytes stay whole and need not be looked at; `None` if all have to be.
     #[inline(always)]
     fn whole_bytes_max(&self) -> Option<usize> {
         None

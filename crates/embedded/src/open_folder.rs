@@ -47,7 +47,7 @@ impl OpenFolder {
         &self.handle
     }
 
-    /// The name of one of the things in it; none where it is empty.
+    /// The name of one of the things in it; `None` if it is empty.
     pub fn first_entry(&self) -> io::Result<Option<String>> {
         for entry in Dir::read_from(&self.handle)? {
             let entry = entry?;

@@ -17,7 +17,7 @@ const STATES: [&str; 4] = [
     "loader_memory_bytes",
 ];
 
-/// The report with longer steps; nothing where it is short enough as it is.
+/// The report with longer steps; `None` if it is short enough as it is.
 pub fn fewer_steps(report: &Value) -> Option<Value> {
     let measured = report.get("measurements")?;
     let steps = usize::try_from(measured.get("steps")?.as_u64()?).ok()?;

@@ -87,7 +87,7 @@ fn line_in(encoding: TextEncoding, text: &[u8]) -> String {
     shown
 }
 
-/// The byte order of a text in UTF-16 without a byte order mark; nothing where it does not show.
+/// The byte order of a text in UTF-16 without a byte order mark; `None` if it does not show.
 ///
 /// Line ends, commas, semicolons, tabs, bars and quotes show it: read in the wrong order they would be rare characters
 /// (U+0A00, U+2C00, U+3B00 ...). If there are none, or as many in either order, the NUL bytes of ASCII characters show

@@ -57,7 +57,7 @@ impl ShortText {
         self.bytes[0]
     }
 
-    /// Its only byte; nothing where it has several.
+    /// Its only byte; `None` if it has several.
     #[inline]
     pub fn only_byte(&self) -> Option<u8> {
         (self.length == 1).then_some(self.bytes[0])

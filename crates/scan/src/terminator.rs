@@ -20,7 +20,7 @@ pub enum Terminator {
 }
 
 impl Terminator {
-    /// Bytes of the terminator that `text` begins with; zero where it begins with none.
+    /// Bytes of the terminator that `text` begins with; zero if it begins with none.
     #[inline]
     pub fn bytes_at(self, text: &[u8]) -> usize {
         match (self, text) {

@@ -144,7 +144,7 @@ pub(super) fn looks(samples: &Samples) -> Vec<Sample> {
         .collect()
 }
 
-/// The best way of quoting with a delimiter; nothing where it parts no fields.
+/// The best way of quoting with a delimiter; nothing if it parts no fields.
 fn candidate(
     looks: &[Sample],
     delimiter: u8,

@@ -32,7 +32,7 @@ pub(super) struct Cut {
     pub starts_file: bool,
     /// Lines are counted from the file's first one.
     pub is_line_known: bool,
-    /// The encoding that the text was translated from; nothing where it is read as UTF-8.
+    /// The encoding that the text was translated from; `None` if it is read as UTF-8.
     pub translated_from: Option<TextEncoding>,
 }
 

@@ -41,8 +41,7 @@ pub(super) struct Evidence {
     pub title_records: u64,
     /// The texts of the title lines of the first file.
     pub titles: Vec<String>,
-    /// Lines before the first good record of the first file that has such records; nothing where
-    /// another one has others.
+    /// Lines before the first good record of the first file that has such records; `None` if another one has others.
     pub title_lines: Option<u64>,
     /// The first record of each file, where it is a good one, as text.
     pub first_records: Vec<FirstRecord>,

@@ -153,7 +153,7 @@ fn common<'a>(
     Ok(Some(table))
 }
 
-/// The type of a column for a field; nothing where none can take it.
+/// The type of a column for a field; `None` if none can take it.
 fn type_of(field: &TableField) -> Option<TypeGuess> {
     let numeric = |precision: u8, scale: u8| {
         (

@@ -113,7 +113,7 @@ pub(crate) struct States {
 }
 
 impl States {
-    /// While the stream was doing that, by its own samples and those of all; nothing where these are too few.
+    /// While the stream was doing that, by its own samples and those of all; `None` if these are too few.
     pub(crate) fn during(group: Group, own: &Joint, pooled: &Joint) -> Option<States> {
         let pooled_count = pooled.in_group(group);
         if pooled_count < SAMPLES_MIN {

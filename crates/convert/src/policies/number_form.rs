@@ -117,7 +117,7 @@ impl NumberRewriter {
             (NegativeForm::Trailing, [inner @ .., b'-']) if !inner.is_empty() => {
                 (Some(b'-'), trim(inner))
             }
-            // A plus stays where it is: `lossless` columns refuse it.
+            // A plus stays if it is: `lossless` columns refuse it.
             (_, [sign @ (b'-' | b'+'), inner @ ..]) => (Some(*sign), inner),
             _ => (None, text),
         };

@@ -33,7 +33,7 @@ pub(in super::super) struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// The fields of these spans; nothing where one of them stands in another text.
+    /// The fields of these spans; `None` if one of them stands in another text.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn load(spans: &[Span; LANES], text: &'a [u8]) -> Option<Lanes<'a>> {
@@ -94,7 +94,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Ends of the fields; nothing where one is past the last place with a whole window behind it.
+    /// Ends of the fields; `None` if one is past the last place with a whole window behind it.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn ends(&self) -> Option<__m512i> {

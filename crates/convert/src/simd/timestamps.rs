@@ -39,7 +39,7 @@ pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i64; LANES]) -> bool {
     true
 }
 
-/// Seconds of `HH:MM:SS`, 0 for NULL; nothing where one is not written so.
+/// Seconds of `HH:MM:SS`, 0 for NULL; `None` if one is not written so.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn seconds_of_day(lanes: &Lanes<'_>, words: __m512i) -> Option<__m512i> {

@@ -14,7 +14,7 @@ pub(super) const TILE_ROWS: usize = 64;
 pub(super) struct Slot {
     /// The field; the bytes behind its last one are not part of it.
     pub(super) field: [u8; 24],
-    /// Bytes of the field, its length word included; 0 where the value needs more digits.
+    /// Bytes of the field, its length word included; 0 if the value needs more digits.
     pub(super) field_bytes: u64,
 }
 

@@ -48,8 +48,7 @@ pub struct RowFault {
 /// A column of typed rows.
 #[derive(Clone, Debug)]
 pub struct TypedColumn {
-    /// Its values; nothing where its type has no text: all of them stand as NULL, and no column may take
-    /// them.
+    /// Its values; `None` if its type has no text: all of them stand as NULL, and no column may take them.
     pub values: Option<ArrayRef>,
     /// 16 bytes that are marked as a UUID.
     pub is_uuid: bool,

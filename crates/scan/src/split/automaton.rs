@@ -139,8 +139,7 @@ impl Automaton {
         self.steps[state.index() * self.class_count + class]
     }
 
-    /// The state behind `text`, and how many lines its terminators end: zero where the dialect
-    /// has a byte that ends lines.
+    /// The state behind `text`, and how many lines its terminators end: zero if the dialect has a byte that ends lines.
     #[inline]
     pub(crate) fn run(&self, state: State, text: &[u8]) -> (State, u64) {
         let mut state = state;
