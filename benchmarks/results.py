@@ -66,7 +66,7 @@ def join(old: Facts, new: Facts) -> Facts:
 
 
 def name_of(facts: Facts) -> str:
-    """Return what a result is called, beside its day and machine."""
+    """Return the name of a result, without its day and machine."""
     # The usual case, which the README shows, has the short name.
     name = BENCHMARK
     if facts["scale"] != 1:
@@ -267,7 +267,7 @@ def _short(facts: Facts, case: tuple[str, int], side: str) -> str:
 
 
 def _in_order(told: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    """Bring what is told into the suite's order, what it does not know last."""
+    """Sort into the suite's order; names that it does not know come last."""
     names = sorted(told, key=lambda name: known.index(name) if name in known else len(known))
     return {name: told[name] for name in names}
 

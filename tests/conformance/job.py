@@ -1,4 +1,4 @@
-"""A load of several files into one table, and what the table holds when it is done."""
+"""A load of several files into one table, and the rows of the table at its end."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Job:
 
     @property
     def found(self) -> list[Row] | None:
-        """What a reader finds in the table now; None where there is none."""
+        """The rows that a reader finds in the table now; None if there is no table."""
         return self.place.rows(TABLE, TYPES)
 
     def assert_done(self, before: Sequence[Row] = ()) -> None:

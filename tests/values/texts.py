@@ -1,4 +1,4 @@
-"""Reads texts and what is written in words: booleans, keys, bytes, JSON, labels and bits."""
+"""Reads texts and values in words: booleans, keys, bytes, JSON, labels and bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME_BYTES_MAX = 63
 
 
 def text(value: str, column: Column) -> Meaning:
-    """Return what a text means in a column of texts: itself."""
+    """Return the meaning of a text in a column of texts: itself."""
     if "\0" in value:
         return nothing("no text of a database holds a NUL")
     if column.kind == "name":
