@@ -58,6 +58,11 @@ impl<'session> Transaction<'session> {
         self.session.execute(self.commit, doing).await
     }
 
+    /// Leaves it open, for a later step of the run that commits it.
+    pub fn leave_open(mut self) {
+        self.undo = None;
+    }
+
     /// Undoes it and waits until that is done.
     pub async fn roll_back(mut self, doing: &str) -> Result<(), PostgresError> {
         match self.undo.take() {

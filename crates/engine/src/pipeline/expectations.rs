@@ -9,16 +9,6 @@ use crate::plan::expect::{self, Promise};
 use crate::plan::{Reading, identity};
 use crate::verify::{ExactSum, VerifyError};
 
-/// Checks the promises for a flow's files by the ledger's records of their ranges.
-pub fn check<'a>(
-    flow: &Reading,
-    files: impl Iterator<Item = &'a Arc<SourceFile>>,
-    own: &[&SplitRecord],
-) -> Result<(), VerifyError> {
-    check_promises(flow, own)?;
-    check_trailers(flow, files, own)
-}
-
 /// Checks what control files and the package promise of a flow by all of its file ranges.
 pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), VerifyError> {
     for promise in &flow.expect.promises {

@@ -24,6 +24,9 @@ pub trait PlannedFlow {
     /// Its load units, in the order of their numbers.
     fn units(&self) -> &[Self::Unit];
 
+    /// The splits of all units, to be changed, with what is read of them.
+    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>);
+
     /// The splits of all units.
     fn all_splits(&self) -> impl Iterator<Item = &Split> {
         self.units().iter().flat_map(PlannedUnit::splits)
@@ -65,6 +68,11 @@ pub trait PlannedUnit {
 
     /// Its splits. Ranges of the same file follow each other.
     fn splits(&self) -> &[Split];
+
+    /// Its staging table; empty if it has none of its own.
+    fn staging_table(&self) -> &str {
+        ""
+    }
 
     /// Bytes of text of its files; of compressed ones an estimate.
     fn bytes_count(&self) -> u64;

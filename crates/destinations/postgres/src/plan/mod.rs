@@ -8,7 +8,7 @@
 //! (`intervals.rs`), the replaced part of the target (`flow_replacement.rs`), and its units (`units.rs`).
 
 pub mod additions;
-mod begin_steps;
+pub mod begin_steps;
 mod bounds;
 mod build;
 mod columns;
@@ -39,6 +39,7 @@ mod statements;
 pub mod statistics;
 pub mod switch_statements;
 pub mod switch_steps;
+pub mod take_out_steps;
 mod target;
 pub mod unit_steps;
 mod units;
@@ -50,7 +51,7 @@ use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
 use inrush_files::Split;
-use inrush_package::{IndexPolicy, Mode, RunSettings};
+use inrush_package::{IndexPolicy, Mode, Package, RunSettings};
 use inrush_pgcopy::PgType;
 use inrush_rows::ids::{FileKey, RunKey, RunName, SplitKey, UnitKey};
 
@@ -58,6 +59,8 @@ use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
 use crate::engine::ledger::{LedgerRun, TouchedFile};
 use crate::engine::plan::{MemoryBound, PlannedFlow, PlannedUnit, Reading};
+use crate::engine::report::ServerReport;
+use crate::engine::run::plan::{PlanFacts, RunPlan};
 use crate::ledger::mark::Mark;
 use crate::server_facts::ServerFacts;
 use crate::staging::{Model, NewColumn, UnitBounds};
@@ -69,8 +72,11 @@ pub use disk::DiskFacts;
 pub use earlier::keepable;
 pub use failure::PlanFailure;
 pub use privileges::Privilege;
-pub use replace_mode::{KeepPlan, ReplacePlan};
+pub use replace_mode::ReplacePlan;
 pub use routing::RoutePlan;
+
+/// Text that a stream loads from a feed in one transaction: what a stop throws away.
+const FED_TRANSACTION_BYTES: u64 = 64 << 20;
 
 /// A package resolved against real files and the real catalog.
 #[derive(Clone, Debug)]
@@ -249,10 +255,52 @@ impl FlowPlan {
     pub fn splits(&self) -> impl Iterator<Item = &Split> {
         self.units.iter().flat_map(|unit| &unit.splits)
     }
+}
 
-    /// Its place in the order in which streams take work.
-    pub fn turn_of(flows: &[FlowPlan]) -> impl Fn(usize) -> usize {
-        move |flow| flows[flow].turn
+impl RunPlan for Plan {
+    type Flow = FlowPlan;
+
+    fn facts(&self) -> PlanFacts<'_> {
+        PlanFacts {
+            package: &self.package,
+            package_hash: &self.package_hash,
+            plan_hash: &self.plan_hash,
+            run_key: &self.run_key,
+            destination: &self.destination,
+            settings: &self.settings,
+            streams: self.streams,
+            memory_bytes: self.memory.total(),
+            batch_rows: self.settings.batch_rows as usize,
+            fed_bytes: FED_TRANSACTION_BYTES,
+            notes: &self.notes,
+        }
+    }
+
+    fn server(&self) -> ServerReport {
+        ServerReport {
+            version: self.server.version.clone(),
+            settings: self.server.settings.clone(),
+        }
+    }
+
+    fn flows(&self) -> &[FlowPlan] {
+        &self.flows
+    }
+
+    fn flows_mut(&mut self) -> &mut [FlowPlan] {
+        &mut self.flows
+    }
+
+    fn add_note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    fn turn(&self, flow: usize) -> usize {
+        self.flows[flow].turn
+    }
+
+    fn saved_tables(&self, _: &Package) -> Vec<String> {
+        self.flows.iter().map(FlowPlan::target).collect()
     }
 }
 
@@ -265,6 +313,11 @@ impl PlannedFlow for FlowPlan {
 
     fn units(&self) -> &[UnitPlan] {
         &self.units
+    }
+
+    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>) {
+        let units = self.units.iter_mut();
+        (&self.reading, units.flat_map(|unit| &mut unit.splits))
     }
 
     fn is_straight(&self) -> bool {
@@ -291,6 +344,10 @@ impl PlannedUnit for UnitPlan {
 
     fn splits(&self) -> &[Split] {
         &self.splits
+    }
+
+    fn staging_table(&self) -> &str {
+        &self.staging_table
     }
 
     fn bytes_count(&self) -> u64 {

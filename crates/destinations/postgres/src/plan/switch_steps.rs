@@ -7,7 +7,7 @@
 use super::switch_statements::{
     SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit,
 };
-use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, replace_mode, statistics};
+use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, statistics, take_out_steps};
 use crate::quote::{identifier, qualified};
 
 /// Staging tables of which a plan prints the names when it locks them.
@@ -195,8 +195,7 @@ fn each_line_of_flow(plan: &Plan, flow: &FlowPlan, see: &mut dyn FnMut(&str)) {
             FlowStep::PostSql => each_of_users(&flow.post_sql, see),
             FlowStep::TakeOut => {
                 if let Some(replace) = &flow.replace {
-                    let lines = replace_mode::template(replace, &target, staging_schema);
-                    lines.iter().for_each(|line| see(line));
+                    take_out_steps::each_line(replace, &target, staging_schema, see);
                 }
             }
             FlowStep::Units => {

@@ -6,6 +6,7 @@ use crate::engine::error::Error;
 use crate::engine::pipeline::work_items::{self, Committed, WorkItem};
 use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::engine::preflight::sample;
+use crate::engine::run::plan::RunPlan;
 use crate::plan::{Earlier, FlowPlan, Plan, UnitPlan};
 
 /// The part of a plan that is left to load.
@@ -30,12 +31,7 @@ impl<'a> WorkLeft<'a> {
         };
         WorkLeft {
             plan,
-            items: work_items::left(
-                &plan.flows,
-                plan.streams,
-                FlowPlan::turn_of(&plan.flows),
-                committed,
-            ),
+            items: work_items::left(&plan.flows, plan.streams, |flow| plan.turn(flow), committed),
         }
     }
 
