@@ -83,7 +83,8 @@ def _passing_resets_on(connection: Connection) -> Iterator[None]:
     """Tell both ends where one of them has reset its connection.
 
     A backend that is killed while bytes for it are on their way is such an end: a client that
-    heard nothing of it would wait for an answer without an end. Only trouble keeps it from one.
+    heard nothing of it would wait for an answer without an end. Only the chosen trouble may keep
+    the news from it.
     """
     try:
         yield

@@ -66,7 +66,7 @@ def writer(path: Path, text: bytes) -> Iterator[None]:
     try:
         yield
     finally:
-        # One that nobody has opened for reading waits for that.
+        # Opening a pipe for writing waits for its reader.
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
         thread.join()
 

@@ -115,7 +115,7 @@ impl Database {
         if is_series && !self.is_temporary() {
             notes.extend(self.remove_stopped_runs()?);
         }
-        // What an earlier run has left to be written is not to be paid by the next one.
+        // The next run must not pay for pages that an earlier run has not yet written.
         let refused = self.with_session(async |session| {
             match session.execute("CHECKPOINT", "making ready").await {
                 Ok(()) => Ok(None),
@@ -183,7 +183,7 @@ impl Database {
         })
     }
 
-    /// Takes out the tables that a run has made.
+    /// Drops the tables that a run has created.
     pub(super) fn drop_tables(&self, report: &RunReport) -> Result<(), WorkloadError> {
         let targets: Vec<&str> = report
             .tables
