@@ -5,7 +5,7 @@
 //!    missing or extra fields. So is a `\r` that ends no line, where lines end with `\n` or
 //!    `\r\n`.
 //! 3. A field is the text at its position; in a short record, the part of it that exists. A field that the record does
-//! not reach is listed as empty at the record's end.
+//!    not reach is listed as empty at the record's end.
 
 use crate::dialect::{Dialect, ExtraFields, MissingFields};
 use crate::error::TextEnd;

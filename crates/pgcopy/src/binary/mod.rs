@@ -11,8 +11,8 @@
 //! 2. The bytes that the batch can take at most are summed: fixed widths times rows, plus the
 //!    lengths of all texts. That much is reserved in the output, once.
 //! 3. Rows are written one after the other ([`rows`], [`values`]), without checking the output's size again
-//! ([`writer`]). Stores may be wider than the field: the next store overwrites the excess, and a slack at the end takes
-//! the last one.
+//!    ([`writer`]). Stores may be wider than the field: the next store overwrites the excess, and a slack at the end takes
+//!    the last one.
 //!
 //! Step 3 is compiled more than once, and the instructions of the machine are detected at run time
 //! ([`instruction_set`]). With AVX-512 the `numeric` fields of a few rows are made before these rows are written, eight
