@@ -48,8 +48,8 @@ pub use self::threads::{require_address_space, runtime};
 
 /// The options of a run beside its package. The caller reads the environment; the library does not.
 ///
-/// The default loads from and into the current folder, by one stream, and tells nobody. A caller sets the fields that
-/// differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
+/// The default loads from and into the current folder, by one stream, and sends events to nobody. A caller sets the
+/// fields that differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
 pub struct RunOptions<'a> {
     /// Relative paths of files start here.
     pub folder: PathBuf,

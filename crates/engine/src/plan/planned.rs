@@ -80,8 +80,8 @@ pub trait PlannedUnit {
     /// True if several streams fill it: each split is committed by itself, and one that is fed in many parts.
     fn is_shared(&self) -> bool;
 
-    /// The splits that one stream loads in the order of the files. What was cut into
-    /// ranges for several streams, or was to be fed to them, is whole again.
+    /// The splits that one stream loads in the order of the files. Splits that were cut into ranges for several
+    /// streams, or were to be fed to them, are whole again.
     fn whole_splits(&self) -> Vec<Split> {
         let splits = self.splits();
         if !self.is_shared() {

@@ -31,7 +31,7 @@ pub struct Gathering {
     streams: Vec<StreamReport>,
     /// Pieces of work that are committed.
     pub loaded: LoadedPieces,
-    /// The first rejects of what was not finished.
+    /// The first rejects of unfinished work.
     rejects: Vec<Reject>,
     notes: Vec<String>,
     measurements: Option<Measurements>,

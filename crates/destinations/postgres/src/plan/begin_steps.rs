@@ -117,7 +117,7 @@ impl PrepareStep {
     }
 }
 
-/// The marks of so many targets, which tell of appended files if the ledger is lost.
+/// The marks of this number of targets, which name the appended files in case the ledger is lost.
 pub fn each_line_of_marks(targets: usize, see: &mut dyn FnMut(&str)) {
     const CONDITION: &str = "-- if the role may make large objects";
     see(&format!(

@@ -3,9 +3,9 @@
 //! [`build`] reads files and catalog and writes the plan; a run executes nothing that the plan does not hold.
 //! `check` prints it (`print.rs`, `print_flow.rs`).
 //!
-//! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`), how
-//! units become part of the target (`publishing.rs`), what is checked (`flow_checks.rs`), the partitions that are declared
-//! (`intervals.rs`), what of the target gives way (`flow_replacement.rs`), and its units (`units.rs`).
+//! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`),
+//! the way of units into the target (`publishing.rs`), the comparisons (`flow_checks.rs`), the declared partitions
+//! (`intervals.rs`), the replaced part of the target (`flow_replacement.rs`), and its units (`units.rs`).
 
 pub mod additions;
 pub mod begin_steps;
@@ -41,6 +41,7 @@ pub mod switch_statements;
 pub mod switch_steps;
 pub mod take_out_steps;
 mod target;
+mod unchecked_types;
 pub mod unit_steps;
 mod units;
 mod upsert;
@@ -85,7 +86,7 @@ pub struct Plan {
     pub package: String,
     /// SHA-256 of the package, secrets left out.
     pub package_hash: String,
-    /// SHA-256 of what the plan would run.
+    /// SHA-256 of the statements of the plan.
     pub plan_hash: String,
     /// Names the package and its targets in the ledger: the key by which a stopped run is found.
     pub run_key: RunKey,
@@ -107,7 +108,7 @@ pub struct Plan {
     pub memory: MemoryBound,
     /// The server's disk, where it can be seen.
     pub disk: Option<DiskFacts>,
-    /// Locks that the switch takes, against what the server has room for.
+    /// The number of locks of the switch, compared with the server's limit.
     pub locks_needed: u64,
     /// The work of an earlier run of the same package.
     pub earlier: Earlier,
@@ -184,7 +185,7 @@ pub struct FlowPlan {
     pub overlap: Option<String>,
 }
 
-/// Most of what is asked of a flow is how its files are read.
+/// Most callers need the way in which its files are read.
 impl Deref for FlowPlan {
     type Target = Reading;
 
@@ -442,7 +443,7 @@ pub struct KeyPlan {
 }
 
 impl KeyPlan {
-    /// The type with its collation: what a value is cast to before it is compared.
+    /// The type with its collation; values are cast to it before they are compared.
     pub fn comparable_type(&self) -> String {
         match &self.collation {
             Some(collation) => format!("{} COLLATE {collation}", self.type_sql),

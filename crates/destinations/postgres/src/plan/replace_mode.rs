@@ -52,8 +52,8 @@ impl KeepPlan {
 }
 
 impl ReplacePlan {
-    /// The name that a table of `target` is kept under; none where it is dropped. It is the same
-    /// each time, so that the plan can print it.
+    /// The name that a table of `target` is kept under; `None` if it is dropped. It is the same each time, so that the
+    /// plan can print it.
     pub fn kept_name(&self, target: &str, old: &OldTable) -> Option<String> {
         let digest = identity::digest([target, &old.schema, &old.name]);
         let long = |words: String| match words.len() > NAME_BYTES_MAX {
@@ -75,8 +75,8 @@ impl ReplacePlan {
     }
 }
 
-/// Plans what is taken out of a partitioned target; `asked` are the new partitions, where their
-/// bounds are known already.
+/// Plans the tables that are taken out of a partitioned target; `asked` are the new partitions, if their bounds are
+/// known already.
 pub async fn of_partitions(
     session: &Session,
     replace: &Replace,
@@ -137,7 +137,7 @@ pub async fn of_partitions(
     Ok(plan)
 }
 
-/// Plans how a plain target is replaced by units that become part of it so.
+/// Plans the replacement of a plain target by its units.
 pub async fn of_plain(
     session: &Session,
     replace: &Replace,
@@ -210,7 +210,7 @@ pub async fn of_plain(
     })
 }
 
-/// A partition that new ones cover in part: it can neither stay nor go.
+/// A partition that new ones cover only in part, so it can neither stay nor go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartlyCovered {
     /// The partition and its bound.
@@ -303,7 +303,7 @@ pub async fn last_generation(
     Ok(found)
 }
 
-/// Refuses names to keep under that others have. What `keep = true` kept last time gives way.
+/// Refuses a name for kept tables that another object has. A table that the last `keep = true` kept is dropped first.
 pub async fn refuse_taken_names(
     session: &Session,
     ledger_schema: &str,

@@ -22,7 +22,7 @@ pub enum Step {
     LockTimeout,
     /// Locks the run's row in the ledger alone: nothing else of the run commits meanwhile.
     HoldFence,
-    /// Locks the staging tables, so that they are what was verified.
+    /// Locks the staging tables, so that they stay as they were verified.
     HoldStaging,
     /// The steps of all flows.
     Flows,
@@ -61,7 +61,7 @@ pub enum FlowStep {
     Lock,
     /// The package's own statements before the rows come.
     PreSql,
-    /// Takes out of the target what the new rows take the place of.
+    /// Takes out the part of the target that the new rows replace.
     TakeOut,
     /// Makes each unit a part of the target.
     Units,

@@ -1,4 +1,4 @@
-//! The work that a run would find: all of it, or what a stopped run has left; and the flows whose samples stand for it.
+//! The work of the next run: all of it, or the rest of a stopped run; and the flows whose samples represent it.
 
 use inrush_files::Split;
 
