@@ -214,8 +214,8 @@ pub(crate) mod reject_replay {
 
 pub(crate) mod report {
     pub(crate) use inrush_engine::report::{
-        PartitionReport, RejectFile, RunFolder, RunReport, ServerReport, TableReport, UnitReport,
-        reject_file_name,
+        PartitionReport, RejectFile, RunFolder, RunReport, ServerCopyReport, ServerReport,
+        TableReport, UnitReport, reject_file_name,
     };
 }
 

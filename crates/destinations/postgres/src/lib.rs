@@ -2,8 +2,8 @@
 //!
 //! Connections, quoting and types are those of `crates/pgclient`; a [`session`] adds the pace and the gauge of a load.
 //! [`catalog`] reads the tables that exist, [`staging`] writes the statements that make staging tables, [`copy`] streams
-//! blocks into one, and [`unit`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on
-//! [`block_socket`]), and [`unit_transaction`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`]
+//! blocks into one, past the driver where it can ([`block_socket`]; [`fast_copy`] is about the server extension that may
+//! store them), and [`unit_transaction`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`]
 //! are statements on the same sessions. [`postgres_driver`] is the entry of all of it for callers who do not know which
 //! driver loads.
 //!
@@ -19,6 +19,7 @@ mod default_grants;
 mod engine;
 mod error;
 mod failures;
+mod fast_copy;
 mod ledger;
 mod load;
 mod local_backend;

@@ -9,6 +9,7 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::ids::UnitKey;
 
 use super::kept_splits::KeptSplits;
+use super::stored_ways::StoredWays;
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
 use crate::engine::fault::Fault;
@@ -60,6 +61,8 @@ pub struct PreparedRun {
     pub sharing: BTreeMap<UnitPlace, Sharing>,
     /// What all streams pass before they send.
     pub pace: Arc<Pace>,
+    /// By which way the server stored the rows of each unit.
+    pub stored_ways: StoredWays,
     /// What went into each flow so far.
     pub flow_counts: Vec<FlowCount>,
 }

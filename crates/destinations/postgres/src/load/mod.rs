@@ -26,6 +26,7 @@ mod reload;
 mod replication_lag;
 pub mod rows;
 mod shared_unit;
+mod stored_ways;
 mod stream;
 mod streams;
 mod summary;

@@ -10,6 +10,7 @@ use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
 use super::kept_splits::KeptSplits;
+use super::stored_ways::StoredWays;
 use super::{is_loaded, shared_unit, unit_reject_files};
 use crate::engine::error::Error;
 use crate::engine::event::Event;
@@ -299,6 +300,7 @@ async fn finish_preparing(
         fed_files: fed_files(&plan, &entered.splits_kept),
         flow_counts: plan.flows.iter().map(|_| FlowCount::default()).collect(),
         pace: Arc::new(Pace::new(plan.settings.rate_bytes_max)),
+        stored_ways: StoredWays::default(),
         rejects: reject_counts(&plan, &folder, &entered)?,
         sharing: shared_work(&plan, &entered),
         fence: Fence {

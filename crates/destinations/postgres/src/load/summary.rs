@@ -175,12 +175,15 @@ impl Summary {
             let record = records.get(&unit.key);
             let kept = run.units_kept.get(&unit.key);
             let counted = record.and_then(|record| record.rows_counted);
+            let is_careful =
+                record.is_some_and(|record| record.careful) || careful.contains(&place);
             UnitEnd {
+                server_copy: run.stored_ways.report(place, is_careful),
                 staging_table: unit.staging_table.clone(),
                 is_kept: kept.is_some_and(|kept| kept.finished),
                 is_finished: record.is_some_and(|record| record.finished),
                 // The ledger says it of units that one stream has loaded as a whole.
-                is_careful: record.is_some_and(|record| record.careful) || careful.contains(&place),
+                is_careful,
                 account: accounts.of_unit(&unit.key),
                 rows_counted: counted.map(|count| count as u64),
             }

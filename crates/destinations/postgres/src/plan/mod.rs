@@ -35,6 +35,7 @@ mod publishing;
 pub mod replace_mode;
 mod routed_units;
 pub mod routing;
+pub mod server_copy;
 mod statements;
 pub mod statistics;
 pub mod switch_statements;
@@ -71,6 +72,7 @@ pub use failure::PlanFailure;
 pub use privileges::Privilege;
 pub use replace_mode::{KeepPlan, ReplacePlan};
 pub use routing::RoutePlan;
+pub use server_copy::FlowCopy;
 
 /// A package resolved against real files and the real catalog.
 #[derive(Clone, Debug)]
@@ -168,6 +170,8 @@ pub struct FlowPlan {
     pub column_types: Vec<String>,
     /// How rows are sent.
     pub wire: WireForm,
+    /// How the server stores them.
+    pub server_copy: FlowCopy,
     /// The partition key.
     pub key: Option<KeyPlan>,
     /// The load units.

@@ -113,6 +113,7 @@ impl ContractSummary {
             };
             let account = account.unwrap_or_default();
             UnitEnd {
+                server_copy: None,
                 staging_table: String::new(),
                 is_kept: is_finished && !loaded.contains(&place) && run.kept.has(place),
                 is_finished,
