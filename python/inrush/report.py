@@ -66,7 +66,7 @@ class Reject:
     line: int
     """Counted from 1."""
     byte_offset: int
-    """Bytes before it in the uncompressed file."""
+    """Bytes before it in the uncompressed file; of rows without bytes the rows before it."""
     column: str | None
     """The column at fault; None where no single one is."""
     value: str | None
@@ -77,6 +77,8 @@ class Reject:
     """The cause, for people."""
     encoding: str | None = None
     """The encoding of the file, and of its rejects in the run's folder; None for UTF-8."""
+    key: str | None = None
+    """Finds the row in a source that has neither lines nor bytes; None for files."""
 
 
 @dataclass(frozen=True)
@@ -158,4 +160,5 @@ def _reject(details: Mapping[str, Any]) -> Reject:
         code=details["code"],
         reason=details["reason"],
         encoding=details.get("encoding"),
+        key=details.get("key"),
     )

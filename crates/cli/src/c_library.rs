@@ -21,7 +21,7 @@ pub(crate) fn use_one_heap() {
     }
 }
 
-/// Whether nobody has said what this process does at a signal.
+/// True if nobody has said what this process does at a signal.
 pub(crate) fn has_default_action(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: with no new action given, sigaction only fills the struct that it is given, which

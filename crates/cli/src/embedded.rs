@@ -33,7 +33,7 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Whether the data are gone with the command.
+    /// True if the data are gone with the command.
     pub fn is_temporary(&self) -> bool {
         self.server.is_some() && !self.keeps_data
     }

@@ -24,7 +24,7 @@ pub enum CommandError {
     Package(PackageError),
     /// The engine could not do it.
     Engine {
-        /// Why.
+        /// The reason.
         error: inrush::Error,
         /// What else a person should know: what was kept, where the report is.
         notes: Vec<String>,
@@ -39,7 +39,7 @@ pub enum CommandError {
         doing: &'static str,
         /// Which one.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A signal ended it, and no run.

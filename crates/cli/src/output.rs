@@ -112,7 +112,7 @@ pub fn arguments(mut error: clap::Error) {
     }
 }
 
-/// Whether somebody sees progress on the standard error.
+/// True if somebody sees progress on the standard error.
 pub fn shows_progress() -> bool {
     io::stderr().is_terminal()
 }

@@ -23,7 +23,7 @@ pub struct RunRequest {
     pub parameters: Vec<(String, String)>,
     /// URLs in place of the package's connections.
     pub connections: Vec<(String, String)>,
-    /// How many streams.
+    /// The number of streams.
     pub streams: Option<u16>,
     /// Load anew what was loaded already.
     pub again: bool,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use inrush::cancel::Stop;
 use inrush::event::{Observer, Silent};
 use inrush::fault::Fault;
+use inrush::ids::RunName;
 use inrush::printable::indented;
 use inrush::reject::RejectCode;
 use inrush::report::RunReport;
@@ -58,7 +59,7 @@ pub struct RunSetup<'a> {
     /// What it shows while it goes on.
     pub output_mode: OutputMode,
     /// The run whose rejects are loaded.
-    pub replays: Option<String>,
+    pub replays: Option<RunName>,
     /// A folder that goes with a run that is ended at once.
     pub disposable: Option<PathBuf>,
     /// What a signal asks; it can still be asked after the run, for which it came too late.
@@ -290,7 +291,7 @@ fn straight(report: &RunReport) -> Option<String> {
     })
 }
 
-/// Whether the error says that the same command goes on where this one stopped.
+/// True if the error says that the same command goes on where this one stopped.
 fn may_go_on(error: &inrush::Error) -> bool {
     match error {
         inrush::Error::Interrupted => true,

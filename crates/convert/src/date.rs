@@ -27,7 +27,7 @@ impl Date {
         })
     }
 
-    /// Whether its column declares how dates are written.
+    /// True if its column declares how dates are written.
     pub fn has_formats(&self) -> bool {
         self.formats.is_some()
     }

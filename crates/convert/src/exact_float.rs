@@ -63,14 +63,14 @@ impl ExactFloat {
         }
     }
 
-    /// Whether a float keeps as many digits as floats do. Zero does, because a number that would become zero is out of
+    /// True if a float keeps as many digits as floats do. Zero does, because a number that would become zero is out of
     /// range.
     #[inline]
     fn has_all_digits(&self, value: f64) -> bool {
         value == 0.0 || value.abs() >= self.smallest
     }
 
-    /// Whether it looks at the text of typed values, for which there is no quick way.
+    /// True if it looks at the text of typed values, for which there is no quick way.
     pub fn is_typed(&self) -> bool {
         self.is_typed
     }
@@ -113,7 +113,7 @@ impl ExactFloat {
         }
     }
 
-    /// Whether the float is the same number. What is no number is told elsewhere.
+    /// True if the float is the same number. What is no number is told elsewhere.
     #[cold]
     fn keeps(&self, field: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(trim(field)) else {
@@ -242,7 +242,7 @@ impl Digits {
         })
     }
 
-    /// Whether a float certainly is this number, as [`ExactFloat::keeps`] has it.
+    /// True if a float certainly is this number, as [`ExactFloat::keeps`] has it.
     #[inline]
     fn is_kept_by(&self, value: f64, digits_kept: usize) -> bool {
         if self.count <= digits_kept {

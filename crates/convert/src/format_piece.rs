@@ -41,7 +41,7 @@ pub(super) enum PieceKind {
 }
 
 impl PieceKind {
-    /// Whether it is digits.
+    /// True if it is digits.
     pub fn is_numeric(self) -> bool {
         match self {
             PieceKind::Literal(byte) => byte.is_ascii_digit(),
@@ -53,7 +53,7 @@ impl PieceKind {
         }
     }
 
-    /// Whether digits that follow at once could be its own.
+    /// True if digits that follow at once could be its own.
     pub fn ends_in_digits(self) -> bool {
         self.is_numeric() || matches!(self, PieceKind::PointAndFraction | PieceKind::Offset)
     }

@@ -211,7 +211,7 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
     Ok(sum)
 }
 
-/// Whether a time is what the cursor stands at.
+/// True if a time is what the cursor stands at.
 fn is_clock_next(mut cursor: Cursor<'_>) -> bool {
     sign(&mut cursor);
     !cursor.digits().is_empty() && cursor.peek() == Some(b':')

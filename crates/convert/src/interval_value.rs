@@ -26,7 +26,7 @@ impl IntervalValue {
         }
     }
 
-    /// Whether it stands for an infinity where there are infinite intervals.
+    /// True if it stands for an infinity where there are infinite intervals.
     pub fn is_infinite(self) -> bool {
         self == IntervalValue::new(INFINITY) || self == IntervalValue::new(MINUS_INFINITY)
     }

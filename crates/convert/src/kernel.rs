@@ -34,7 +34,7 @@ pub(super) trait Kernel {
 pub(super) struct Fault {
     /// Place in the batch.
     pub row: usize,
-    /// What is wrong.
+    /// The problem, in words.
     pub error: ValueError,
 }
 

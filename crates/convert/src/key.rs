@@ -87,7 +87,7 @@ pub struct KeyBounds {
 }
 
 impl KeyBounds {
-    /// Whether the bounds have the type of a column.
+    /// True if the bounds have the type of a column.
     pub(super) fn fits(&self, converter: &ColumnConverter) -> bool {
         [&self.lower, &self.upper]
             .into_iter()

@@ -120,7 +120,7 @@ pub(super) fn not_a_number(text: &[u8], expected: &str) -> String {
     format!("not {expected}; {cause}")
 }
 
-/// Whether a text without blanks around it is one of these words, in any case.
+/// True if a text without blanks around it is one of these words, in any case.
 pub(super) fn is_any_word(text: &[u8], words: &[&str]) -> bool {
     words
         .iter()

@@ -37,7 +37,7 @@ impl Timestamp {
         })
     }
 
-    /// Whether its column declares how timestamps are written.
+    /// True if its column declares how timestamps are written.
     pub fn has_formats(&self) -> bool {
         self.formats.is_some()
     }

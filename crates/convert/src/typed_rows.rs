@@ -10,7 +10,7 @@ use arrow_select::filter::filter;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::padded_text::PaddedText;
-use inrush_rows::reject::Reject;
+use inrush_rows::reject::{Reject, RejectCode};
 use inrush_rows::typed_rows::{Cells, TypedColumn, TypedRows};
 use inrush_scan::{Dialect, Record, Records};
 
@@ -43,6 +43,9 @@ impl Converter {
             true => typed.clone(),
             false => typed.slice(range),
         };
+        if !selected.faults.is_empty() {
+            selected = self.drop_faulty_rows(chunk, records, &selected);
+        }
         let mut bad_rows = Vec::new();
         let mut arrays = self.typed_arrays(chunk, &selected, records, &mut bad_rows);
         if !bad_rows.is_empty() {
@@ -63,6 +66,36 @@ impl Converter {
             assert!(none.is_empty(), "a row that did fit fits again");
         }
         self.finish(arrays, rejects)
+    }
+
+    /// Makes rejects of the rows whose form is wrong; the others come back.
+    fn drop_faulty_rows(
+        &mut self,
+        chunk: &Chunk,
+        records: &Records,
+        selected: &TypedRows,
+    ) -> TypedRows {
+        self.is_bad.clear();
+        self.is_bad.resize(self.rows.len(), false);
+        for fault in &selected.faults {
+            self.is_bad[fault.row] = true;
+            let record = self.rows[fault.row].record;
+            let place = &records.records[record as usize];
+            self.pending.push(PendingReject {
+                record,
+                reject: Reject {
+                    location: chunk.location(place.start, place.line),
+                    column: None,
+                    value: None,
+                    code: RejectCode::RowForm,
+                    reason: fault.reason.clone(),
+                    raw: fault.raw.clone(),
+                    encoding: None,
+                },
+            });
+        }
+        self.keep_good_rows();
+        without(selected, &self.is_bad)
     }
 
     /// The columns that are made of the text of a file's values, whatever those are; `types` are those of
@@ -254,5 +287,6 @@ fn without(rows: &TypedRows, is_bad: &[bool]) -> TypedRows {
         row_count: good.true_count(),
         content: Vec::new(),
         bytes_count: 0,
+        faults: Vec::new(),
     }
 }

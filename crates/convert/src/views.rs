@@ -264,7 +264,7 @@ const INLINE_MASKS: [(u64, u32); INLINE_BYTES_MAX + 1] = {
     masks
 };
 
-/// Whether a byte is not one that continues a character.
+/// True if a byte is not one that continues a character.
 #[inline(always)]
 fn starts_character(byte: u8) -> bool {
     byte & 0xC0 != 0x80

@@ -196,7 +196,7 @@ pub enum EmbeddedError {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -210,7 +210,7 @@ pub enum EmbeddedError {
         program: String,
         /// The user.
         account: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 

@@ -46,7 +46,7 @@ pub struct Options {
     pub binaries: Binaries,
     /// Where the data lives.
     pub data: DataFolder,
-    /// Whether committed rows outlive a crash of the machine.
+    /// True if committed rows outlive a crash of the machine.
     pub durable: bool,
     /// Memory of the machine (or of the container), from which the buffers are derived.
     pub memory_bytes: u64,
@@ -65,7 +65,7 @@ pub struct Options {
     pub copy_parent: PathBuf,
     /// Where a kept data folder is recorded.
     pub records: Option<ServerRecords>,
-    /// Whether a kept folder that has data in it must be one of these records: the start fails where it is not.
+    /// True if a kept folder that has data in it must be one of these records: the start fails where it is not.
     pub requires_record: bool,
 }
 

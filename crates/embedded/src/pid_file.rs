@@ -25,7 +25,7 @@ pub(crate) fn read_pid_file(data: &Path) -> Option<PidFile> {
     })
 }
 
-/// Whether this process lives and, as far as we may look, is a server of this folder.
+/// True if this process lives and, as far as we may look, is a server of this folder.
 pub(crate) fn is_server_of(pid: u32, data: &Path) -> bool {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return false;

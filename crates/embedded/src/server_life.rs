@@ -318,7 +318,7 @@ pub(crate) fn pipe_error(source: io::Error) -> EmbeddedError {
     }
 }
 
-/// Whether the other end of the pipe is closed by all who hold it, within so long.
+/// True if the other end of the pipe is closed by all who hold it, within so long.
 fn ends_within(pipe: &PipeReader, longest: Duration) -> bool {
     let deadline = Instant::now() + longest;
     loop {

@@ -16,7 +16,7 @@ pub(crate) struct OsAccount {
     pub name: String,
     pub uid: libc::uid_t,
     pub gid: libc::gid_t,
-    /// Whether a child must change to it; false where we are that user.
+    /// True if a child must change to it; false where we are that user.
     pub change: bool,
 }
 

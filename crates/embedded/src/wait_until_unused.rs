@@ -105,7 +105,7 @@ fn in_use(path: &Path) -> EmbeddedError {
     }
 }
 
-/// Whether the process lives that took the lock of a folder. The kernel names it in its list of locks as long as it
+/// True if the process lives that took the lock of a folder. The kernel names it in its list of locks as long as it
 /// does, whoever has inherited the lock since. Where the list cannot be read, it may live.
 fn has_living_holder(lock: &File) -> bool {
     let (Ok(locks), Ok(folder)) = (std::fs::read_to_string("/proc/locks"), lock.metadata()) else {

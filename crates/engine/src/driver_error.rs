@@ -16,7 +16,7 @@ pub struct DriverError {
     retry: Retry,
 }
 
-/// How the same rows may be loaded in spite of an error.
+/// Another way to load the same rows after an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Retry {
     /// Not by another try.
@@ -45,7 +45,7 @@ impl DriverError {
         DriverError { retry, ..self }
     }
 
-    /// How the same rows may be loaded in spite of it.
+    /// The other way in which the same rows may be loaded after this error.
     pub fn retry(&self) -> Retry {
         self.retry
     }
@@ -84,7 +84,7 @@ impl DriverError {
         self.exit_status
     }
 
-    /// Whether the way to the destination broke: what was committed is there, and the same command may go on.
+    /// True if the way to the destination broke: what was committed is there, and the same command may go on.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
@@ -94,7 +94,7 @@ impl DriverError {
         self.error.downcast_ref()
     }
 
-    /// The same by value; back where it is none of this kind.
+    /// The typed error inside, by value; this error unchanged if the one inside has another type.
     pub fn into_own<E: StdError + 'static>(self) -> Result<E, DriverError> {
         let DriverError {
             error,
@@ -122,7 +122,7 @@ impl fmt::Display for DriverError {
     }
 }
 
-/// Its causes are those of the error within: nobody is told the same text twice.
+/// The source is that of the error inside, so its text is not printed twice.
 impl StdError for DriverError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.error.source()

@@ -43,7 +43,7 @@ pub trait Driver {
 
 /// A destination's records of runs that stopped, or that are over.
 pub trait PastRuns {
-    /// Those that stopped before their switch, the newest first.
+    /// The runs that stopped before their switch, the newest first.
     fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error>;
 
     /// Removes their staged rows and marks them as discarded, except runs that are still working. Returns the runs that
@@ -66,7 +66,7 @@ pub trait DriverPlan: fmt::Debug + fmt::Display {
 pub struct Checked(Box<dyn DriverPlan>);
 
 impl Checked {
-    /// Of a driver's own plan.
+    /// Wraps a driver's own plan.
     pub fn new(plan: impl DriverPlan + 'static) -> Checked {
         Checked(Box::new(plan))
     }

@@ -17,7 +17,7 @@ pub struct PackageError {
 /// One thing that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageFault {
-    /// Where.
+    /// The place, in words.
     pub place: Place,
     /// The kind of fault.
     pub kind: PackageFaultKind,
@@ -199,7 +199,7 @@ pub enum PackageFaultKind {
         setting: String,
         /// Its value.
         value: String,
-        /// Why not.
+        /// The reason against it.
         cause: String,
         /// The text to write instead.
         mend: String,

@@ -36,7 +36,7 @@ pub fn fewer_steps(report: &Value) -> Option<Value> {
     Some(report)
 }
 
-/// Whether these values are a series: a number for each step.
+/// True if these values are a series: a number for each step.
 fn is_series(values: &[Value], steps: usize) -> bool {
     values.len() == steps && values.iter().all(Value::is_u64)
 }

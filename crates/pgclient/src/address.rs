@@ -142,7 +142,7 @@ pub struct DatabaseAddress {
     last_good: Arc<AtomicUsize>,
 }
 
-/// Whether a URL means a server of PostgreSQL.
+/// True if a URL means a server of PostgreSQL.
 pub fn is_meant(url: &str) -> bool {
     url.starts_with("postgresql://") || url.starts_with("postgres://")
 }

@@ -68,7 +68,7 @@ impl Outgoing {
         self.block
     }
 
-    /// Whether part of a message is sent: whatever else were sent now would be taken for its rest.
+    /// True if part of a message is sent: whatever else were sent now would be taken for its rest.
     pub fn is_cut(&self) -> bool {
         self.header_sent > 0 && (self.header_sent < HEADER_BYTES || self.sent < self.end)
     }

@@ -49,7 +49,7 @@ pub enum ClientError {
     Lost {
         /// What was being done.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// What was there a moment ago is gone.
@@ -97,7 +97,7 @@ impl ClientError {
         }
     }
 
-    /// Whether somebody else's lock was in the way: later it may be gone.
+    /// True if somebody else's lock was in the way: later it may be gone.
     pub fn is_blocked(&self) -> bool {
         let blocked = [
             SqlState::LOCK_NOT_AVAILABLE,

@@ -94,7 +94,7 @@ impl RawConnection {
         self.backend_process_id
     }
 
-    /// Whether its bytes are encrypted.
+    /// True if its bytes are encrypted.
     pub fn is_encrypted(&self) -> bool {
         self.session.is_some()
     }
@@ -123,7 +123,7 @@ impl RawConnection {
         }
     }
 
-    /// Whether no byte waits here to be sent.
+    /// True if no byte waits here to be sent.
     pub fn is_sent(&self) -> bool {
         self.session
             .as_ref()

@@ -21,7 +21,7 @@ pub enum ReplyError {
         code: String,
         /// The server's message with its detail.
         message: String,
-        /// Whether the session is over.
+        /// True if the session is over.
         ends_session: bool,
     },
     /// The server sent what no server sends.

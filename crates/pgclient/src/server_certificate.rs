@@ -115,7 +115,7 @@ impl ChainSearch<'_> {
     }
 }
 
-/// Whether an authority may issue certificates of servers, with so many authorities between it and the server.
+/// True if an authority may issue certificates of servers, with so many authorities between it and the server.
 fn may_issue(authority: &Certificate, below: usize) -> bool {
     let body = &authority.tbs_certificate;
     let allows_below = match body.get::<BasicConstraints>() {
@@ -143,8 +143,8 @@ fn may_issue(authority: &Certificate, below: usize) -> bool {
     is_authority(authority) && allows_below && !has_unknown && serves(authority)
 }
 
-/// Whether a certificate of version 1 that is not its own issuer is among these. Neither OpenSSL nor webpki takes one for an
-/// authority, because nothing in it says that it is one.
+/// True if a certificate of version 1 that is not its own issuer is among these. Neither OpenSSL nor webpki takes one
+/// for an authority, because nothing in it says that it is one.
 pub fn has_intermediate_of_version_1(sent: &[CertificateDer<'_>]) -> bool {
     sent.iter().any(|one| {
         Certificate::from_der(one).is_ok_and(|one| {
@@ -173,7 +173,7 @@ fn is_for_servers(certificate: &Certificate) -> bool {
     of_key && serves(certificate)
 }
 
-/// Whether its extended usage, where it has one, is that of servers.
+/// True if its extended usage, where it has one, is that of servers.
 fn serves(certificate: &Certificate) -> bool {
     match certificate.tbs_certificate.get::<ExtendedKeyUsage>() {
         Ok(Some((_, usage))) => usage
@@ -224,7 +224,7 @@ fn is_signed_by(
             .any(|algorithm| has_signed(key, *algorithm, &message, signature))
 }
 
-/// Whether a key has made a signature of a message.
+/// True if a key has made a signature of a message.
 pub fn has_signed(
     key: &SubjectPublicKeyInfoOwned,
     algorithm: &dyn rustls::pki_types::SignatureVerificationAlgorithm,
@@ -242,9 +242,9 @@ fn contents(algorithm: &impl Encode) -> x509_cert::der::Result<Vec<u8>> {
     Ok(Any::from_der(&algorithm.to_der()?)?.value().to_vec())
 }
 
-/// Whether a certificate is for a host, by libpq's rule: by its alternative names, and by its common name where it has no
-/// alternative name of the host's kind. `chain` is whatever may stand above it: where that constrains names, the common
-/// name, which constraints do not reach, does not count.
+/// True if a certificate is for a host, by libpq's rule: by its alternative names, and by its common name where it has
+/// no alternative name of the host's kind. `chain` is whatever may stand above it: where that constrains names, the
+/// common name, which constraints do not reach, does not count.
 pub fn is_for_host(
     certificate: &CertificateDer<'_>,
     host: &str,
@@ -307,7 +307,7 @@ fn constrains_names(certificate: &CertificateDer<'_>) -> bool {
     }
 }
 
-/// Whether a name is the host's; `*.` at its beginning stands for one label.
+/// True if a name is the host's; `*.` at its beginning stands for one label.
 fn fits(pattern: &[u8], host: &str) -> bool {
     let host = host.as_bytes();
     // A NUL in a name has deceived others.

@@ -304,7 +304,7 @@ fn host_text(host: &Host) -> String {
     }
 }
 
-/// Whether the URL itself names a port: the driver puts the usual one in where it does not.
+/// True if the URL itself names a port: the driver puts the usual one in where it does not.
 fn has_port(base: &str) -> bool {
     let authority = base.split_once("://").map_or("", |(_, rest)| rest);
     let authority = authority.split('/').next().unwrap_or("");

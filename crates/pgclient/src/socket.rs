@@ -33,7 +33,7 @@ pub struct LoginRules {
     pub server: String,
     /// How it may ask who we are; none where any way will do.
     pub required_auth: Option<RequiredAuth>,
-    /// Whether it must have asked for our certificate (`sslcertmode=require`).
+    /// True if it must have asked for our certificate (`sslcertmode=require`).
     pub requires_certificate: bool,
 }
 
@@ -42,9 +42,9 @@ pub struct LoginRules {
 pub struct SocketWatch {
     rules: LoginRules,
     violation: OnceLock<String>,
-    /// Whether the server asked for our certificate, and got one.
+    /// True if the server asked for our certificate, and got one.
     certificate_sent: AtomicBool,
-    /// Whether rows that come now are dropped as they come.
+    /// True if rows that come now are dropped as they come.
     drops_rows: AtomicBool,
     error_seen: AtomicBool,
     is_encrypted: AtomicBool,
@@ -87,7 +87,7 @@ impl SocketWatch {
         io::Error::other(text)
     }
 
-    /// Whether an `ErrorResponse` came since [`SocketWatch::forget_error`].
+    /// True if an `ErrorResponse` came since [`SocketWatch::forget_error`].
     pub fn error_seen(&self) -> bool {
         self.error_seen.load(Ordering::Acquire)
     }
@@ -102,7 +102,7 @@ impl SocketWatch {
         self.backend_process_id.load(Ordering::Acquire)
     }
 
-    /// Whether the server has agreed to TLS.
+    /// True if the server has agreed to TLS.
     pub fn is_encrypted(&self) -> bool {
         self.is_encrypted.load(Ordering::Acquire)
     }
@@ -179,7 +179,7 @@ struct Headers {
     header_bytes: usize,
     /// Bytes of a body still to pass by.
     body_bytes: usize,
-    /// Whether the first `ReadyForQuery` came.
+    /// True if the first `ReadyForQuery` came.
     logged_in: bool,
     /// Bytes of messages before the login.
     login_bytes: usize,

@@ -323,7 +323,7 @@ impl From<OldCertificate> for rustls::Error {
     }
 }
 
-/// Whether webpki refuses a certificate for its version alone.
+/// True if webpki refuses a certificate for its version alone.
 fn is_of_other_version(certificate: &CertificateDer<'_>) -> bool {
     Certificate::from_der(certificate)
         .is_ok_and(|parsed| parsed.tbs_certificate.version != x509_cert::certificate::Version::V3)

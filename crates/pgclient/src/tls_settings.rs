@@ -43,13 +43,13 @@ pub struct TlsSettings {
     pub revocation_lists: Vec<PathBuf>,
     /// Our certificate.
     pub certificate: Option<OwnCertificate>,
-    /// Whether the server must ask for it.
+    /// True if the server must ask for it.
     pub requires_certificate: bool,
     /// Versions of TLS that are offered.
     pub versions: Vec<&'static SupportedProtocolVersion>,
-    /// Whether the host's name is sent in the clear, for a proxy that tells servers apart by it.
+    /// True if the host's name is sent in the clear, for a proxy that tells servers apart by it.
     pub sends_name: bool,
-    /// Whether TLS begins at once, without a request before it.
+    /// True if TLS begins at once, without a request before it.
     pub is_direct: bool,
 }
 
@@ -100,8 +100,8 @@ impl TlsSettings {
         Ok(tls)
     }
 
-    /// Whether the server's certificate must come from a trusted authority. libpq checks that under `require` too where a
-    /// root certificate is given.
+    /// True if the server's certificate must come from a trusted authority. libpq checks that under `require` too where
+    /// a root certificate is given.
     pub fn checks_chain(&self) -> bool {
         match self.mode {
             SslMode::VerifyCa | SslMode::VerifyFull => true,

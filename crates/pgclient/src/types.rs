@@ -15,7 +15,7 @@ pub struct PostgresType {
     pub column_type: ColumnType,
     /// How they are sent; none where there is no binary encoder, and the table goes as text.
     pub wire: Option<PgType>,
-    /// Whether the type itself refuses NULL (a domain may).
+    /// True if the type itself refuses NULL (a domain may).
     pub not_null: bool,
     /// Whether the server may store another value than the text says: it reads the text itself, and rounds, cuts or
     /// rewrites it without a word.

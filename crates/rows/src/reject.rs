@@ -41,6 +41,8 @@ pub enum RejectCode {
     EndMarker,
     /// A record of fixed-width fields that is shorter or longer than declared.
     RecordLength,
+    /// A row that its source cannot read as its columns, of a source other than text.
+    RowForm,
     /// Bytes that are not UTF-8.
     InvalidUtf8,
     /// A NUL byte, which text in a database cannot hold.

@@ -199,12 +199,12 @@ impl Dialect {
         }
     }
 
-    /// Whether a line with nothing on it is a record.
+    /// True if a line with nothing on it is a record.
     pub(crate) fn blank_is_record(&self) -> bool {
         self.blank_lines_are_records && !self.trailing_delimiter
     }
 
-    /// Whether a record `\.` is COPY's end-of-data marker: in its text form only.
+    /// True if a record `\.` is COPY's end-of-data marker: in its text form only.
     pub(crate) fn has_end_marker(&self) -> bool {
         self.quote.is_none() && self.escape == Escape::Byte(b'\\')
     }
@@ -287,7 +287,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a field of this text, trimmed and not quoted, is NULL.
+    /// True if a field of this text, trimmed and not quoted, is NULL.
     #[inline]
     pub fn is_null(&self, text: &[u8]) -> bool {
         self.nulls.iter().any(|null| null.as_bytes() == text)

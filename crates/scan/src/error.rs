@@ -14,7 +14,7 @@ pub enum ScanError {
         line: u32,
         /// The limit.
         record_bytes_max: usize,
-        /// Whether it goes over several lines: then a quote is likely not closed.
+        /// True if it goes over several lines: then a quote is likely not closed.
         multiline: bool,
     },
 }

@@ -125,7 +125,7 @@ pub(crate) struct MaskWalker<'a> {
     /// The last byte that an escape made ordinary, where that is known to matter: a special
     /// byte inside quotes, or the first byte behind the blocks so far.
     pub(crate) escaped_position: Option<u32>,
-    /// Whether an escape made the last byte before the block ordinary.
+    /// True if an escape made the last byte before the block ordinary.
     follows_escaped: bool,
     /// The record that is open.
     pub(crate) record: OpenRecord,

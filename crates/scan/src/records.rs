@@ -48,7 +48,7 @@ pub enum FaultKind {
 pub struct Fault {
     /// Index in [`Records::records`].
     pub record_index: u32,
-    /// What is wrong.
+    /// The problem, in words.
     pub kind: FaultKind,
     /// Where, in bytes from the start of the chunk.
     pub position: u32,
@@ -104,7 +104,7 @@ impl Records {
         self.records.len()
     }
 
-    /// Whether no record was found.
+    /// True if no record was found.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

@@ -63,7 +63,7 @@ impl ShortText {
         (self.length == 1).then_some(self.bytes[0])
     }
 
-    /// Whether `text` begins with it.
+    /// True if `text` begins with it.
     #[inline]
     pub fn begins(&self, text: &[u8]) -> bool {
         text.starts_with(self.as_bytes())

@@ -44,7 +44,7 @@ impl Terminator {
         }
     }
 
-    /// Whether `byte` is a part of a terminator.
+    /// True if `byte` is a part of a terminator.
     pub fn holds(self, byte: u8) -> bool {
         match self {
             Terminator::Any | Terminator::CrLf => matches!(byte, b'\n' | b'\r'),

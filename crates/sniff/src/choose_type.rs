@@ -137,7 +137,7 @@ fn choose(
     }
 }
 
-/// Whether the values read as numbers and as something else, by the rule at the head of [`super::numbers`]: they are
+/// True if the values read as numbers and as something else, by the rule at the head of [`super::numbers`]: they are
 /// text then, and that is told.
 fn is_unclear(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     let numbers = &facts.numbers;
@@ -320,7 +320,7 @@ fn refused_word<'a>(
         .map(|(word, (count, place))| (word.as_str(), *count, place))
 }
 
-/// Whether a type was found by this candidate.
+/// True if a type was found by this candidate.
 fn is_of(candidate: &TypeGuess, found: &TypeGuess) -> bool {
     match found {
         TypeGuess::Integer => *candidate == TypeGuess::BigInt,

@@ -33,7 +33,7 @@ fn is_between(written: &[u8], at: usize) -> bool {
     at > 0 && !matches!(written.get(at + 1), Some(b' ') | None)
 }
 
-/// Whether a field, as it is written, looks like one value under this form.
+/// True if a field, as it is written, looks like one value under this form.
 fn is_clean(written: &[u8], form: &Form) -> bool {
     if form.quote.is_some() && written.first() == form.quote.as_ref() {
         return true;

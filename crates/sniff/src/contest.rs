@@ -277,9 +277,8 @@ pub(super) fn best_quoting(
     }
 }
 
-/// Whether the backslashes of a form without quotes are escapes and no ordinary characters, as in
-/// paths. A dump of a database writes tabs, or `\N`, and every backslash twice; `\N` alone is no
-/// more than a mark of NULL.
+/// True if the backslashes of a form without quotes are escapes and no ordinary characters, as in paths. A dump of a
+/// database writes tabs, or `\N`, and every backslash twice; `\N` alone is no more than a mark of NULL.
 fn are_escapes(tally: &Tally, delimiter: u8, is_usual: bool) -> bool {
     let backslashes = &tally.backslashes;
     if backslashes.lone > 0 || backslashes.escapes() == 0 {

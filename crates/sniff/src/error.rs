@@ -28,7 +28,7 @@ pub enum SniffError {
     Table {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem, in words.
         what: String,
         /// What to do.
         mend: &'static str,

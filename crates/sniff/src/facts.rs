@@ -17,7 +17,7 @@ const NULL_WORDS: [&str; 17] = [
     "-", "--", "?", "(null)",
 ];
 
-/// Whether a value is one of the words that stand for no value in some files.
+/// True if a value is one of the words that stand for no value in some files.
 pub(super) fn is_null_word(value: &[u8]) -> bool {
     NULL_WORDS.iter().any(|word| word.as_bytes() == value)
 }

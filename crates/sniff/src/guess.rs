@@ -69,8 +69,8 @@ impl Guess {
         }
     }
 
-    /// Whether numbers of which a part would be lost are rejects, and booleans in other words than
-    /// those seen: so it is where nobody declared another thing, since the types were only guessed.
+    /// True if numbers of which a part would be lost are rejects, and booleans in other words than those seen: so it is
+    /// where nobody declared another thing, since the types were only guessed.
     pub fn is_lossless(&self) -> bool {
         !self.is_told && self.declared.lossless != Some(false)
     }

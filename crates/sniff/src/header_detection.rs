@@ -211,7 +211,7 @@ fn is_year(number: i128) -> bool {
     (1900..=2100).contains(&number)
 }
 
-/// Whether the values of a column may be years themselves.
+/// True if the values of a column may be years themselves.
 fn holds_years(facts: &ColumnFacts) -> bool {
     match (facts.numbers.smallest, facts.numbers.largest) {
         (Some(smallest), Some(largest)) => is_year(smallest) || is_year(largest),
@@ -322,13 +322,13 @@ impl HeaderLook {
     }
 }
 
-/// Whether a field is a number as years and months are: digits alone.
+/// True if a field is a number as years and months are: digits alone.
 fn is_number(field: &str) -> bool {
     let text = field.trim();
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a field can be a name: short, with a letter first.
+/// True if a field can be a name: short, with a letter first.
 pub(super) fn is_name(field: &str) -> bool {
     const CHARACTERS_MAX: usize = 63;
     let text = field.trim().trim_start_matches('#');
@@ -345,7 +345,7 @@ pub(super) fn are_distinct<T: Ord>(fields: &[T]) -> bool {
     sorted.len() == fields.len()
 }
 
-/// Whether all fields are words as programs name things: no blanks, and no sentence.
+/// True if all fields are words as programs name things: no blanks, and no sentence.
 fn are_identifiers(fields: &[String]) -> bool {
     fields.iter().all(|field| {
         field

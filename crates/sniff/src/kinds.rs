@@ -102,7 +102,7 @@ impl BooleanSpelling {
 }
 
 impl TypeGuess {
-    /// Whether both are the same, but for how booleans are spelled.
+    /// True if both are the same, but for how booleans are spelled.
     pub(super) fn is_kind_of(&self, other: &TypeGuess) -> bool {
         let are_booleans = matches!(
             (self, other),
@@ -130,7 +130,7 @@ impl TypeGuess {
         }
     }
 
-    /// Whether it is one of numbers, which would lose what codes have.
+    /// True if it is one of numbers, which would lose what codes have.
     pub fn is_number(&self) -> bool {
         self.column_type().is_number()
     }

@@ -113,7 +113,7 @@ fn text_samples(
     Ok(samples)
 }
 
-/// Whether anything of how the records are written is declared.
+/// True if anything of how the records are written is declared.
 pub fn is_declared(format: &Format) -> bool {
     Format {
         compression: None,

@@ -66,7 +66,7 @@ pub(super) struct NumberFacts {
 }
 
 impl NumberFacts {
-    /// Whether the values show that they are numbers with a fraction, as programs print them.
+    /// True if the values show that they are numbers with a fraction, as programs print them.
     pub fn are_clear_decimals(&self) -> bool {
         self.is_point_clear || self.is_exponent_clear
     }
@@ -149,7 +149,7 @@ impl NumberFacts {
     }
 }
 
-/// Whether a separator stands before each three digits: one to three digits, the first no zero, then groups.
+/// True if a separator stands before each three digits: one to three digits, the first no zero, then groups.
 fn is_grouped(mut digits: &[u8], separator: &[u8]) -> bool {
     let lead = digits
         .iter()
@@ -177,7 +177,7 @@ fn is_grouped(mut digits: &[u8], separator: &[u8]) -> bool {
 /// underscores.
 const OTHER_SEPARATORS: [&str; 7] = [" ", "'", "_", "\u{a0}", "\u{202f}", "\u{2009}", "\u{2019}"];
 
-/// Whether thousands are separated by one of [`OTHER_SEPARATORS`]; a fraction may follow.
+/// True if thousands are separated by one of [`OTHER_SEPARATORS`]; a fraction may follow.
 fn is_grouped_otherwise(digits: &[u8]) -> bool {
     let lead = digits
         .iter()

@@ -184,7 +184,7 @@ impl RowNames {
         })
     }
 
-    /// Whether it is believed, by the rule at the head of this file.
+    /// True if it is believed, by the rule at the head of this file.
     pub fn is_believed(&self, form: &Form) -> bool {
         let is_usual = self.are_quoted && self.are_numbered && !self.may_have_decimal_commas;
         let is_blank = matches!(form.delimiter.as_slice(), b" " | b"\t");
@@ -276,7 +276,7 @@ pub const LACKS_A_NAME_HINT: &str = "write the file again with col.names = NA or
     an unquoted decimal comma cuts a number in two, fix the header, or write such numbers in \
     quotes";
 
-/// Whether a column of this name may hold 1, 2, 3 and so on itself.
+/// True if a column of this name may hold 1, 2, 3 and so on itself.
 fn numbers_rows(name: &str) -> bool {
     const WORDS: [&str; 14] = [
         "#", "id", "idx", "index", "key", "line", "n", "no", "nr", "num", "number", "pos", "row",
@@ -310,7 +310,7 @@ pub(super) fn may_be_blank_delimited(looks: &[Sample]) -> bool {
         })
 }
 
-/// Whether words with a blank between them stand above rows that have one field more, numbered from 1, and a column of
+/// True if words with a blank between them stand above rows that have one field more, numbered from 1, and a column of
 /// numbers: `x y z` above `1 2 1.5 a`, as R writes without quotes. A list of texts has no such column.
 fn are_numbered_rows(text: &[u8], is_whole: bool) -> bool {
     const ROWS_MIN: usize = 2;

@@ -148,7 +148,7 @@ fn usual_field_count(beginnings: &[(&Sample, Records)]) -> usize {
         .map_or(0, |(fields, _)| fields)
 }
 
-/// Whether a record begins with the sign of a comment.
+/// True if a record begins with the sign of a comment.
 pub(super) fn is_comment(text: &[u8], records: &Records, index: usize) -> bool {
     text.get(records.records[index].start as usize) == Some(&b'#')
 }

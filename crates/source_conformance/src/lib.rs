@@ -16,7 +16,7 @@ mod shared;
 mod splits;
 
 pub use case::{Case, Change, MakeCase, written_later};
-pub use memory::hold_memory;
+pub use memory::{hold_memory, memory_breach};
 pub use reading::Row;
 
 use random::Random;
@@ -55,6 +55,11 @@ const CLAUSES: [(&str, Test); 19] = [
     ("S-19", ending::dropped),
     ("S-20", ending::errors_name_the_input),
 ];
+
+/// All clauses but that of memory, in their order.
+pub fn clauses() -> impl Iterator<Item = &'static str> {
+    CLAUSES.iter().map(|(clause, _)| *clause)
+}
 
 /// How a source breaks a clause, if it does. `seed` decides in which order splits are read.
 ///

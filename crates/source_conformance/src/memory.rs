@@ -6,6 +6,7 @@ use inrush_rows::cancel::Stop;
 use inrush_scan::Records;
 use inrush_source::{ReadSettings, ShareSettings, Source, SourceError, SplitReader, wait};
 
+use super::Breach;
 use super::case::MakeCase;
 use super::reading::{splits_of, told};
 
@@ -17,16 +18,30 @@ const CHUNK_BYTES: usize = 64 << 10;
 ///
 /// # Panics
 ///
-/// If the larger input takes `margin_bytes` more.
+/// If the larger input takes `margin_bytes` more, or memory cannot be measured.
 pub fn hold_memory(name: &str, make: &MakeCase<'_>, rows: usize, margin_bytes: u64) {
-    let peak = |rows| peak_of(make, rows).unwrap_or_else(|what| panic!("{name}: {what}"));
+    match memory_breach(make, rows, margin_bytes) {
+        Ok(None) => {}
+        Ok(Some(breach)) => panic!("{name}: {}: {}", breach.clause, breach.what),
+        Err(what) => panic!("{name}: {what}"),
+    }
+}
+
+/// How a source breaks S-17, if it does: the larger input of [`hold_memory`] takes `margin_bytes` more. An error tells why
+/// memory cannot be measured.
+pub fn memory_breach(
+    make: &MakeCase<'_>,
+    rows: usize,
+    margin_bytes: u64,
+) -> Result<Option<Breach>, String> {
     // The first reading also loads code and fills caches.
-    peak(rows);
-    let (small, large) = (peak(rows), peak(10 * rows));
-    assert!(
-        large <= small + margin_bytes,
-        "{name}: S-17: {small} bytes of memory for {rows} rows, {large} for ten times as many"
-    );
+    peak_of(make, rows)?;
+    let (small, large) = (peak_of(make, rows)?, peak_of(make, 10 * rows)?);
+    let grows = large > small + margin_bytes;
+    Ok(grows.then(|| Breach {
+        clause: "S-17",
+        what: format!("{small} bytes of memory for {rows} rows, {large} for ten times as many"),
+    }))
 }
 
 /// The growth of the process's memory while a case is read.

@@ -110,10 +110,14 @@ pub(crate) fn add_rows(rows: &mut Vec<Row>, chunk: &Chunk, records: &Records) {
         };
         let index = index as u32;
         let has_fault = records.faults.iter().any(|f| f.record_index == index);
+        let is_typed_fault = chunk.typed.as_ref().is_some_and(|typed| {
+            let row = record.start as usize;
+            typed.faults.iter().any(|fault| fault.row == row)
+        });
         rows.push(Row {
             place: chunk.location(record.start, record.line).to_string(),
             fields,
-            is_faulty: has_fault || chunk.invalid_utf8.contains(&index),
+            is_faulty: has_fault || is_typed_fault || chunk.invalid_utf8.contains(&index),
         });
     }
 }

@@ -56,7 +56,7 @@ impl TcpConnection {
         }
     }
 
-    /// Whether the peer is this machine.
+    /// True if the peer is this machine.
     pub fn is_loopback(&self) -> bool {
         self.is_loopback
     }

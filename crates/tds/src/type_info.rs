@@ -84,7 +84,7 @@ pub enum SqlType {
         scale: u8,
         /// The bytes that the server named: 5, 9, 13 or 17.
         bytes: u8,
-        /// Whether the server calls it `numeric`.
+        /// True if the server calls it `numeric`.
         numeric: bool,
     },
     /// `money`: four digits after the point in 64 bits.
@@ -126,7 +126,7 @@ pub enum SqlType {
 pub struct TypeInfo {
     /// The type.
     pub sql_type: SqlType,
-    /// Whether values have no length byte, so that none can be NULL: numbers, `bit`, `money` and `datetime` of columns
+    /// True if values have no length byte, so that none can be NULL: numbers, `bit`, `money` and `datetime` of columns
     /// that are NOT NULL.
     pub is_fixed: bool,
 }

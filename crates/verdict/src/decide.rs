@@ -66,7 +66,7 @@ fn causes(facts: &Facts) -> Vec<CauseShare> {
     causes
 }
 
-/// Whether the first cause stays the first, whatever the undecided time is and however the samples might have fallen.
+/// True if the first cause stays the first, whatever the undecided time is and however the samples might have fallen.
 fn is_decided(causes: &[CauseShare], streams: &[Attributed]) -> bool {
     let first = &causes[0];
     if first.cause == Cause::Undecided {

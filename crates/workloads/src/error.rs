@@ -23,14 +23,14 @@ pub enum WorkloadError {
         doing: &'static str,
         /// Which one.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The package cannot be used.
     Package(PackageError),
     /// The engine could not do it.
     Engine {
-        /// Why.
+        /// The reason.
         error: inrush::Error,
         /// What else a person should know, such as where the results are.
         notes: Vec<String>,

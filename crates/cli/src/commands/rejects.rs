@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use inrush::ExitStatus;
+use inrush::ids::RunName;
 use inrush::package::{Overrides, RejectLimit};
 use inrush::printable::{line, one_line};
 use inrush::reject_replay::{self, RejectCause, ReplayError};
@@ -78,10 +79,7 @@ fn told(cause: &RejectCause) -> String {
             Some(value) => format!(": {value:?}"),
             None => String::new(),
         };
-        text.push_str(&line(&format!(
-            "  {}:{} (byte {}){value}",
-            example.file, example.line, example.byte_offset
-        )));
+        text.push_str(&line(&format!("  {}{value}", example.location())));
         if last_reason != Some(&example.reason) {
             text.push_str(&line(&format!("    {}", example.reason)));
         }
@@ -163,7 +161,7 @@ fn replay(
 }
 
 /// What became of the rejects of a run.
-fn closed(run: &str, rows_rejected: u64, report: &RunReport) -> String {
+fn closed(run: &RunName, rows_rejected: u64, report: &RunReport) -> String {
     let account = &report.account;
     let had = counted(rows_rejected, "row");
     if report.outcome == Outcome::AlreadyLoaded {

@@ -108,7 +108,7 @@ fn checked(views: StringViewArray, kernel: &Text) -> Option<ArrayRef> {
     Some(Arc::new(builder.finish()))
 }
 
-/// Whether any text has a NUL byte.
+/// True if any text has a NUL byte.
 fn any_nul(views: &StringViewArray) -> bool {
     const ONES: u128 = u128::from_ne_bytes([0x01; 16]);
     const HIGHS: u128 = u128::from_ne_bytes([0x80; 16]);

@@ -215,7 +215,7 @@ impl FieldPolicy {
         self.null_markers.iter().any(|marker| **marker == *text)
     }
 
-    /// Whether a field is written in quotes.
+    /// True if a field is written in quotes.
     fn is_quoted(&self, written: &[u8]) -> bool {
         self.dialect.quote.is_some() && written.first().copied() == self.dialect.quote
     }

@@ -24,7 +24,7 @@ pub(super) enum Rewritten {
     Null,
     /// It was appended to the output.
     Built {
-        /// Whether digits were lost.
+        /// True if digits were lost.
         rounded: bool,
     },
 }

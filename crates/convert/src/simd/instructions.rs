@@ -48,7 +48,7 @@ impl Instructions {
         Instructions::available()[0]
     }
 
-    /// Whether eight fields can be taken at a time: there is a proof of AVX-512.
+    /// True if eight fields can be taken at a time: there is a proof of AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(in super::super) fn has_avx512(self) -> bool {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_buffer::i256;
@@ -11,8 +12,8 @@ use inrush_rows::chunk::{Chunk, Places};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::{DefaultFor, FieldDefault, NanPolicy, OnTruncate, Rounding, Trim};
 use inrush_rows::padded_text::PaddedText;
-use inrush_rows::reject::Reject;
-use inrush_rows::typed_rows::{Cells, TypedColumn, TypedRows, append_row};
+use inrush_rows::reject::{Reject, RejectCode};
+use inrush_rows::typed_rows::{Cells, RowFault, TypedColumn, TypedRows, append_row};
 use inrush_scan::{Record, Records};
 use proptest::prelude::*;
 
@@ -502,6 +503,7 @@ proptest! {
             row_count: seeds.len(),
             content: Vec::new(),
             bytes_count: 0,
+            faults: Vec::new(),
         };
         let rows = rows.slice(slice.min(seeds.len())..seeds.len());
         let bounds = has_bounds.then(|| KeyBounds {
@@ -516,5 +518,51 @@ proptest! {
         prop_assert_eq!(&found.0, &expected.0);
         prop_assert_eq!(&found.1, &expected.1);
         prop_assert_eq!(&found.2, &expected.2);
+    }
+}
+
+#[test]
+fn rows_of_wrong_form_become_rejects_in_any_batches() {
+    let texts = ["1", "x", "3", "y", "5"].map(|text| text.parse::<i32>().ok());
+    let fault = |row: usize, raw: &str| RowFault {
+        row,
+        reason: format!("{raw} is no object"),
+        raw: raw.into(),
+    };
+    let rows = TypedRows {
+        columns: vec![TypedColumn {
+            values: Some(Arc::new(Int32Array::from(texts.to_vec()))),
+            is_uuid: false,
+        }],
+        row_count: texts.len(),
+        content: Vec::new(),
+        bytes_count: 0,
+        faults: vec![fault(1, "x"), fault(3, "y")],
+    };
+    // Where a column takes no NULL the form is still what is told.
+    let columns = [true, false].map(|nullable| Column {
+        nullable,
+        ..Column::new("n", ColumnType::Int32, 0)
+    });
+    for column in columns {
+        for batch_rows in 1..=texts.len() {
+            let chunk = typed_chunk(&rows);
+            let (batches, rejects, _) =
+                converted(chunk, std::slice::from_ref(&column), None, 1, batch_rows);
+            let loaded = batches.iter().flat_map(|batch| {
+                let column = batch.column(0).as_primitive::<Int32Type>();
+                column.values().to_vec()
+            });
+            assert_eq!(loaded.collect::<Vec<_>>(), [1, 3, 5]);
+            let own = rejects.iter().filter(|one| one.code == RejectCode::RowForm);
+            let told: Vec<_> = own
+                .map(|one| (one.location.line, &one.raw[..], one.reason.as_str()))
+                .collect();
+            let expected = [
+                (72, &b"x"[..], "x is no object"),
+                (74, &b"y"[..], "y is no object"),
+            ];
+            assert_eq!(told, expected, "{batch_rows} rows in a batch");
+        }
     }
 }

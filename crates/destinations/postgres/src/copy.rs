@@ -78,7 +78,7 @@ pub struct CopyWriter<'session> {
     session: &'session Session,
     /// The driver's end of it; none once this is dropped.
     sink: Option<Sink>,
-    /// What is being sent past the driver.
+    /// The block that is being sent without the driver of tokio-postgres.
     outgoing: Option<Outgoing>,
     pool: BlockPool,
     stop: Stop,

@@ -8,7 +8,7 @@ use crate::fast_copy::FastCopy;
 
 const OLDEST_VERSION: i32 = 140_000;
 
-/// What a server says of itself: the settings that shape a load.
+/// The settings of a server that shape a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFacts {
     /// `server_version_num`.
@@ -164,8 +164,8 @@ async fn refuse_transaction_pooler(
     })
 }
 
-/// Where a session plays a replica, the server checks no foreign key and fires no trigger. Every
-/// session of ours leaves that role where it may; this one may not.
+/// Refuses a role with `session_replication_role = replica` that may not change it: the server would then check no
+/// foreign key and fire no trigger.
 async fn refuse_replica_role(session: &Session) -> Result<(), PostgresError> {
     let rows = session
         .query(
@@ -194,11 +194,11 @@ async fn refuse_replica_role(session: &Session) -> Result<(), PostgresError> {
 /// A standby or a slot that is too far behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Behind {
-    /// Which one.
+    /// The role or the database that has the limit.
     pub who: String,
     /// Bytes of WAL that it has not replayed, or holds back.
     pub bytes: u64,
-    /// What is allowed.
+    /// The limit, in bytes.
     pub bytes_max: u64,
 }
 

@@ -14,9 +14,9 @@ use crate::engine::pace::Pace;
 /// A connection to the destination. Its methods are those of [`ServerConnection`], with the errors of this crate.
 pub struct Session {
     connection: ServerConnection,
-    /// How fast it may be sent rows.
+    /// The rate limit for its blocks.
     pub pace: Arc<Pace>,
-    /// Where its user's time goes.
+    /// The gauge of the stream that uses it.
     pub gauge: Arc<Gauge>,
 }
 

@@ -6,13 +6,13 @@ use std::task::{Context, Waker};
 use super::error::PostgresError;
 use super::session::Session;
 
-/// A transaction under way on a session. Dropped before its end, it is undone: the server takes the ROLLBACK before
-/// whatever the session sends next.
+/// A transaction under way on a session. If it is dropped before its end, it is rolled back: the ROLLBACK is sent
+/// before the session's next statement.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction<'session> {
     session: &'session Session,
     commit: &'static str,
-    /// None once it has ended.
+    /// The statement that rolls it back; `None` once it has ended.
     undo: Option<&'static str>,
 }
 

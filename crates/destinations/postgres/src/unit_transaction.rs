@@ -5,7 +5,7 @@ use super::session::Session;
 use crate::fast_copy::KeyEnds;
 use crate::plan::KeyPlan;
 
-/// What the server says of a staging table.
+/// The server's facts of a staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitMeasure {
     /// Its own count of the rows.

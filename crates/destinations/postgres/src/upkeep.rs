@@ -12,13 +12,13 @@ use crate::engine::upkeep::{StoppedRun, Which};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 
-/// How long somebody else's lock on a staging table is waited for: whoever reads one, or holds it in the
-/// middle of a switch, may stand still.
+/// The longest wait for another session's lock on a staging table: a session that reads it, or holds it in the middle
+/// of a switch, may be stuck.
 const PATIENCE: &str = "SET lock_timeout = '5s'";
 
 /// A server with a ledger.
 pub struct LedgerOfServer {
-    /// Where it is.
+    /// Its address.
     pub address: DatabaseAddress,
 }
 

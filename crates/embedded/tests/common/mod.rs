@@ -148,7 +148,7 @@ pub fn names_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether we are root.
+/// True if we are root.
 pub fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").unwrap().uid() == 0

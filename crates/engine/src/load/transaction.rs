@@ -1,4 +1,4 @@
-//! The transaction of one piece of work, and what is told of its end.
+//! The transaction of one piece of work, and the events at its end.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -20,9 +20,9 @@ use crate::pipeline::work::Work;
 use crate::plan::{PlannedFlow, PlannedUnit};
 use crate::report::RejectFile;
 
-/// How a transaction ended.
+/// The outcome of a transaction.
 pub enum TransactionEnd {
-    /// So many splits are committed, or ranges of a file that is fed.
+    /// The number of committed splits, or of committed ranges of a fed file.
     Committed(usize),
     /// The destination refused a row that another stream sent: all of it is undone, or forgotten soon.
     GivenUp,

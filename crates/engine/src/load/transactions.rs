@@ -13,7 +13,7 @@ use crate::plan::{PlannedFlow, UnitPlace};
 pub trait Transactions {
     /// A flow of the plan.
     type Flow: PlannedFlow;
-    /// What the staging of a unit is given for a careful load, beside what it has anyway.
+    /// The constraints and indexes that the staging of a unit gets for a careful load.
     type Additions;
     /// A transaction of a unit.
     type Transaction<'t>: UnitTransaction
@@ -58,7 +58,7 @@ pub trait UnitTransaction {
     fn roll_back(&mut self) -> impl Future<Output = Result<(), Error>>;
 }
 
-/// How the rows of a transaction are sent.
+/// The way in which the rows of a transaction are sent.
 pub enum Method<'a, A> {
     /// The quickest way: a row that the destination refuses undoes the transaction.
     Quick,
@@ -75,7 +75,7 @@ impl<A> Clone for Method<'_, A> {
 impl<A> Copy for Method<'_, A> {}
 
 impl<A> Method<'_, A> {
-    /// Whether the destination can refuse single rows.
+    /// True if the destination can refuse single rows.
     pub fn is_careful(self) -> bool {
         matches!(self, Method::Careful(_))
     }

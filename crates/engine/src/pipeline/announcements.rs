@@ -4,8 +4,9 @@ use super::RunOptions;
 use super::event_sink::EventSink;
 use crate::event::{Event, TargetSize};
 use crate::plan::planned::PlannedFlow;
+use inrush_rows::ids::RunName;
 
-/// A plan that will be run, as it is told of.
+/// The facts of a plan that its event contains.
 pub struct PlanFacts<'a, F> {
     /// The package's name.
     pub package: &'a str,
@@ -15,7 +16,7 @@ pub struct PlanFacts<'a, F> {
     pub streams: usize,
     /// The flows.
     pub flows: &'a [F],
-    /// What a user should know before it runs.
+    /// Notes for the user before the run.
     pub notes: &'a [String],
 }
 
@@ -40,7 +41,7 @@ pub fn planned<F: PlannedFlow>(plan: &PlanFacts<'_, F>, options: &RunOptions<'_>
 }
 
 /// Tells that the run with this name begins, and how many units of an earlier attempt it keeps.
-pub fn started(event_sink: EventSink<'_>, run: &str, is_resumed: bool, units_kept: usize) {
+pub fn started(event_sink: EventSink<'_>, run: &RunName, is_resumed: bool, units_kept: usize) {
     event_sink.notice(&Event::Started {
         run: run.to_owned(),
         resumed: is_resumed,

@@ -18,12 +18,12 @@ use crate::verify::VerifyError;
 /// Ranges that a message shows.
 const RANGES_SHOWN: usize = 12;
 
-/// Where the ranges of a file must end.
+/// The byte at which the ranges of a file must end.
 #[derive(Clone, Copy, Debug)]
 pub enum FileEnd {
     /// At the file's last byte: streams read it by themselves.
     File,
-    /// Where its text ends, which is known once the feed has come to its end in this process.
+    /// The end of its text, known once the feed has read the whole file in this process.
     Fed(Option<u64>),
 }
 
@@ -113,7 +113,7 @@ enum Fault {
     Overlap(Range<u64>),
 }
 
-/// Where sorted ranges leave something out or meet something twice.
+/// The first gap or overlap of sorted ranges.
 fn fault_of(ranges: &[Range<u64>], end: Option<u64>) -> Option<Fault> {
     let mut reached = 0;
     for range in ranges {

@@ -1,4 +1,4 @@
-//! The end of a run, wherever its rows went: the report is written, and the caller gets what came of it.
+//! The end of a run, for every driver: the report is written, and the caller gets the result.
 //!
 //! Once the targets have their rows nothing that follows changes that: a report that cannot be written is a note of a
 //! run that ended well.

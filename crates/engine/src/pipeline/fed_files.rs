@@ -15,7 +15,7 @@ use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 pub struct FedFiles(BTreeMap<SplitPlace, FedFile>);
 
 impl FedFiles {
-    /// Those of a plan. `finished` says which ranges of a split are committed already.
+    /// The fed files of a plan. `finished` gives the ranges of a split that are already committed.
     pub fn of<F: PlannedFlow>(
         flows: &[F],
         chunk_bytes: usize,
@@ -52,7 +52,7 @@ impl FedFiles {
         self.of_unit(unit).for_each(FedFile::close);
     }
 
-    /// Where the text of a flow's file ends, once all of it was handed out.
+    /// The end of the text of a flow's file, once the feed has handed out all of it.
     pub fn text_end<F: PlannedFlow>(
         &self,
         flows: &[F],

@@ -6,7 +6,7 @@ use crate::meter::Meter;
 use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace};
 use crate::report::{ServerCopyReport, TableReport, UnitReport};
 
-/// What became of a unit, as its driver knows.
+/// The outcome of a unit, as its driver knows it.
 pub struct UnitEnd {
     /// Its staging table; empty where it has none of its own.
     pub staging_table: String,

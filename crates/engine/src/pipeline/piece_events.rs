@@ -1,4 +1,4 @@
-//! The beginning and the end of a piece of work, as the observer, the log and the report are told of them.
+//! The beginning and the end of a piece of work, for the observer, the log and the report.
 
 use std::collections::BTreeMap;
 
@@ -41,9 +41,9 @@ pub struct EndedPiece<'a> {
     pub rejects: KeptRejects<'a>,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
-    /// What another thread has read for it; a part of `meter`.
+    /// The cost of the thread that read for it; a part of `meter`.
     pub fed: SourceMeter,
-    /// Where its time went.
+    /// The time that it spent in each phase.
     pub meter: Meter,
 }
 
@@ -88,7 +88,7 @@ impl PieceEvents<'_> {
         });
     }
 
-    /// What was told of it as progress, in bytes of its files as stored, does not count.
+    /// The progress so far, in bytes of its files as stored, does not count.
     pub fn aborted(&self, stored_bytes: u64) {
         self.event_sink.notice(&Event::UnitAborted {
             flow: self.reading.name.clone(),

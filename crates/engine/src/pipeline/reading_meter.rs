@@ -14,7 +14,7 @@ pub struct ReadingMeter<'a> {
 }
 
 impl<'a> ReadingMeter<'a> {
-    /// Of a source that was just opened, in a span of [`Phase::Read`]: that may have read a good part of it.
+    /// For a source that was just opened, in a span of [`Phase::Read`]: opening it may already have read a good part.
     pub fn new(gauge: &'a Gauge) -> ReadingMeter<'a> {
         ReadingMeter {
             gauge,

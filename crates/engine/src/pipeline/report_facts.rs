@@ -1,11 +1,11 @@
-//! Gathers the facts of a run while it works, wherever its rows go, and makes the report of it.
+//! Gathers the facts of a run while it works, for any destination, and makes its report.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
-use inrush_rows::ids::RunKey;
+use inrush_rows::ids::{RunKey, RunName};
 use inrush_rows::reject::Reject;
 use inrush_verdict::Measurements;
 
@@ -21,7 +21,7 @@ use crate::report::{
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
 
-/// What is gathered.
+/// Gathers the facts.
 pub struct Gathering {
     started: Instant,
     started_at: String,
@@ -36,7 +36,7 @@ pub struct Gathering {
     measurements: Option<Measurements>,
 }
 
-/// What a report says of the plan, whatever happened.
+/// The facts of the plan that every report has.
 pub struct About<'a> {
     /// The package.
     pub package: &'a str,
@@ -44,16 +44,16 @@ pub struct About<'a> {
     pub package_hash: &'a str,
     /// SHA-256 of what the plan does.
     pub plan_hash: &'a str,
-    /// Where the data goes.
+    /// The URL of the destination.
     pub destination: &'a str,
     /// The server.
     pub server: ServerReport,
 }
 
-/// What a report says of what was done.
+/// The facts of the work that was done.
 pub struct Done<'a> {
     /// The run's name.
-    pub run: String,
+    pub run: RunName,
     /// Names the package and its targets.
     pub run_key: &'a RunKey,
     /// Streams.
@@ -227,7 +227,7 @@ impl Gathering {
         &self,
         about: About<'_>,
         options: &RunOptions<'_>,
-        run: String,
+        run: RunName,
         tables: Vec<TableReport>,
     ) -> RunReport {
         let account = total(&tables);
@@ -241,12 +241,12 @@ impl Gathering {
         }
     }
 
-    /// What every report says, whatever happened.
+    /// The fields that every report has.
     fn frame(&self, about: About<'_>, options: &RunOptions<'_>) -> RunReport {
         RunReport {
             report_version: REPORT_VERSION,
             inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
-            run: String::new(),
+            run: RunName::new(""),
             package: about.package.to_owned(),
             package_hash: about.package_hash.to_owned(),
             plan_hash: about.plan_hash.to_owned(),
@@ -276,7 +276,7 @@ impl Gathering {
     }
 }
 
-/// What is told at the end of a run.
+/// The event at the end of a run.
 pub fn finished(report: &RunReport, path: Option<String>) -> Event {
     Event::Finished {
         run: report.run.clone(),
@@ -292,8 +292,8 @@ pub fn finished(report: &RunReport, path: Option<String>) -> Event {
     }
 }
 
-/// What a preflight has left for this run. One that goes on where another stopped has less to do, and so has one that
-/// did not come to its end.
+/// The prediction of a preflight for this run. A resumed run has less work than predicted, and so has a run that did
+/// not reach its end, so they get none.
 fn prediction(done: &Done<'_>, options: &RunOptions<'_>) -> Option<Prediction> {
     if done.resumed || done.error.is_some() {
         return None;

@@ -45,7 +45,7 @@ pub trait RowWriter {
     ) -> impl Future<Output = Result<Written, Error>>;
 }
 
-/// What a writer did with rows of a batch. Rows that are not listed were taken.
+/// The rows of a batch that a writer did not take. It took all rows that are not listed.
 #[derive(Debug, Default)]
 pub struct Written {
     /// One past the last row that it dealt with.
@@ -101,7 +101,7 @@ pub struct RowLoop<'a> {
     pub evidence: SplitEvidence,
     /// The rejects of the piece of work.
     pub rejects: KeptRejects<'a>,
-    /// What another thread has read for it.
+    /// The cost of the thread that read for it.
     pub fed: SourceMeter,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
@@ -306,7 +306,7 @@ impl RowLoop<'_> {
     }
 }
 
-/// Runs a loop whose writer blocks, so that it never waits for anything else.
+/// Runs a loop whose writer blocks, so that the future is never pending.
 pub fn blocking<T>(sending: impl Future<Output = T>) -> T {
     match pin!(sending).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(sent) => sent,

@@ -15,14 +15,14 @@ use super::row_loop::{RowLoop, RowWriter};
 use crate::error::Error;
 use crate::ledger::Account;
 
-/// What is loaded in one transaction.
+/// The rows that are loaded in one transaction.
 pub enum Work<'a> {
     /// Splits that are known before.
     Splits(&'a [Split]),
     /// Ranges of a file that is fed, as they come.
     Fed(FedWork<'a>),
-    /// Ranges that an earlier try has taken from the feed: the file is read anew, from its beginning
-    /// to the last of them.
+    /// Ranges that an earlier attempt took from the feed: the file is read again, from its beginning to the last of
+    /// them.
     FedAgain {
         /// The file.
         file: &'a FedFile,

@@ -1,10 +1,10 @@
-//! Files of which a stopped run has loaded, and that somebody wrote to since.
+//! Files that were partly loaded by a stopped run and have changed since.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
-use inrush_rows::ids::{FileKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunName, UnitKey};
 use inrush_scan::Dialect;
 
 use super::contents::Contents;
@@ -17,9 +17,9 @@ use crate::ledger::{SplitRecord, TouchedFile};
 /// Files of which a stopped run has loaded and that are not as they were.
 #[derive(Default)]
 pub struct FoundFiles {
-    /// Those that have other text now.
+    /// Files that have other text now.
     pub changed: Vec<ChangedFile>,
-    /// Those that have the same text, and another time.
+    /// Files that have the same text and another time of change.
     pub touched: Vec<TouchedFile>,
 }
 
@@ -39,7 +39,7 @@ type SizeAndTime = (u64, i64);
 pub struct PlannedFiles<'a> {
     /// The flow's target.
     pub target: String,
-    /// How the files are written.
+    /// The dialect of the files.
     pub dialect: &'a Dialect,
     /// The files, each once.
     pub files: Vec<&'a Arc<SourceFile>>,
@@ -54,13 +54,13 @@ pub struct FilesBefore<'a> {
     indexes: Vec<FileIndex>,
     /// By flow and file.
     found: Vec<Vec<FileBefore>>,
-    /// Of files that are not as they were, by flow and file.
+    /// Size and time of change of files that differ from the ledger, by flow and file.
     size_and_time: BTreeMap<(usize, usize), SizeAndTime>,
     /// Splits of files that were touched, by flow and file.
     touched: BTreeMap<(usize, usize), Vec<SplitRecord>>,
 }
 
-/// What the stopped run has loaded of a file.
+/// The ranges of a file that the stopped run has loaded.
 #[derive(Clone, Copy, Default)]
 struct FileBefore {
     /// Something, into a unit that the plan has.
@@ -167,7 +167,7 @@ impl<'a> FilesBefore<'a> {
 
 /// Refuses files that a stopped run has loaded in part and that are not what they were: rows of
 /// both would come together. What nothing is loaded of may change.
-pub fn refuse(run: &str, changed: &[ChangedFile]) -> Result<(), PlanError> {
+pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
     let Some(first) = changed.first() else {
         return Ok(());
     };

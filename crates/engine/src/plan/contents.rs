@@ -16,7 +16,7 @@ use inrush_source::{SourceError, SplitContent};
 use super::identity;
 use crate::ledger::SplitRecord;
 
-/// What is known of a file that an earlier attempt has loaded of.
+/// The ledger's evidence for a file that an earlier attempt has loaded in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// It was not written to.

@@ -16,7 +16,7 @@ pub enum PlanError {
     /// A file cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// What the files hold could not be guessed.
+    /// The format or the types of the files could not be guessed.
     #[error(transparent)]
     Sniff(#[from] SniffError),
     /// The driver could not ask its destination.
@@ -27,7 +27,7 @@ pub enum PlanError {
     Mismatch {
         /// The flow.
         flow: String,
-        /// What does not fit.
+        /// The contradiction, in words.
         what: String,
         /// How to fix it.
         hint: String,
@@ -45,7 +45,7 @@ pub enum PlanError {
     Target {
         /// The target.
         target: String,
-        /// What stands in the way.
+        /// The obstacle, in words.
         what: String,
         /// How to fix it.
         hint: String,
@@ -53,7 +53,7 @@ pub enum PlanError {
     /// The server has not enough of something.
     #[error("{what}")]
     Limit {
-        /// What is needed and what is there.
+        /// The needed and the available number, in words.
         what: String,
         /// How to fix it.
         hint: String,
@@ -61,9 +61,9 @@ pub enum PlanError {
     /// The server's disk cannot hold what will be stored.
     #[error("{text} of text will be stored, but the server's disk has {free} free at {folder}")]
     Room {
-        /// How much text.
+        /// The size of the text, in words.
         text: String,
-        /// What is free.
+        /// The free space.
         free: String,
         /// The folder of the server's tables.
         folder: String,
@@ -73,7 +73,7 @@ pub enum PlanError {
     Privileges {
         /// The role.
         role: String,
-        /// What it lacks.
+        /// The missing privileges.
         missing: String,
         /// Statements that grant it.
         grants: String,

@@ -17,7 +17,7 @@ use super::name_index::NameIndex;
 pub struct Assigned {
     /// The column.
     pub detail: ColumnDetail,
-    /// What fills it.
+    /// The source of its values.
     pub source: ValueSource,
 }
 
@@ -31,7 +31,7 @@ pub struct Assignment {
 
 /// Why fields and columns do not match.
 pub struct Mismatch {
-    /// What is wrong.
+    /// The problem, in words.
     pub what: String,
     /// How to fix it.
     pub hint: String,
@@ -175,7 +175,7 @@ pub fn by_place(
     assignment(columns, fields.taken.len())
 }
 
-/// What a listed column is.
+/// The meaning of a listed column that is not a plain field.
 enum Special {
     /// It takes, or skips, one field.
     Field,
@@ -231,7 +231,7 @@ fn assignment(columns: Vec<Assigned>, field_count: usize) -> Result<Assignment, 
     })
 }
 
-/// Which fields are spoken for, and by which of the listed columns.
+/// The fields of a record, and for each the listed column that takes it.
 struct Fields {
     /// For each field the place in the list of the first column that takes it.
     taken: Vec<Option<usize>>,

@@ -3,8 +3,8 @@
 use inrush_files::Split;
 use inrush_rows::compression::Compression;
 
-/// How many times the time of a load in which all streams end together a plan may take. Sharing a unit has its cost (a
-/// transaction is no longer all of a table), so what files that are nearly even differ by is waited for.
+/// How much longer a plan may take than a load in which all streams end at the same time. Sharing a unit has a cost
+/// (one transaction no longer fills the whole table), so small differences in the sizes of files are accepted.
 const LONGER_AT_MOST: f64 = 1.1;
 
 /// The facts of a unit that the choice is made by.
@@ -12,9 +12,9 @@ const LONGER_AT_MOST: f64 = 1.1;
 pub struct UnitSize {
     /// Bytes of text, as far as its files tell.
     pub bytes_count: u64,
-    /// It reads a pipe: nobody knows how long.
+    /// It reads a pipe, whose length is unknown.
     pub is_endless: bool,
-    /// Several streams fill it, whatever is chosen.
+    /// Several streams fill it in any case.
     pub is_shared: bool,
 }
 
@@ -52,7 +52,7 @@ pub fn share<E>(
     Ok(())
 }
 
-/// How much text a split holds, as far as its size tells: text of this kind shrinks to about a quarter.
+/// The estimated bytes of text of a split. Compressed text is taken to be four times its stored size.
 pub fn work_bytes(split: &Split) -> u64 {
     match split.file.compression {
         Compression::None if split.file.table().is_none() => split.size_bytes(),
@@ -60,8 +60,8 @@ pub fn work_bytes(split: &Split) -> u64 {
     }
 }
 
-/// What each stream loads of units that none shares, the largest first, each by the stream that has the least so
-/// far. What is shared fills up the others.
+/// The load of each stream by units that are not shared: the largest unit goes first, each to the stream with the least
+/// so far. Shared units fill up the streams that have less.
 #[derive(Clone)]
 struct Loads(Vec<u64>);
 

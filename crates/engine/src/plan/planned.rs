@@ -18,7 +18,7 @@ pub trait PlannedFlow {
     /// Its load units.
     type Unit: PlannedUnit;
 
-    /// What is read of its files.
+    /// The reading of its files.
     fn reading(&self) -> &Reading;
 
     /// Its load units, in the order of their numbers.
@@ -34,22 +34,22 @@ pub trait PlannedFlow {
         self.all_splits().map(Split::size_bytes).sum()
     }
 
-    /// Whether its rows go straight into the target, and not into staging.
+    /// True if its rows go straight into the target, and not into staging.
     fn is_straight(&self) -> bool {
         false
     }
 
-    /// Whether they do, and are committed there split by split.
+    /// True if they do, and are committed there split by split.
     fn commits_each_split(&self) -> bool {
         false
     }
 
-    /// Whether they do, and are committed there with those of all flows.
+    /// True if they do, and are committed there with those of all flows.
     fn commits_at_publish(&self) -> bool {
         false
     }
 
-    /// Whether a pipe is among its files.
+    /// True if a pipe is among its files.
     fn has_pipes(&self) -> bool {
         self.all_splits().any(|split| split.file.is_pipe())
     }
@@ -69,7 +69,7 @@ pub trait PlannedUnit {
     /// Bytes of text of its files; of compressed ones an estimate.
     fn bytes_count(&self) -> u64;
 
-    /// Whether several streams fill it: each split is committed by itself, and one that is fed in many parts.
+    /// True if several streams fill it: each split is committed by itself, and one that is fed in many parts.
     fn is_shared(&self) -> bool;
 
     /// The splits that one stream loads in the order of the files. What was cut into

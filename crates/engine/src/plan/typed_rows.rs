@@ -60,8 +60,8 @@ pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<()
     Ok(())
 }
 
-/// Which columns of a flow are made of the text of their values, in words; nothing where none is, or the
-/// files are text.
+/// The columns of a flow whose values are converted through text, in words; `None` if there are none, or if the files
+/// are text.
 pub fn words(flow: &Reading, file: Option<&SourceFile>) -> Option<String> {
     let table = file?.table()?;
     let types = table.fields.iter();
@@ -101,12 +101,12 @@ fn how_text_is_written(column: &Column) -> Option<&'static str> {
     .find_map(|(setting, is_set)| is_set.then_some(setting))
 }
 
-/// How values get into a column.
+/// The way in which values get into a column.
 #[derive(Debug, PartialEq, Eq)]
 enum Fit {
     /// Their text is all that there is to it.
     AsWritten,
-    /// Those that a float would change are rejects.
+    /// Numbers that a float would change are rejects.
     Exact,
 }
 

@@ -12,11 +12,11 @@ use inrush_scan::Dialect;
 
 use super::error::PlanError;
 
-/// What is known of a flow whose header is in question.
+/// The facts of a flow whose files may have a header.
 pub struct Question<'a> {
     /// The flow.
     pub flow: &'a str,
-    /// Whether somebody said that there is a header, or none.
+    /// The declared answer, if there is one.
     pub declared: Option<bool>,
     /// Its files.
     pub files: &'a [Arc<SourceFile>],
@@ -26,9 +26,8 @@ pub struct Question<'a> {
     pub target_columns: Option<&'a [String]>,
 }
 
-/// Whether the first record is a header: so it is where all of its fields, two at least, are names
-/// of columns. What is told goes to `notes`. Where it only looks like one, and nobody says,
-/// nothing is guessed.
+/// True if the first record is a header: all of its fields, at least two, are names of columns. A note goes to `notes`.
+/// If it only looks like a header and nothing is declared, the plan is refused.
 pub fn has_header(
     question: &Question<'_>,
     dialect: &Dialect,

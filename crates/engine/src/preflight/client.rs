@@ -28,7 +28,7 @@ pub struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// How a flow's rows are made.
+    /// The recipe for a flow's rows.
     pub fn making<'r>(&self, reading: &'r Reading) -> Making<'r> {
         Making {
             reading,

@@ -33,7 +33,7 @@ pub trait EncodeRows {
 pub type MakeConverter<'a> = &'a (dyn Fn() -> Result<Converter, Error> + Sync);
 /// Makes an encoder, where rows are encoded here.
 pub type MakeEncoder<'a> = &'a (dyn Fn() -> Option<Box<dyn EncodeRows>> + Sync);
-/// How rows are made.
+/// The functions that make rows.
 pub type Ways<'a> = (MakeConverter<'a>, MakeEncoder<'a>);
 
 /// Encoded rows, as they stand between the beginning and the end of a COPY.
@@ -49,10 +49,10 @@ pub struct Encoded {
     pub rows: u64,
 }
 
-/// What one thread, or several, came through.
+/// The measurement of one thread, or of several together.
 #[derive(Clone, Debug, Default)]
 pub struct Decoded {
-    /// What was seen.
+    /// The rows, bytes and time.
     pub work: SampleWork,
     /// Bytes of text in a second, of all threads together.
     pub text_bytes_s: f64,

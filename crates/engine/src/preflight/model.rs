@@ -14,13 +14,13 @@ const LARGE_SHARE: f64 = 0.5;
 const CORES_BUSY_SHARE: f64 = 0.8;
 /// Streams that are idle for this share of their time are a long tail.
 const IDLE_SHARE: f64 = 0.25;
-/// What all streams share limits them when it takes this share of what they take: where a rate was asked for, they
-/// were measured under it.
+/// A shared resource is the limit if its seconds are more than this share of the load's. (If the package has a rate limit, the
+/// streams were measured under it.)
 const BOUND_SHARE: f64 = 0.9;
 /// A network that carries less than this many times what the destination takes is what limits it.
 const NETWORK_FACTOR: f64 = 1.25;
 
-/// How fast the rows of a flow go, in bytes of text a second.
+/// The speed of a flow's rows, in bytes of text a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed {
     /// With one stream.
@@ -47,7 +47,7 @@ impl Speed {
 /// A piece of work of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkPiece {
-    /// Whose speed it has: an index.
+    /// The index of the flow whose speed it has.
     pub flow: usize,
     /// Its text.
     pub text_bytes: f64,
@@ -81,7 +81,7 @@ impl Beside {
     }
 }
 
-/// How the pieces go round.
+/// The distribution of the pieces over the streams.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schedule {
     /// Seconds until the last stream ends.
@@ -175,7 +175,7 @@ pub fn schedule(pieces: &[WorkPiece], speeds: &[Speed], streams: usize) -> Sched
     }
 }
 
-/// What all streams share, in seconds for the whole load; zero where there is no such thing.
+/// Seconds of each shared resource for the whole load; zero if there is no such resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SharedSeconds {
     /// Reading what the page cache does not hold.
@@ -188,7 +188,7 @@ pub struct SharedSeconds {
     pub pace_s: f64,
 }
 
-/// What was seen while all streams went at once.
+/// The observations while all streams loaded at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ObservedLoad {
     /// The share of a stream's time in the loader's own steps; the rest it waits for the destination.
@@ -207,12 +207,12 @@ pub struct ObservedLoad {
     pub streams: usize,
 }
 
-/// What a load takes, and why.
+/// The predicted time of a load, and its cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// Seconds.
     pub load_s: f64,
-    /// What limits it.
+    /// The limiting cause.
     pub limiting: Cause,
     /// Why it is that, in words and figures.
     pub because: String,

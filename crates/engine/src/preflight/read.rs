@@ -24,7 +24,7 @@ const UNCACHED_SHARE: f64 = 0.05;
 /// Bytes that the cache is asked to let go of, where that is wished.
 const LET_GO_BYTES_MAX: u64 = 1 << 30;
 
-/// How files are read.
+/// The options of reading files.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
     /// Streams that read at once.
@@ -37,22 +37,22 @@ pub struct ReadOptions {
     pub cold: bool,
 }
 
-/// What reading brought.
+/// The results of reading.
 #[derive(Clone, Debug, Default)]
 pub struct ReadFound {
     /// From the page cache.
     pub cached: Speeds,
     /// From the disk.
     pub disk: Speeds,
-    /// How much of the sample the cache held before, 0 to 1; none where the system does not tell.
+    /// The share of the sample that was in the page cache before, 0 to 1; `None` if the system does not tell.
     pub cached_share: Option<f64>,
-    /// Which of the places are in the cache now.
+    /// For each place, true if it is in the cache now.
     pub is_read: Vec<bool>,
-    /// What should be known of it.
+    /// A note for the user.
     pub note: Option<String>,
 }
 
-/// How fast one thread reads, and all at once.
+/// The speeds of one thread, and of all threads at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Speeds {
     /// Bytes a second by one.
@@ -128,7 +128,7 @@ pub fn measure(
     Ok(found)
 }
 
-/// How many of the places one thread reads, so that all of them have as many each after it.
+/// The number of places that one thread reads, so that each of the threads gets as many afterwards.
 fn share_of_one(places: usize, streams: usize) -> usize {
     match streams {
         0 | 1 => places,

@@ -26,9 +26,9 @@ const SAMPLE_BYTES_MAX: u64 = 2 << 30;
 /// A piece of a file that belongs to the sample.
 #[derive(Clone, Debug)]
 pub struct Portion {
-    /// As the engine reads it.
+    /// The split that the engine reads.
     pub split: Split,
-    /// Where its bytes are stored.
+    /// The place where its bytes are stored.
     pub place: StoredRange,
 }
 
@@ -37,18 +37,18 @@ pub struct Portion {
 pub struct StoredRange {
     /// The file, or the archive that holds it.
     pub path: PathBuf,
-    /// Which of its bytes.
+    /// The byte range.
     pub byte_range: Range<u64>,
 }
 
 impl StoredRange {
-    /// How many bytes.
+    /// The number of bytes.
     pub fn size_bytes(&self) -> u64 {
         self.byte_range.end - self.byte_range.start
     }
 }
 
-/// Where a range of a file is stored. A pipe is stored nowhere.
+/// The place where a range of a file is stored; `None` for a pipe.
 pub fn place(file: &SourceFile, byte_range: Range<u64>) -> Option<StoredRange> {
     let (path, from) = file.stored_at()?;
     Some(StoredRange {
@@ -92,7 +92,7 @@ fn of_work(splits: &[Split], dialect: &Dialect, wanted: u64) -> Result<Vec<Porti
     Ok(chosen)
 }
 
-/// What of a split can be read without the rest.
+/// The parts of a split that can be read without the rest.
 fn candidates(split: &Split, dialect: &Dialect) -> Result<Vec<Split>, Error> {
     let file = &split.file;
     if split.size_bytes() == 0 || file.is_pipe() {

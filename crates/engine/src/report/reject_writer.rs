@@ -15,13 +15,14 @@ use super::folder::private_file;
 use super::types::RejectReport;
 use crate::error::Error;
 
-/// What the name of a file of rejected rows ends with.
+/// The ending of the name of a file of rejected rows.
 pub const ROWS_SUFFIX: &str = ".rejects";
-/// What the name of the file of their reasons ends with.
+/// The ending of the name of the file with their reasons.
 pub const REASONS_SUFFIX: &str = ".rejects.jsonl";
 
-/// Rows of a file whose reasons are written out, whatever they are. Of a row behind them, a reason that stands among these
-/// is told by the number of its line: a file with one mistake in each row is not a hundred times as large as its rows.
+/// The number of rows of a file whose reasons are always written out. A later row with one of these reasons gets the
+/// number of that line instead, so that a file with one mistake in each row does not become a hundred times as large as
+/// its rows.
 const REASONS_WRITTEN: u64 = 1000;
 
 /// A line of the file of reasons.
@@ -30,6 +31,8 @@ struct ReasonLine {
     file: String,
     line: u64,
     byte_offset: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
     column: Option<String>,
     value: Option<String>,
     code: RejectCode,
@@ -47,7 +50,7 @@ struct ReasonLine {
 pub struct ReasonReader {
     lines: Lines<BufReader<File>>,
     count: u64,
-    /// Of the first lines, which others may mean.
+    /// The reasons of the first lines, to which later lines refer.
     written: BTreeMap<u64, String>,
 }
 
@@ -92,6 +95,7 @@ impl Iterator for ReasonReader {
             file: line.file,
             line: line.line,
             byte_offset: line.byte_offset,
+            key: line.key,
             column: line.column,
             value: line.value,
             code: line.code,
@@ -101,7 +105,7 @@ impl Iterator for ReasonReader {
     }
 }
 
-/// Which lines of a file have which reasons, while it is written.
+/// The reasons that were written, with their lines.
 #[derive(Default)]
 struct WrittenReasons {
     count: u64,
@@ -126,6 +130,7 @@ impl WrittenReasons {
             file: reject.file,
             line: reject.line,
             byte_offset: reject.byte_offset,
+            key: reject.key,
             column: reject.column,
             value: reject.value,
             code: reject.code,
@@ -332,8 +337,8 @@ impl Writer {
     }
 }
 
-/// Whether nothing but the end of the file ended the row, so that a line end behind it would be
-/// read as a part of it, or as the end of a shorter one.
+/// True if only the end of the file ended the row. A line end after such a row would be read as a part of it, or as the
+/// end of a shorter row.
 fn ends_with_its_file(reject: &Reject, dialect: &Dialect) -> bool {
     let is_counted = matches!(
         dialect.fixed,
@@ -387,8 +392,7 @@ fn remove_earlier(folder: &Path, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a file is one of the piece: pieces of one unit are told apart by numbers, which no kind
-/// of file is.
+/// True if a file belongs to the piece. Pieces of one unit have numbers, and no kind of file is a number.
 fn is_of_piece(file_name: &str, name: &str) -> bool {
     let Some(rest) = file_name.strip_prefix(name) else {
         return false;
@@ -408,8 +412,8 @@ fn is_of_piece(file_name: &str, name: &str) -> bool {
     }
 }
 
-/// What stands before the rows, so that the file can be fixed and loaded as it is: an empty line
-/// for each that is passed over, and the header.
+/// The beginning of a file of rejects, so that it can be fixed and loaded: an empty line for each skipped line, and the
+/// header.
 fn beginning(header: Option<&[String]>, dialect: &Dialect) -> Vec<u8> {
     let mut bytes = dialect
         .terminator_written()
@@ -480,6 +484,7 @@ impl From<&Reject> for RejectReport {
             file: reject.location.file.display().to_string(),
             line: reject.location.line,
             byte_offset: reject.location.byte_offset,
+            key: reject.location.key.as_deref().map(str::to_owned),
             column: reject.column.as_deref().map(str::to_owned),
             value: reject.value.clone(),
             code: reject.code,
@@ -559,6 +564,31 @@ mod tests {
         records
             .map(|one| text[one.start as usize..one.end as usize].to_vec())
             .collect()
+    }
+
+    #[test]
+    fn a_row_without_line_and_byte_is_found_by_its_key() {
+        let folder = tempdir().expect("a folder");
+        let mut file = RejectFile::new(folder.path(), "f", &Dialect::csv(), None).expect("made");
+        let of_file = reject(b"x", RejectCode::Syntax, None);
+        let mut of_table = of_file.clone();
+        of_table.location.key = Some("id = 17".into());
+        file.keep(&[of_file.clone(), of_table.clone()])
+            .expect("kept");
+        file.finish().expect("finished");
+        let path = folder.path().join("f.rejects.jsonl");
+        let text = fs::read_to_string(&path).expect("readable");
+        let has_key = text
+            .lines()
+            .map(|line| line.contains("\"key\":\"id = 17\""));
+        assert_eq!(has_key.collect::<Vec<_>>(), [false, true]);
+        let read = ReasonReader::open(&path).expect("opened");
+        let places: Vec<String> = read
+            .map(|line| line.expect("a line").location().to_string())
+            .collect();
+        let expected = [of_file, of_table].map(|one| one.location.to_string());
+        assert_eq!(places, expected);
+        assert_eq!(places, ["a.csv:2 (byte 10)", "a.csv, row 2 (id = 17)"]);
     }
 
     #[test]

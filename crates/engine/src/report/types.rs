@@ -1,7 +1,12 @@
 //! The form of `report.json`. Its schema is generated from these types.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
+use inrush_rows::ids::RunName;
+use inrush_rows::location::Location;
 use inrush_verdict::{Measurements, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -36,7 +41,8 @@ pub struct RunReport {
     /// The version of Inrush.
     pub inrush_version: String,
     /// The name of the run and of its folder.
-    pub run: String,
+    #[schemars(with = "String")]
+    pub run: RunName,
     /// The package.
     pub package: String,
     /// SHA-256 of the package, secrets left out.
@@ -56,7 +62,8 @@ pub struct RunReport {
     pub hint: Option<String>,
     /// The run whose corrected rejects it loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replays: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub replays: Option<RunName>,
     /// This run resumed an earlier run.
     pub resumed: bool,
     /// The start of the run, RFC 3339.
@@ -215,12 +222,15 @@ pub struct StreamReport {
 /// A rejected row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RejectReport {
-    /// The file.
+    /// The file; of another source the name of its table or query.
     pub file: String,
-    /// The line of the row, counted from 1.
+    /// The line of the row, counted from 1; of rows without lines their number.
     pub line: u64,
-    /// The byte offset of the row in the uncompressed file.
+    /// The byte offset of the row in the uncompressed file; of rows without bytes the number of rows before it.
     pub byte_offset: u64,
+    /// Finds the row in a source that has neither lines nor bytes: `id = 17`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The column with the error, if it is in one column.
     pub column: Option<String>,
     /// The text of the field with the error, shortened.
@@ -232,6 +242,18 @@ pub struct RejectReport {
     /// The encoding of the file and of its rejected rows; absent for UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
+}
+
+impl RejectReport {
+    /// Where the row is.
+    pub fn location(&self) -> Location {
+        Location {
+            file: Path::new(&self.file).into(),
+            line: self.line,
+            byte_offset: self.byte_offset,
+            key: self.key.as_deref().map(Arc::from),
+        }
+    }
 }
 
 /// The server.

@@ -1,4 +1,4 @@
-//! Columns of numbers, whose sums somebody may promise of the files, and how such a sum is made.
+//! Columns of numbers whose sums can be promised for files, and the way to make such a sum.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type};
@@ -13,7 +13,7 @@ const CUT_EXPONENT: i32 = 19;
 /// Numbers of more digits before their point are not added up, where the type does not bound them.
 const SMALL_DIGITS_MAX: usize = 1_000;
 
-/// How a column of numbers is summed up.
+/// The form of the sum of a column of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SumForm {
     /// Whole numbers of 16 bits.
@@ -50,7 +50,7 @@ impl SumForm {
         }
     }
 
-    /// What is summed up of its values beside their count, in words; in the order of [`SumForm::add`].
+    /// The measures of its values beside their count, in words; in the order of [`SumForm::add`].
     pub fn measures(self) -> &'static [&'static str] {
         match self {
             SumForm::DecimalText { scale: None } => &["sum", "values of 1e1000 and more"],

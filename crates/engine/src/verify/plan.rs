@@ -8,15 +8,14 @@ use super::driver_sums::DriverSums;
 use super::exact::ExactSum;
 use super::number::SumForm;
 
-/// What is summed up of the rows of each file range: how many there are, what the engine compares, and sums that
-/// somebody promised.
+/// The sums that are made of the rows of each file range: their number, the driver's sums, and the promised sums.
 #[derive(Clone, Debug)]
 pub struct VerifyPlan {
     /// The loaded columns, in the order of the batches.
     pub columns: Vec<VerifyColumn>,
-    /// What the engine compares beside the count of rows, if anything.
+    /// The driver's sums beside the count of rows, if it has any.
     pub engine: Option<Arc<dyn DriverSums>>,
-    /// Columns of numbers whose sums are held against what somebody promised of the files.
+    /// Columns of numbers whose sums are compared with promised sums.
     pub summed: Vec<usize>,
 }
 
@@ -25,7 +24,7 @@ pub struct VerifyPlan {
 pub struct VerifyColumn {
     /// Its name.
     pub name: String,
-    /// How it is summed up, if it has numbers.
+    /// The form of its sum, if it has numbers.
     pub number: Option<SumForm>,
     /// Its type as the destination writes it.
     pub type_sql: String,
@@ -53,14 +52,14 @@ impl VerifyPlan {
         }
     }
 
-    /// How a column that is one of `summed` is summed up.
+    /// The form of the sum of a column that is one of `summed`.
     pub(super) fn number(&self, index: usize) -> SumForm {
         self.columns[index]
             .number
             .expect("only number columns have sums")
     }
 
-    /// How many sums there are: of rows, of the engine, and of each column of `summed` its count and its measures.
+    /// The number of sums: one of rows, those of the driver, and of each column of `summed` its count and its measures.
     pub(super) fn count(&self) -> usize {
         let of_engine = self.engine.as_ref().map_or(0, |engine| engine.count());
         let summed = self.summed.iter();

@@ -78,7 +78,7 @@ impl Package {
             .any(|folder| self.folder.starts_with(folder))
     }
 
-    /// Whether it is a client of a database.
+    /// True if it is a client of a database.
     fn is_client(&self) -> bool {
         CLIENTS.contains(&self.name.as_str())
     }

@@ -145,7 +145,7 @@ impl<'a> Column<'a> {
         self.row_count
     }
 
-    /// Whether any row is NULL.
+    /// True if any row is NULL.
     pub(super) fn has_nulls(&self) -> bool {
         self.validity.is_some()
     }

@@ -32,7 +32,7 @@ pub(super) enum DecimalText<'a> {
     },
     /// Any number of digits.
     Long {
-        /// Whether it has a minus sign.
+        /// True if it has a minus sign.
         negative: bool,
         /// The digits before the point, without leading zeros.
         before_point: &'a [u8],

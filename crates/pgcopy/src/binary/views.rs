@@ -37,7 +37,7 @@ impl<'a> Views<'a> {
         }
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.views.len()
     }

@@ -36,7 +36,7 @@ pub(super) fn append_escaped(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&text[plain_start..]);
 }
 
-/// Whether any byte of a block is special.
+/// True if any byte of a block is special.
 fn has_special(block: &[u8; BLOCK_BYTES]) -> bool {
     block
         .iter()

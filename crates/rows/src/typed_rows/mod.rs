@@ -30,6 +30,19 @@ pub struct TypedRows {
     pub content: Vec<u8>,
     /// Bytes of their values.
     pub bytes_count: u64,
+    /// Rows whose form is wrong, in their order: each becomes a reject, whatever its columns hold.
+    pub faults: Vec<RowFault>,
+}
+
+/// A row that its source cannot read as its columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowFault {
+    /// Its number in its [rows](TypedRows).
+    pub row: usize,
+    /// The fault, the likely cause and the fix, for people.
+    pub reason: String,
+    /// The row as it stands in the source, in UTF-8.
+    pub raw: Vec<u8>,
 }
 
 /// A column of typed rows.
@@ -52,11 +65,17 @@ impl TypedRows {
                 .map(|values| values.slice(rows.start, rows.len())),
             is_uuid: column.is_uuid,
         };
+        let own = self.faults.iter().filter(|fault| rows.contains(&fault.row));
+        let faults = own.map(|fault| RowFault {
+            row: fault.row - rows.start,
+            ..fault.clone()
+        });
         TypedRows {
             columns: self.columns.iter().map(slice).collect(),
             row_count: rows.len(),
             content: Vec::new(),
             bytes_count: 0,
+            faults: faults.collect(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Mistakes of a source, each of which one clause finds.
+//! Mistakes of a source. Most are found by one clause alone.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,28 +9,40 @@ use inrush_source_conformance::written_later;
 use super::text::Line;
 
 /// What a source does wrong.
+// Each test binary makes some of them.
+#[allow(dead_code)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// Nothing.
     None,
     /// Its description has a password.
     TellsSecret,
-    /// Reading writes to the file.
+    /// Reading all of a file writes to it.
     WritesToFile,
     /// It has more columns than rows have fields.
     HasNoSuchColumn,
     /// Its splits do not begin with the input.
     LeavesOutFirstByte,
+    /// Its splits tell more bytes than they have.
+    CountsSplitBytesTwice,
     /// Its splits are others each time.
     SplitsByChance,
     /// A row that goes on behind its split is lost.
     LosesRowAtSplitEnd,
     /// A row that begins before a split is read in it again.
     DoublesRowAtSplitStart,
+    /// Only splits that this opening has cut are read.
+    ReadsOwnSplitsAlone,
+    /// A range that is no part of a shared input is passed over.
+    PassesOverAnyRange,
     /// The last row of a chunk is lost.
     LosesRowOfChunk,
+    /// The same, of chunks that may be large.
+    LosesRowOfLargeChunk,
     /// Lines are counted from 0.
     CountsLinesFromZero,
+    /// A line that is no object is a row without values, but in the first split of a file.
+    LetsFaultyRowsPass,
     /// It counts a row too many.
     CountsRowsWrong,
     /// It reads on after its end.
@@ -43,21 +55,50 @@ pub enum Flaw {
     ReadsWhatChanged,
     /// Any content is the same.
     FindsNoOtherContent,
+    /// All lines of a split are read before the first chunk.
+    ReadsAllAtOnce,
     /// It reads on after a stop.
     HearsNoStop,
     /// A stream cannot open a second split.
     OpensOnce,
+    /// After a reader was dropped before its end its stream reads nothing.
+    ReadsNothingAfterDrop,
+    /// Its errors do not say which file they are of.
+    NamesNoFile,
 }
+
+/// More than any clause asks for but the one of chunks.
+const LARGE_CHUNK_BYTES: usize = 1 << 20;
 
 static CHANCE: AtomicU64 = AtomicU64::new(0);
 
 impl Flaw {
     pub fn first_start(self) -> u64 {
+        u64::from(self == Flaw::LeavesOutFirstByte)
+    }
+
+    /// Bytes of a split.
+    pub fn split_bytes(self, wanted: u64) -> u64 {
         match self {
-            Flaw::LeavesOutFirstByte => 1,
-            Flaw::SplitsByChance => CHANCE.fetch_add(1, Ordering::Relaxed) % 2,
-            _ => 0,
+            Flaw::SplitsByChance => {
+                wanted.saturating_add(CHANCE.fetch_add(1, Ordering::Relaxed) % 2)
+            }
+            _ => wanted,
         }
+    }
+
+    /// What a split tells of its bytes.
+    pub fn told_bytes(self, bytes: u64) -> u64 {
+        match self {
+            Flaw::CountsSplitBytesTwice => 2 * bytes,
+            _ => bytes,
+        }
+    }
+
+    /// Whether the last row of a chunk is lost.
+    pub fn loses_row(self, chunk_bytes: usize) -> bool {
+        self == Flaw::LosesRowOfChunk
+            || self == Flaw::LosesRowOfLargeChunk && chunk_bytes >= LARGE_CHUNK_BYTES
     }
 
     pub fn first_byte(self, range: &Range<u64>, first: u64) -> u64 {
@@ -82,12 +123,20 @@ impl Flaw {
         }
     }
 
+    /// Bytes of a chunk.
+    pub fn chunk_bytes(self, wanted: usize) -> usize {
+        match self {
+            Flaw::ReadsAllAtOnce => usize::MAX,
+            _ => wanted,
+        }
+    }
+
     pub fn counted(self, rows: u64) -> u64 {
         rows + u64::from(self == Flaw::CountsRowsWrong)
     }
 
-    pub fn at_end(self, path: &Path) {
-        if self == Flaw::WritesToFile {
+    pub fn at_end(self, path: &Path, is_whole: bool) {
+        if self == Flaw::WritesToFile && is_whole {
             let text = std::fs::read(path).expect("a file of the test");
             written_later(path, &|| std::fs::write(path, &text).expect("written"));
         }

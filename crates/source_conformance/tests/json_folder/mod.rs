@@ -1,28 +1,41 @@
 //! A toy source: a folder of files with one JSON object on each line. `docs/adding-a-source.md` walks through it.
 
+mod case;
 mod flaw;
+mod parts;
 mod reader;
 mod text;
 
 use std::fs;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
 use inrush_rows::cancel::Stop;
 use inrush_source::{
-    ContentHash, Input, InputState, ReadSettings, RecordStart, Source, SourceColumn, SourceError,
-    SourceSplit, SourceStream, SplitContent,
+    ContentHash, Input, InputState, ReadSettings, RecordStart, ShareSettings, SharedSplit, Source,
+    SourceColumn, SourceError, SourceSplit, SourceStream, SplitContent,
 };
 
+pub use case::JsonCase;
 pub use flaw::Flaw;
+use parts::Parts;
 use reader::JsonStream;
 use text::{Line, Lines};
 
 /// A folder of JSON files.
 pub struct JsonFolder {
-    files: Vec<JsonFile>,
+    files: Vec<Arc<JsonFile>>,
+    form: Arc<JsonForm>,
+    /// Splits were cut.
+    has_cut: AtomicBool,
+}
+
+/// What all readers of a folder know.
+struct JsonForm {
     /// The names of the first object's values.
     names: Vec<String>,
     stop: Stop,
@@ -49,26 +62,38 @@ impl JsonFolder {
         }
         paths.sort();
         let file = |path: PathBuf| {
-            Ok(JsonFile {
+            Ok(Arc::new(JsonFile {
                 state: state_of(&path)?,
                 path: path.into(),
-            })
+            }))
         };
-        let files: Vec<JsonFile> = paths.into_iter().map(file).collect::<Result<_, _>>()?;
+        let files: Vec<Arc<JsonFile>> = paths.into_iter().map(file).collect::<Result<_, _>>()?;
         let first = files.first().ok_or_else(|| SourceError::Input {
             input: folder.to_path_buf(),
             what: "the folder has no files".to_owned(),
             fix: "name another folder".to_owned(),
         })?;
         let names = match Lines::open(&first.path, 0, 1)?.next()? {
-            Some(line) => line.object(&first.path)?.keys().cloned().collect(),
+            Some(line) => match line.object() {
+                Ok(object) => object.keys().cloned().collect(),
+                Err(what) => {
+                    return Err(SourceError::Input {
+                        input: first.path.to_path_buf(),
+                        what: format!("its first line, which names the columns, {what}"),
+                        fix: "fix the line".to_owned(),
+                    });
+                }
+            },
             None => Vec::new(),
         };
         Ok(JsonFolder {
             files,
-            names,
-            stop: stop.clone(),
-            flaw,
+            form: Arc::new(JsonForm {
+                names,
+                stop: stop.clone(),
+                flaw,
+            }),
+            has_cut: AtomicBool::new(false),
         })
     }
 }
@@ -92,8 +117,19 @@ fn state_of(path: &Path) -> Result<InputState, SourceError> {
 
 impl JsonFile {
     /// Refuses a file that was written to since it was opened.
-    fn check_unchanged(&self) -> Result<(), SourceError> {
-        match state_of(&self.path)? == self.state {
+    fn check_unchanged(&self, flaw: Flaw) -> Result<(), SourceError> {
+        if flaw == Flaw::ReadsWhatChanged {
+            return Ok(());
+        }
+        let now = state_of(&self.path);
+        if now.is_err() && flaw == Flaw::NamesNoFile {
+            return Err(SourceError::Input {
+                input: PathBuf::from("a file"),
+                what: "it cannot be read".to_owned(),
+                fix: "check the folder".to_owned(),
+            });
+        }
+        match now? == self.state {
             true => Ok(()),
             false => Err(SourceError::Changed {
                 path: self.path.to_path_buf(),
@@ -105,7 +141,7 @@ impl JsonFile {
 
 impl Source for JsonFolder {
     fn describe(&self) -> String {
-        let secret = match self.flaw {
+        let secret = match self.form.flaw {
             Flaw::TellsSecret => " (password hunter2)",
             _ => "",
         };
@@ -113,8 +149,8 @@ impl Source for JsonFolder {
     }
 
     fn columns(&self) -> Result<Vec<SourceColumn>, SourceError> {
-        let names = self.names.iter();
-        let more = (self.flaw == Flaw::HasNoSuchColumn).then_some("more");
+        let names = self.form.names.iter();
+        let more = (self.form.flaw == Flaw::HasNoSuchColumn).then_some("more");
         let names = names.map(String::as_str).chain(more);
         let column = |name: &str| SourceColumn {
             name: name.to_owned(),
@@ -135,12 +171,12 @@ impl Source for JsonFolder {
             state: file.state.clone(),
             row_count: None,
             is_read_once: false,
-            is_shareable: false,
+            is_shareable: true,
         }
     }
 
     fn identity(&self, input: usize) -> Vec<String> {
-        let input = match self.flaw {
+        let input = match self.form.flaw {
             Flaw::NamesTwoAlike => 0,
             _ => input,
         };
@@ -150,15 +186,18 @@ impl Source for JsonFolder {
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
         let size_bytes = self.files[input].state.size_bytes;
         let mut splits = Vec::new();
-        let mut start = self.flaw.first_start();
+        let flaw = self.form.flaw;
+        self.has_cut.store(true, Ordering::Relaxed);
+        let wanted_bytes = flaw.split_bytes(wanted_bytes.max(1));
+        let mut start = flaw.first_start();
         loop {
-            let end = start.saturating_add(wanted_bytes.max(1)).min(size_bytes);
+            let end = start.saturating_add(wanted_bytes).min(size_bytes);
             splits.push(SourceSplit {
                 input,
                 range: start..end,
                 first_record: None,
                 is_shared: false,
-                size_bytes: end - start,
+                size_bytes: flaw.told_bytes(end - start),
             });
             if end == size_bytes {
                 return Ok(splits);
@@ -169,7 +208,8 @@ impl Source for JsonFolder {
 
     /// One pass over the lines of the file: a line belongs to the split in which its first byte lies.
     fn locate(&self, splits: &mut [SourceSplit], _threads: usize) -> Result<(), SourceError> {
-        let Some(first) = splits.first() else {
+        // One alone begins with the first line.
+        let [first, _, ..] = splits else {
             return Ok(());
         };
         let file = &self.files[first.input];
@@ -196,9 +236,20 @@ impl Source for JsonFolder {
         Ok(Box::new(JsonStream::new(self, settings.chunk_bytes)))
     }
 
+    fn share(
+        &self,
+        split: &SourceSplit,
+        settings: ShareSettings,
+        finished: &[Range<u64>],
+    ) -> Result<Box<dyn SharedSplit>, SourceError> {
+        let file = Arc::clone(&self.files[split.input]);
+        let parts = Parts::of(file, Arc::clone(&self.form), settings, finished)?;
+        Ok(Box::new(parts))
+    }
+
     fn state_now(&self, input: usize) -> Option<InputState> {
         let file = &self.files[input];
-        match self.flaw {
+        match self.form.flaw {
             Flaw::FindsNoChange => Some(file.state.clone()),
             _ => state_of(&file.path).ok(),
         }
@@ -221,6 +272,6 @@ impl Source for JsonFolder {
             Some(hash.take())
         };
         let is_same = |split: &SplitContent| hash_of(split) == split.hash;
-        Ok(self.flaw == Flaw::FindsNoOtherContent || read.iter().all(is_same))
+        Ok(self.form.flaw == Flaw::FindsNoOtherContent || read.iter().all(is_same))
     }
 }

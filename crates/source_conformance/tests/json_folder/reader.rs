@@ -3,24 +3,27 @@
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::StringArray;
 use inrush_rows::chunk::{Chunk, Places};
-use inrush_rows::typed_rows::{TypedColumn, TypedRows};
+use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
     Chunks, ContentHash, RecordStart, SourceError, SourceMeter, SourceSplit, SourceStream,
     SplitEnd, SplitReader,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Flaw, JsonFile, JsonFolder, Line, Lines};
+use super::{Flaw, JsonFile, JsonFolder, JsonForm, Line, Lines};
 
 /// Reads one split after the other.
 pub struct JsonStream<'a> {
     folder: &'a JsonFolder,
     chunk_bytes: usize,
     opened_count: usize,
+    /// A reader was dropped before its end.
+    has_dropped: Arc<AtomicBool>,
 }
 
 impl<'a> JsonStream<'a> {
@@ -29,49 +32,62 @@ impl<'a> JsonStream<'a> {
             folder,
             chunk_bytes,
             opened_count: 0,
+            has_dropped: Arc::default(),
         }
     }
 }
 
 impl SourceStream for JsonStream<'_> {
     fn open(&mut self, split: &SourceSplit) -> Result<Box<dyn SplitReader + '_>, SourceError> {
-        let folder = self.folder;
-        let file = &folder.files[split.input];
-        self.opened_count += 1;
-        if folder.flaw != Flaw::ReadsWhatChanged {
-            file.check_unchanged()?;
+        let JsonFolder {
+            files,
+            form,
+            has_cut,
+        } = self.folder;
+        if form.flaw == Flaw::ReadsOwnSplitsAlone && !has_cut.load(Ordering::Relaxed) {
+            return Err(SourceError::Input {
+                input: files[split.input].path.to_path_buf(),
+                what: "the split is not known".to_owned(),
+                fix: "cut it again".to_owned(),
+            });
         }
+        self.opened_count += 1;
         let first = split.first_record.unwrap_or(RecordStart {
             byte_offset: 0,
             line: 1,
         });
-        let first_byte = folder.flaw.first_byte(&split.range, first.byte_offset);
-        Ok(Box::new(JsonReader {
-            lines: Lines::open(&file.path, first_byte, folder.flaw.line(first.line))?,
-            names: match folder.flaw == Flaw::OpensOnce && self.opened_count > 1 {
-                true => &[],
-                false => &folder.names,
-            },
-            folder,
-            file,
-            range: split.range.clone(),
-            chunk_bytes: self.chunk_bytes,
-            is_done: false,
-            hash: ContentHash::default(),
-            text_range: None,
-            meter: SourceMeter::default(),
-        }))
+        let first = RecordStart {
+            byte_offset: form.flaw.first_byte(&split.range, first.byte_offset),
+            line: form.flaw.line(first.line),
+        };
+        let mut reader = JsonReader::open(
+            &files[split.input],
+            form,
+            split.range.clone(),
+            first,
+            self.chunk_bytes,
+        )?;
+        reader.marks_faults = form.flaw != Flaw::LetsFaultyRowsPass || split.range.start == 0;
+        reader.is_done = form.flaw == Flaw::OpensOnce && self.opened_count > 1
+            || self.has_dropped.load(Ordering::Relaxed);
+        if form.flaw == Flaw::ReadsNothingAfterDrop {
+            reader.has_dropped = Some(Arc::clone(&self.has_dropped));
+        }
+        Ok(Box::new(reader))
     }
 }
 
-struct JsonReader<'a> {
-    folder: &'a JsonFolder,
-    file: &'a JsonFile,
+/// Reads the lines that begin in a range of a file.
+pub struct JsonReader {
+    form: Arc<JsonForm>,
+    file: Arc<JsonFile>,
     lines: Lines,
-    names: &'a [String],
     range: Range<u64>,
     chunk_bytes: usize,
     is_done: bool,
+    marks_faults: bool,
+    /// To be told that this was dropped before its end.
+    has_dropped: Option<Arc<AtomicBool>>,
     hash: ContentHash,
     text_range: Option<Range<u64>>,
     meter: SourceMeter,
@@ -91,7 +107,30 @@ impl Places for LineStarts {
     }
 }
 
-impl JsonReader<'_> {
+impl JsonReader {
+    pub fn open(
+        file: &Arc<JsonFile>,
+        form: &Arc<JsonForm>,
+        range: Range<u64>,
+        first: RecordStart,
+        chunk_bytes: usize,
+    ) -> Result<JsonReader, SourceError> {
+        file.check_unchanged(form.flaw)?;
+        Ok(JsonReader {
+            form: Arc::clone(form),
+            file: Arc::clone(file),
+            lines: Lines::open(&file.path, first.byte_offset, first.line)?,
+            range,
+            chunk_bytes: form.flaw.chunk_bytes(chunk_bytes),
+            is_done: false,
+            marks_faults: true,
+            has_dropped: None,
+            hash: ContentHash::default(),
+            text_range: None,
+            meter: SourceMeter::default(),
+        })
+    }
+
     /// The next lines, as many as a chunk has; none at the end.
     fn next_lines(&mut self) -> Result<Vec<Line>, SourceError> {
         let mut lines = Vec::new();
@@ -99,7 +138,7 @@ impl JsonReader<'_> {
         while bytes < self.chunk_bytes && !self.is_done {
             let line = self.lines.next()?;
             match line {
-                Some(line) if line.start < self.folder.flaw.end(&self.range, &line) => {
+                Some(line) if line.start < self.form.flaw.end(&self.range, &line) => {
                     bytes += line.text.len();
                     lines.push(line);
                 }
@@ -109,63 +148,76 @@ impl JsonReader<'_> {
         Ok(lines)
     }
 
-    /// A column of rows: strings as they are, all other values as JSON writes them.
-    fn column(&self, name: &str, lines: &[Line]) -> Result<TypedColumn, SourceError> {
-        let mut values = Vec::with_capacity(lines.len());
-        for line in lines {
-            let object = line.object(&self.file.path)?;
-            values.push(match object.get(name) {
-                None | Some(Value::Null) => None,
-                Some(Value::String(text)) => Some(text.clone()),
-                Some(other) => Some(other.to_string()),
-            });
+    /// The rows of lines: strings as they are, all other values as JSON writes them.
+    fn rows(&self, lines: &[Line]) -> TypedRows {
+        let objects: Vec<Result<Map<String, Value>, String>> =
+            lines.iter().map(Line::object).collect();
+        let text = |object: &Result<Map<String, Value>, String>, name: &str| match object
+            .as_ref()
+            .ok()?
+            .get(name)?
+        {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        };
+        let column = |name: &String| {
+            let values = objects.iter().map(|object| text(object, name));
+            TypedColumn {
+                values: Some(Arc::new(values.collect::<StringArray>())),
+                is_uuid: false,
+            }
+        };
+        let numbered = objects.iter().zip(lines).enumerate();
+        let faults = numbered.filter_map(|(row, (object, line))| {
+            let what = object.as_ref().err()?;
+            Some(RowFault {
+                row,
+                reason: format!("the line {what}; fix it where the file is made"),
+                raw: String::from_utf8_lossy(&line.text).into_owned().into(),
+            })
+        });
+        let faults = faults.filter(|_| self.marks_faults);
+        let content: Vec<u8> = lines.iter().flat_map(|line| line.text.clone()).collect();
+        TypedRows {
+            columns: self.form.names.iter().map(column).collect(),
+            row_count: lines.len(),
+            bytes_count: content.len() as u64,
+            faults: faults.collect(),
+            content,
         }
-        Ok(TypedColumn {
-            values: Some(Arc::new(StringArray::from(values))),
-            is_uuid: false,
-        })
     }
 }
 
-impl Chunks for JsonReader<'_> {
+impl Chunks for JsonReader {
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+        let flaw = self.form.flaw;
         records.clear();
-        if self.folder.stop.asked().is_some() && self.folder.flaw != Flaw::HearsNoStop {
+        if self.form.stop.asked().is_some() && flaw != Flaw::HearsNoStop {
             return Err(SourceError::Stopped {
                 path: self.file.path.to_path_buf(),
             });
         }
         let mut lines = self.next_lines()?;
-        if self.folder.flaw == Flaw::LosesRowOfChunk && lines.len() > 2 {
+        if flaw.loses_row(self.chunk_bytes) && lines.len() > 2 {
             lines.pop();
         }
         let Some(first) = lines.first() else {
-            if self.folder.flaw != Flaw::ReadsWhatChanged {
-                self.file.check_unchanged()?;
-            }
-            self.folder.flaw.at_end(&self.file.path);
-            if self.folder.flaw == Flaw::ReadsOnAfterEnd {
+            self.file.check_unchanged(flaw)?;
+            if flaw == Flaw::ReadsOnAfterEnd {
                 self.lines = Lines::open(&self.file.path, 0, 1)?;
                 self.is_done = false;
             }
             return Ok(None);
         };
-        let content: Vec<u8> = lines.iter().flat_map(|line| line.text.clone()).collect();
+        let rows = self.rows(&lines);
         let text_start = self
             .text_range
             .as_ref()
             .map_or(first.start, |range| range.start);
-        let text_end = first.start + content.len() as u64;
-        self.text_range = Some(text_start..text_end);
-        self.hash.add(&content);
-        let columns = self.names.iter().map(|name| self.column(name, &lines));
-        let rows = TypedRows {
-            columns: columns.collect::<Result<_, _>>()?,
-            row_count: lines.len(),
-            bytes_count: content.len() as u64,
-            content,
-        };
-        self.meter.record_count += self.folder.flaw.counted(lines.len() as u64);
+        self.text_range = Some(text_start..first.start + rows.bytes_count);
+        self.hash.add(&rows.content);
+        self.meter.record_count += flaw.counted(lines.len() as u64);
         self.meter.text_bytes += rows.bytes_count;
         self.meter.stored_bytes += rows.bytes_count;
         self.meter.chunk_count += 1;
@@ -188,12 +240,22 @@ impl Chunks for JsonReader<'_> {
     }
 }
 
-impl SplitReader for JsonReader<'_> {
+impl SplitReader for JsonReader {
     fn end(mut self: Box<Self>) -> SplitEnd {
+        let is_whole = self.range == (0..self.file.state.size_bytes);
+        self.form.flaw.at_end(&self.file.path, is_whole);
         SplitEnd {
             hash: self.hash.take(),
-            text_range: self.text_range,
+            text_range: self.text_range.take(),
             trailer: None,
+        }
+    }
+}
+
+impl Drop for JsonReader {
+    fn drop(&mut self) {
+        if let Some(has_dropped) = &self.has_dropped {
+            has_dropped.fetch_or(!self.is_done, Ordering::Relaxed);
         }
     }
 }

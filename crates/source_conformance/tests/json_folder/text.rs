@@ -18,14 +18,10 @@ pub struct Line {
 }
 
 impl Line {
-    /// The object on the line.
-    pub fn object(&self, path: &Path) -> Result<Map<String, Value>, SourceError> {
+    /// The object on the line, or why there is none.
+    pub fn object(&self) -> Result<Map<String, Value>, String> {
         let object = serde_json::from_slice(&self.text);
-        object.map_err(|error| SourceError::Input {
-            input: path.to_path_buf(),
-            what: format!("line {} is not a JSON object: {error}", self.number),
-            fix: "fix the line".to_owned(),
-        })
+        object.map_err(|error| format!("is not a JSON object: {error}"))
     }
 }
 

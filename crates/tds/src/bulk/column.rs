@@ -73,7 +73,7 @@ pub(super) enum Values<'a> {
 pub(super) struct Text<'a> {
     pub(super) texts: Texts<'a>,
     pub(super) form: TextForm,
-    /// Whether values are sent in chunks: `(max)`.
+    /// True if values are sent in chunks: `(max)`.
     pub(super) is_chunked: bool,
     pub(super) limit: Limit,
 }
@@ -186,12 +186,12 @@ impl<'a> Column<'a> {
         self.row_count
     }
 
-    /// Whether any row is NULL.
+    /// True if any row is NULL.
     pub(super) fn has_nulls(&self) -> bool {
         self.validity.is_some()
     }
 
-    /// Whether a row has a value.
+    /// True if a row has a value.
     pub(super) fn is_valid(&self, row: usize) -> bool {
         self.validity.is_none_or(|bits| bits.value(row))
     }
@@ -269,7 +269,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Whether a column of this Arrow type can be encoded for a type.
+/// True if a column of this Arrow type can be encoded for a type.
 pub(super) fn takes(type_info: &TypeInfo, data_type: &DataType) -> bool {
     match (type_info.sql_type, data_type) {
         (SqlType::Bit, DataType::Boolean)

@@ -20,7 +20,7 @@ impl Precision {
         }
     }
 
-    /// Whether a number has too many digits.
+    /// True if a number has too many digits.
     #[inline(always)]
     pub(super) fn is_past(&self, value: i128) -> bool {
         value.unsigned_abs() > self.magnitude_max

@@ -43,7 +43,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.views.len()
     }

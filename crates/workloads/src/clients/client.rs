@@ -54,9 +54,9 @@ pub struct Client {
     pub number: usize,
     /// Its connection.
     pub connection: Box<dyn ClientConnection>,
-    /// Whether bytes wait until the socket takes them.
+    /// True if bytes wait until the socket takes them.
     pub is_blocked: bool,
-    /// Whether its worker has noted that it has finished.
+    /// True if its worker has noted that it has finished.
     pub is_noted: bool,
     /// What it has measured.
     pub measured: Measured,
@@ -89,7 +89,7 @@ pub struct Measured {
     pub late: Duration,
     /// In an open loop, calls that were meant to begin and did not.
     pub not_begun: u64,
-    /// Whether it has done its share.
+    /// True if it has done its share.
     pub has_finished: bool,
 }
 
@@ -199,7 +199,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether the time for its next call has come.
+    /// True if the time for its next call has come.
     fn may_begin(&self, start: Instant, now: Instant) -> bool {
         let next = self.schedule.as_ref().map(Schedule::next);
         next.is_none_or(|next| start.checked_add(next).is_some_and(|next| next <= now))
@@ -278,7 +278,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether it has nothing to wait for any more.
+    /// True if it has nothing to wait for any more.
     pub fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }

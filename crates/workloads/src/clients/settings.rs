@@ -37,7 +37,7 @@ pub struct Settings {
     pub threads: Option<u16>,
     /// The folder for results.
     pub results: PathBuf,
-    /// Whether a sweep that was stopped is left alone, and not resumed.
+    /// True if a sweep that was stopped is left alone, and not resumed.
     pub fresh: bool,
 }
 

@@ -58,7 +58,7 @@ impl Database {
         })
     }
 
-    /// Whether the data go with the program.
+    /// True if the data go with the program.
     pub(super) fn is_temporary(&self) -> bool {
         self.server == Server::Temporary
     }

@@ -68,8 +68,8 @@ fn is_own_folder(path: &Path) -> bool {
         .is_ok_and(|facts| facts.is_dir() && facts.uid() == user)
 }
 
-/// Whether it was nobody's, and is gone. What cannot be looked at or removed stays: the files of
-/// another command are no reason for this one to fail.
+/// True if it was nobody's, and is gone. What cannot be looked at or removed stays: the files of another command are no
+/// reason for this one to fail.
 fn remove_if_free(path: &Path) -> bool {
     let Ok(lock) = File::open(path) else {
         return false;

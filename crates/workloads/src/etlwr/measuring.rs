@@ -29,7 +29,7 @@ pub trait Host {
     /// fix an error, where that differs from the hint of `inrush run`.
     fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, Self::Error>;
 
-    /// Whether the last load was asked to stop, even if the request came too late for it.
+    /// True if the last load was asked to stop, even if the request came too late for it.
     fn was_asked_to_stop(&self) -> bool;
 
     /// Tells a person or a program of a load that was measured.
@@ -46,7 +46,7 @@ pub struct Measurement<'a> {
     pub database: &'a Database,
     /// How the files were made, where this command did it.
     pub generated: Option<GeneratedResult>,
-    /// Whether the files stay when the program ends.
+    /// True if the files stay when the program ends.
     pub keeps_files: bool,
     /// The command that does the same again.
     pub command: String,
@@ -104,7 +104,7 @@ impl Measurement<'_> {
         run.report = success.report_path.map(|path| path.display().to_string());
         notes.extend(remarks(&report, streams));
         let (results, folder) = results.get_or_insert_with(|| {
-            let folder = self.settings.results.join(&report.run);
+            let folder = self.settings.results.join(report.run.as_str());
             (Results::begin(self.begun(), &report), folder)
         });
         for note in notes {
@@ -264,7 +264,7 @@ impl Measurement<'_> {
         let seconds = phases.load_s + phases.switch_s;
         let bytes = report.account.bytes_read;
         RunResult {
-            run: report.run.clone(),
+            run: report.run.to_string(),
             report: None,
             streams,
             streams_used: report.streams.len(),

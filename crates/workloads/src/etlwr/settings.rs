@@ -25,7 +25,7 @@ pub struct Settings {
     pub order: Order,
     /// What is verified of each part before its COMMIT.
     pub verify: Verify,
-    /// Whether the tables are analyzed; that time is not counted.
+    /// True if the tables are analyzed; that time is not counted.
     pub analyze: bool,
     /// Cores of all machines that take part, where they are more than those of this one.
     pub cores: Option<u32>,
@@ -33,9 +33,9 @@ pub struct Settings {
     pub results: PathBuf,
     /// Where the folders of runs are made.
     pub runs_folder: PathBuf,
-    /// Whether the tables of the last load stay in the database.
+    /// True if the tables of the last load stay in the database.
     pub keep: bool,
-    /// Whether the plan of the load looks at the disk of the server.
+    /// True if the plan of the load looks at the disk of the server.
     pub disk_check: bool,
 }
 
@@ -101,7 +101,7 @@ impl Settings {
         self.points().into_iter().max()
     }
 
-    /// Whether each run must start anew: a point of a sweep that resumed another one's run would be none.
+    /// True if each run must start anew: a point of a sweep that resumed another one's run would be none.
     pub fn is_series(&self) -> bool {
         self.points().len() > 1 || self.rounds > 1
     }

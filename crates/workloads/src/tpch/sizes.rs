@@ -56,7 +56,7 @@ pub fn text_bytes(table: &str, scale: f64, share: f64) -> u64 {
 /// Files of a table that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSize {
-    /// Which table.
+    /// The table.
     pub table: &'static str,
     /// How many files; each becomes a partition.
     pub files: usize,

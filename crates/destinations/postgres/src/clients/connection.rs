@@ -13,7 +13,7 @@ use super::statements::Statements;
 /// Bytes that are received at a time: answers of some hundred calls.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// What is told of a connection that ended without an error of the server's.
+/// The message for a connection that ended without an error message of the server.
 const CLOSED: &str = "the server closed the connection";
 
 /// A client's connection.

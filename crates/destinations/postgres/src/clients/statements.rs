@@ -22,7 +22,7 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// Of some work in a schema.
+    /// The statements of some work in a schema.
     pub fn new(work: &ClientWork, schema: &str) -> Statements {
         let mut made = Statements {
             schema: schema.to_owned(),
@@ -64,7 +64,7 @@ impl Statements {
         }
     }
 
-    /// What is made before each run, so that all of them begin alike.
+    /// The statements before each run, so that all runs start with the same state.
     pub fn make_ready(&self) -> Vec<String> {
         let schema = &self.schema;
         let seek = format!(

@@ -11,7 +11,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_files::SourceFile;
-use inrush_rows::ids::RunKey;
+use inrush_rows::ids::{RunKey, RunName};
 
 use crate::engine::plan::identity;
 use crate::quote::literal;
@@ -38,12 +38,12 @@ const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
      JOIN pg_description d ON d.objoid = m.oid AND d.classoid = 'pg_largeobject'::regclass \
      WHERE starts_with(substr(d.description, 1, 250), $1)";
 
-/// What a run leaves for a target.
+/// The mark of a run for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// For the person who finds it.
     about: String,
-    run: String,
+    run: RunName,
     target_oid: u32,
     /// Microseconds since 1970.
     made_us: u128,
@@ -57,7 +57,7 @@ pub struct FoundMark {
     /// Its large object.
     pub oid: u32,
     /// The run that left it.
-    pub run: String,
+    pub run: RunName,
     /// The target's OID.
     pub target_oid: u32,
     /// The key of one of the files.
@@ -65,9 +65,10 @@ pub struct FoundMark {
 }
 
 impl Mark {
-    /// Of the files of a flow that a run puts into a target; nothing where none of them can be the same once more.
+    /// The mark for the files that a flow of a run appends to a target; `None` if no later load can have the same
+    /// files.
     pub fn new<'a>(
-        run: &str,
+        run: &RunName,
         target: &str,
         target_oid: u32,
         files: impl Iterator<Item = &'a SourceFile>,
@@ -81,7 +82,7 @@ impl Mark {
             about: format!(
                 "Inrush run {run} appended files to {target}; this keeps them from being appended twice if the ledger is lost"
             ),
-            run: run.to_owned(),
+            run: run.clone(),
             target_oid,
             made_us: now.map_or(0, |now| now.as_micros()),
             keys,
@@ -156,15 +157,15 @@ pub async fn find(
         found.extend(rows.iter().map(|row| FoundMark {
             oid: row.get(0),
             target_oid: row.get(1),
-            run: row.get(2),
+            run: RunName::new(row.get::<_, &str>(2)),
             key: row.get(3),
         }));
     }
     Ok(found)
 }
 
-/// Leaves marks, in the transaction that is open. Marks of an earlier attempt of the run give way to them, and so do the
-/// oldest of too many. Where the database's owner lets nobody make large objects, none is left.
+/// Leaves marks, in the open transaction. They replace marks of an earlier attempt of the run; if there are too many,
+/// the oldest are removed. If the role may not create large objects, no mark is left.
 pub async fn leave(
     session: &Session,
     run_key: &RunKey,
@@ -200,7 +201,13 @@ pub async fn leave(
     session
         .query(
             &sql,
-            &[&beginning, &first.run, &targets, &marks_left, &bytes_left],
+            &[
+                &beginning,
+                &first.run.as_str(),
+                &targets,
+                &marks_left,
+                &bytes_left,
+            ],
             doing,
         )
         .await?;
@@ -218,14 +225,14 @@ pub async fn leave(
 }
 
 /// Removes the marks of a run whose rows are taken out of its targets, in the transaction that is open.
-pub async fn forget(session: &Session, run: &str) -> Result<(), PostgresError> {
+pub async fn forget(session: &Session, run: &RunName) -> Result<(), PostgresError> {
     let sql = format!(
         "WITH heads AS ({HEADS}) SELECT lo_unlink(oid) FROM heads WHERE is_own AND words[6] = $2"
     );
     session
         .query(
             &sql,
-            &[&"inrush mark ", &run],
+            &[&"inrush mark ", &run.as_str()],
             "removing the marks of the run",
         )
         .await?;

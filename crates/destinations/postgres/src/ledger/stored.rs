@@ -1,4 +1,4 @@
-//! SQL for which table holds a unit's rows, and which files of the server hold that table.
+//! SQL for the OID of the table that holds a unit's rows, and for the files of the server that hold that table.
 //!
 //! Names can be given to other tables, so a unit is known again by its table's OID; and a table can
 //! be emptied or written anew under its OID, which gives it other files. Rows that are changed one

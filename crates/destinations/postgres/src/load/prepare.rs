@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_files::Pipes;
 use inrush_package::Package;
-use inrush_rows::ids::{RunId, UnitKey};
+use inrush_rows::ids::{RunId, RunName, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
@@ -136,14 +136,14 @@ async fn held(control: &Session, package: &Package, error: PlanFailure) -> Error
 async fn refuse_unswitched(
     control: &Session,
     ledger: &Ledger,
-    run: &str,
+    run: &RunName,
     plan: &Plan,
 ) -> Result<(), Error> {
     let record = match ledger.run_by_name(control, run).await? {
         Some(record) if record.state == LedgerRunState::Switched => record,
         other => {
             return Err(Error::NotSwitched {
-                run: run.to_owned(),
+                run: run.clone(),
                 state: other.map(|record| record.state),
             });
         }
@@ -152,7 +152,7 @@ async fn refuse_unswitched(
         let target = flow.target();
         if let Some(Replaced { by }) = ledger.replaced(control, &record, &target).await? {
             return Err(Error::Replaced {
-                run: run.to_owned(),
+                run: run.clone(),
                 target,
                 by,
             });
@@ -182,7 +182,7 @@ async fn enter(
     control: &Session,
     ledger: &Ledger,
     plan: &Plan,
-    name: &str,
+    name: &RunName,
 ) -> Result<Entered, Error> {
     let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
     let Earlier::Stopped {

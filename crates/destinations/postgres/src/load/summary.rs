@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunName, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
@@ -150,7 +150,7 @@ impl Summary {
         let tables = flows.map(|(flow, loaded)| flow_reports::of_target(flow, *loaded));
         let run = match &plan.earlier {
             Earlier::Loaded(run) => run.name.clone(),
-            _ => String::new(),
+            _ => RunName::new(""),
         };
         self.gathering
             .already_loaded(about(plan), options, run, tables.collect())

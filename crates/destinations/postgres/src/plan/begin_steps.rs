@@ -3,6 +3,7 @@
 
 use super::{FlowPlan, Plan};
 use crate::quote::qualified;
+use inrush_rows::ids::RunName;
 
 /// Sees the lines as the plan prints them. Values that only the run can tell stand in angle brackets, and a comment
 /// behind a statement says when it is run.
@@ -30,7 +31,9 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
     see(&format!("INSERT INTO {} <the run>;", ledger("run")));
     see("SET application_name = <the run's name>;");
     let straight = plan.flows.iter().filter(|flow| flow.commits_each_split());
-    let marks = straight.filter(|flow| flow.mark("", 0).is_some()).count();
+    let marks = straight
+        .filter(|flow| flow.mark(&RunName::new(""), 0).is_some())
+        .count();
     if marks > 0 {
         see("BEGIN;");
         each_line_of_marks(marks, see);

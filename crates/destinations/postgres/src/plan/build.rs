@@ -120,7 +120,7 @@ pub async fn build(
     Ok(plan)
 }
 
-/// A package that is to be planned, and all that is asked for its plan.
+/// The package, and the inputs for its plan.
 struct PlanRequest<'a> {
     session: &'a Session,
     address: &'a DatabaseAddress,
@@ -258,7 +258,7 @@ impl PlanRequest<'_> {
         Ok(statements)
     }
 
-    /// What an earlier run of the package left.
+    /// The work of an earlier run of the package.
     async fn earlier(
         &self,
         flows: &[FlowPlan],

@@ -105,7 +105,7 @@ pub async fn find(
     })
 }
 
-/// What a plan has to know of the splits that a stopped run has left.
+/// The splits of a stopped run that the plan needs to know.
 struct SplitsLeft {
     /// The keys of those of each unit that is not finished.
     of_unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
@@ -292,8 +292,8 @@ fn refuse_lost_rows<'a>(
     Ok(())
 }
 
-/// Says where somebody has emptied a target since a stopped run put rows straight into it: they are
-/// loaded, so they do not come again.
+/// Adds a note if somebody has emptied a target since a stopped run wrote rows directly to it: these rows count as
+/// loaded, so they are not loaded again.
 fn emptied(
     run: &LedgerRun,
     flows: &[FlowPlan],

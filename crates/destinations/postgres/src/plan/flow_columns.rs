@@ -12,9 +12,9 @@ use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_files::FlowFiles;
 use crate::plan::failure::PlanFailure;
 
-/// What is made of the ranges of a partition key.
+/// The use of the ranges of a partition key.
 pub enum RangeKey {
-    /// Nothing: there is no such key, or rows are routed into partitions that exist.
+    /// There is no such key, or rows are routed into existing partitions.
     None,
     /// Each unit is a partition.
     OfUnits(KeyPlan),
@@ -28,9 +28,9 @@ pub struct FlowColumns {
     pub files: FlowFiles,
     /// The columns that they fill.
     pub resolved: ResolvedColumns,
-    /// The column by whose ranges the target is partitioned, or is to be.
+    /// The column by whose ranges the target is partitioned, or will be.
     pub key_name: Option<String>,
-    /// What is made of its ranges.
+    /// The use of its ranges.
     pub range_key: RangeKey,
 }
 

@@ -14,10 +14,10 @@ use crate::catalog::TableFacts;
 use crate::plan::failure::PlanFailure;
 use crate::ranges::{self, PartitionRange};
 
-/// What of the target gives way to the rows.
+/// The part of the target that the new rows replace.
 #[derive(Default)]
 pub struct Replacement {
-    /// What is taken out of it.
+    /// The tables that are taken out.
     pub plan: Option<ReplacePlan>,
     /// A partition that stands where the bounds want one, in words.
     pub overlap: Option<String>,

@@ -15,7 +15,7 @@ use crate::server_facts::ServerFacts;
 /// filled, one in the driver's queue, one copied into its send buffer, one on its way back. A stream that writes its
 /// blocks itself has one.
 const BLOCKS_PER_STREAM: u64 = 4;
-/// What is kept of each file from the plan to the report, beside its path. Measured: 340.
+/// The memory for each file from the plan to the report, beside its path. Measured: 340.
 const FILE_BYTES: u64 = 480;
 /// Connections that should stay free for others.
 const CONNECTIONS_KEPT_FREE: i64 = 3;

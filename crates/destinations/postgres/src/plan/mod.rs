@@ -53,7 +53,7 @@ use inrush_convert::{KeyBounds, KeySet};
 use inrush_files::Split;
 use inrush_package::{IndexPolicy, Mode, RunSettings};
 use inrush_pgcopy::PgType;
-use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunKey, RunName, SplitKey, UnitKey};
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
@@ -87,7 +87,7 @@ pub struct Plan {
     pub run_key: RunKey,
     /// Server, database and role.
     pub destination: String,
-    /// What the server says of itself.
+    /// The facts of the server.
     pub server: ServerFacts,
     /// Settings of the run.
     pub settings: RunSettings,
@@ -105,16 +105,16 @@ pub struct Plan {
     pub disk: Option<DiskFacts>,
     /// Locks that the switch takes, against what the server has room for.
     pub locks_needed: u64,
-    /// What an earlier run of the same package left.
+    /// The work of an earlier run of the same package.
     pub earlier: Earlier,
-    /// What a user should know before it runs.
+    /// Notes for the user before the run.
     pub notes: Vec<String>,
 }
 
-/// What an earlier run of the same package left in the ledger.
+/// The work of an earlier run of the same package, in the ledger.
 #[derive(Clone, Debug)]
 pub enum Earlier {
-    /// Nothing.
+    /// There is none.
     None,
     /// All of it: these very files are loaded already.
     Loaded(Box<LedgerRun>),
@@ -124,7 +124,7 @@ pub enum Earlier {
         run: Box<LedgerRun>,
         /// Keys of units that are kept, finished or not.
         kept: BTreeSet<UnitKey>,
-        /// Those of them that lack splits, with the keys of the splits that they have.
+        /// Units that lack splits, with the keys of the splits that they have.
         unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
         /// Units of the run that the plan has no use for: their files or settings changed.
         dropped: usize,
@@ -140,9 +140,9 @@ pub enum Earlier {
 /// One flow, planned.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// What is read of its files.
+    /// The reading of its files.
     pub reading: Reading,
-    /// What is compared of each unit before its COMMIT.
+    /// The comparison of each unit before its COMMIT.
     pub comparison: Arc<Comparison>,
     /// The target's schema.
     pub schema: String,
@@ -150,25 +150,25 @@ pub struct FlowPlan {
     pub table: String,
     /// The target as it is, where it exists.
     pub facts: Option<TableFacts>,
-    /// What becomes of the target.
+    /// The mode of the load.
     pub mode: Mode,
-    /// How its units become part of the target.
+    /// The way in which its units become part of the target.
     pub publish: Publish,
-    /// What is taken out of the target before.
+    /// The tables that are taken out of the target before.
     pub replace: Option<ReplacePlan>,
     /// Statements of the user that the switch runs before it touches the target.
     pub pre_sql: Vec<String>,
     /// Statements of the user that the switch runs when all rows are there.
     pub post_sql: Vec<String>,
-    /// What staging tables are made after.
+    /// The model of the staging tables.
     pub model: Model,
-    /// What the schema's default privileges grant on tables that are made in it.
+    /// The grants that the schema's default privileges give on new tables in it.
     pub default_grants: Vec<DefaultGrant>,
-    /// What becomes of the target's indexes while rows are copied into it.
+    /// The treatment of the target's indexes while rows are copied into it.
     pub indexes: IndexPolicy,
     /// Types of those columns as the server writes them.
     pub column_types: Vec<String>,
-    /// How rows are sent.
+    /// The form in which rows are sent.
     pub wire: WireForm,
     /// How the server stores them.
     pub server_copy: FlowCopy,
@@ -192,7 +192,7 @@ impl Deref for FlowPlan {
 }
 
 impl Plan {
-    /// Whether all rows come in the transaction of the switch: then one session carries it all.
+    /// True if all rows come in the transaction of the switch: then one session carries it all.
     pub fn is_one_transaction(&self) -> bool {
         !self.settings.staging
     }
@@ -204,29 +204,29 @@ impl FlowPlan {
         self.reading.target.clone()
     }
 
-    /// Whether what comes through pipes is kept until the load is done, so that rows which the server
-    /// refuses can be told. Whoever accepts none needs no disk for them, and rows that are in the
-    /// target already are not loaded once more.
+    /// True if the data of pipes is kept until the load is done, so that rows which the server refuses can be found.
+    /// False if the flow accepts no rejects, and if rows are written directly to the target, because those are not
+    /// loaded again.
     pub fn keeps_pipes(&self) -> bool {
         self.reject_limit.rows_accepted() > 0 && !self.commits_each_split()
     }
 
-    /// Whether its rows go straight into the target.
+    /// True if its rows go straight into the target.
     pub fn is_straight(&self) -> bool {
         matches!(self.publish, Publish::Straight(_))
     }
 
-    /// Whether they do, and stay there split by split.
+    /// True if they do, and stay there split by split.
     pub fn commits_each_split(&self) -> bool {
         self.publish == Publish::Straight(Commit::EachSplit)
     }
 
-    /// Whether they do, and stay there with those of all flows.
+    /// True if they do, and stay there with those of all flows.
     pub fn commits_at_switch(&self) -> bool {
         self.publish == Publish::Straight(Commit::AtSwitch)
     }
 
-    /// Whether rows come into a target that exists in the transaction of the switch, and not only tables.
+    /// True if rows come into a target that exists in the transaction of the switch, and not only tables.
     pub fn copies_rows(&self) -> bool {
         match &self.publish {
             Publish::Insert | Publish::Upsert { .. } => true,
@@ -236,13 +236,14 @@ impl FlowPlan {
         }
     }
 
-    /// Whether the switch leaves a mark of it. Rows that go straight into their target have it since before the first row.
+    /// True if the switch leaves a mark of it. Rows that go straight into their target have it since before the first
+    /// row.
     pub fn leaves_mark(&self) -> bool {
         self.mode == Mode::Append && !self.commits_each_split()
     }
 
-    /// What a mark at its target says of its files, where a second load of them would append their rows once more.
-    pub fn mark(&self, run: &str, target_oid: u32) -> Option<Mark> {
+    /// The mark for its files at the target, if a second load of them would append their rows once more.
+    pub fn mark(&self, run: &RunName, target_oid: u32) -> Option<Mark> {
         let files = earlier::files(self).map(Arc::as_ref);
         let appends = self.mode == Mode::Append;
         appends.then(|| Mark::new(run, &self.target(), target_oid, files))?
@@ -305,12 +306,12 @@ impl PlannedUnit for UnitPlan {
     }
 }
 
-/// Whether the rows of all flows go straight into their targets.
+/// True if the rows of all flows go straight into their targets.
 fn is_all_straight(flows: &[FlowPlan]) -> bool {
     flows.iter().all(FlowPlan::is_straight)
 }
 
-/// How units become part of their target.
+/// The way in which units become part of their target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Publish {
     /// The target is made, partitioned by range, and the units are attached.
@@ -358,14 +359,14 @@ impl Commit {
     }
 }
 
-/// How rows are sent.
+/// The form in which rows are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireForm {
     /// Binary COPY.
     Binary(Vec<PgType>),
     /// COPY in text form, since a column has a type without a binary encoder.
     Text {
-        /// Which column and type.
+        /// The column and the type that need it, in words.
         reason: String,
     },
 }
@@ -381,9 +382,9 @@ pub struct KeyPlan {
     pub type_sql: String,
     /// Its collation, where the column has one of its own.
     pub collation: Option<String>,
-    /// What kind of values it has.
+    /// The kind of its values.
     pub kind: KeyKind,
-    /// Where the partitions begin and end, in words.
+    /// The bounds of the partitions, in words.
     pub rule: String,
 }
 
@@ -432,7 +433,7 @@ pub struct UnitPlan {
     pub partition_name: Option<String>,
     /// Its bounds where they are known before it is loaded.
     pub bounds: Option<UnitBounds>,
-    /// The same bounds, checked while rows are converted.
+    /// The same bounds, for the check during conversion.
     pub key_bounds: Option<KeyBounds>,
     /// The keys that have a partition, checked while rows are converted, where rows are routed.
     pub key_set: Option<KeySet>,

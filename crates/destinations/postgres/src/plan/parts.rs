@@ -31,7 +31,7 @@ struct Cut {
 
 /// A part of a file, with the keys that it must keep.
 pub struct Part {
-    /// Where it is.
+    /// The split that contains it.
     pub split: Split,
     /// Its first key; none where the file begins.
     pub lower: Option<KeyValue>,
@@ -87,7 +87,7 @@ pub fn cut(
     Ok(found)
 }
 
-/// Says of files that cannot be cut that they are one partition each, whatever was asked for.
+/// Adds a note about files that cannot be cut: each becomes one partition, for any number of parts.
 fn note_uncut(
     files: &[Arc<SourceFile>],
     parts: u32,

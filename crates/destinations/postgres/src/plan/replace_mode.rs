@@ -14,23 +14,22 @@ use crate::ranges::{self, Coverage, PartitionRange};
 use crate::table_swap::{self, SwapPlan};
 use crate::{PostgresError, Session};
 
-/// What is taken out of a target that exists.
+/// The tables that are taken out of an existing target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacePlan {
-    /// How much of it.
+    /// The part of the target.
     pub scope: ReplaceScope,
     /// The rows of a plain target are deleted.
     pub by_rows: bool,
-    /// What becomes of it.
+    /// Their destination: dropped or kept.
     pub keep: KeepPlan,
-    /// What is taken out as far as it is known before the load: partitions that only the data
-    /// can tell are not among it.
+    /// The tables as far as they are known before the load; partitions that depend on the data are not listed.
     pub old: Vec<OldTable>,
-    /// What makes a new table like the old one, where it takes its place.
+    /// The properties that a new table gets from the old one, if it takes its place.
     pub swap: Option<SwapPlan>,
 }
 
-/// What becomes of what is taken out.
+/// The destination of the tables that are taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeepPlan {
     /// It is dropped.
@@ -42,7 +41,7 @@ pub enum KeepPlan {
 }
 
 impl KeepPlan {
-    /// What the package says.
+    /// The destination that the package sets.
     pub fn of(keep: &Keep) -> KeepPlan {
         match keep {
             Keep::Whether(false) => KeepPlan::Drop,
@@ -221,7 +220,7 @@ pub struct PartlyCovered {
 }
 
 impl PartlyCovered {
-    /// What stands in the way.
+    /// The obstacle, in words.
     pub fn what(&self) -> String {
         format!(
             "has the partition {}, which the new partition {} covers only in part",
@@ -237,7 +236,7 @@ impl PartlyCovered {
     }
 }
 
-/// Those partitions that new ones cover whole.
+/// The partitions that new ones cover completely.
 pub async fn covered(
     session: &Session,
     key: &KeyPlan,
@@ -412,7 +411,7 @@ pub async fn refuse_taken_names(
     }
 }
 
-/// What goes and what becomes of it, in words.
+/// The tables that are taken out and their destination, in words.
 pub fn words(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
     if replace.by_rows {
         return vec![

@@ -22,7 +22,8 @@ pub enum Step<'a> {
     Begin,
     /// Begins a part of the transaction that the switch commits.
     BeginPart,
-    /// Locks the run's row in the ledger, as long as its epoch is this attempt's: nobody else takes the run over meanwhile.
+    /// Locks the run's row in the ledger if its epoch is still this attempt's, so that no other process takes the run
+    /// over.
     HoldFence,
     /// Statements that are known word for word.
     Run(Cow<'a, str>),
@@ -62,7 +63,7 @@ pub enum Step<'a> {
 
 /// A transaction of a unit.
 pub struct UnitTransaction<'a> {
-    /// How often it is run: once, or once for each split.
+    /// How often it runs: once, or once for each split.
     pub times: usize,
     /// Its steps.
     pub steps: Vec<Step<'a>>,
@@ -206,7 +207,7 @@ fn part_rows<'a>(splits: usize) -> Vec<Step<'a>> {
     steps
 }
 
-/// The same rows once more after the server has refused one of them: by many small COPYs, so that the row is found.
+/// The steps for the same rows after the server has refused one of them: many small COPYs, so that the row is found.
 /// `splits` are those of this transaction.
 pub fn careful<'a>(
     plan: &'a Plan,
@@ -245,7 +246,7 @@ pub fn careful<'a>(
     steps
 }
 
-/// Whether the ends of its file may tell the keys of a unit before it is loaded.
+/// True if the ends of its file may tell the keys of a unit before it is loaded.
 fn expects_keys(flow: &FlowPlan, unit: &UnitPlan) -> bool {
     let has_open_bounds = flow.key.is_some() && unit.bounds.is_none();
     // A CHECK that a row does not meet would begin a second COPY.
@@ -265,8 +266,8 @@ fn begin<'a>(plan: &Plan) -> Vec<Step<'a>> {
     ]
 }
 
-/// Functions in the target's constraints find the names that they use as in any other session, and a lock that
-/// somebody holds on the target is not waited for without an end.
+/// Settings of the transaction: functions in the target's constraints find names as in any other session, and the wait
+/// for a lock on the target is limited.
 pub fn settings(plan: &Plan) -> String {
     format!("SET LOCAL search_path = DEFAULT; {}", lock_timeout(plan))
 }
@@ -300,7 +301,8 @@ fn last(splits: usize) -> usize {
     }
 }
 
-/// What a filled staging table needs to be switched in without a scan: the CHECK of its keys, indexes, statistics.
+/// The steps that prepare a filled staging table for a switch without a scan: the CHECK of its keys, indexes,
+/// statistics.
 fn finish<'a>(
     plan: &Plan,
     flow: &FlowPlan,

@@ -34,7 +34,7 @@ pub struct UnitPlanner<'a> {
     pub target: &'a FlowTarget<'a>,
     /// Its columns.
     pub columns: &'a FlowColumns,
-    /// How units become part of the target.
+    /// The way in which units become part of the target.
     pub publishing: &'a Publishing,
     checks: &'a FlowChecks,
     replacement: &'a Replacement,
@@ -42,7 +42,7 @@ pub struct UnitPlanner<'a> {
     shape: String,
 }
 
-/// What one unit holds.
+/// The files of one unit.
 struct UnitFiles<'a> {
     splits: Vec<Split>,
     /// The declared partition that they go to.
@@ -50,7 +50,7 @@ struct UnitFiles<'a> {
 }
 
 impl<'a> UnitPlanner<'a> {
-    /// What the units have in common, of all stages before.
+    /// The inputs that all units share, from the stages before.
     pub fn new(
         request: &'a FlowRequest<'a>,
         target: &'a FlowTarget<'a>,
@@ -241,7 +241,7 @@ impl<'a> UnitPlanner<'a> {
         }
     }
 
-    /// Where staging tables stand.
+    /// The schema of the staging tables.
     pub fn staging_schema(&self) -> &'a str {
         &self.request.package.run.staging_schema
     }
@@ -334,7 +334,7 @@ impl UnitPlan {
         self.splits = pieces;
     }
 
-    /// What several streams can load of it at the same time.
+    /// The splits that several streams can load at the same time.
     pub(super) fn pieces(&self) -> Result<Vec<Split>, SourceError> {
         let mut found = Vec::with_capacity(self.splits.len());
         for split in &self.splits {

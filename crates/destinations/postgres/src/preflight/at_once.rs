@@ -21,11 +21,11 @@ use crate::{DatabaseAddress, PostgresError, Session};
 pub struct TrialServer<'a> {
     /// Moves the connections' bytes.
     pub runtime: &'a Runtime,
-    /// Where it is.
+    /// The address of the server.
     pub address: &'a DatabaseAddress,
-    /// What would be run.
+    /// The plan of the run.
     pub plan: &'a Plan,
-    /// Where tables are tried.
+    /// The place of the trial tables.
     pub ground: &'a Ground,
     /// Asks to stop.
     pub stop: &'a Stop,
@@ -93,7 +93,7 @@ impl TrialServer<'_> {
         results?.into_iter().collect()
     }
 
-    /// Whether its processes can be looked at: it is reached by a socket of this machine.
+    /// True if its processes can be looked at: it is reached by a socket of this machine.
     pub fn is_local(&self) -> bool {
         matches!(self.address.place().host, Host::Unix(_))
     }

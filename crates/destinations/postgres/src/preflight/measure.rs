@@ -36,13 +36,13 @@ impl EncodeRows for Encoder {
 pub struct Preflight<'a> {
     /// Moves the connections' bytes.
     pub runtime: &'a Runtime,
-    /// Where the server is.
+    /// The address of the server.
     pub address: &'a DatabaseAddress,
     /// A session of it.
     pub session: &'a Session,
     /// The plan.
     pub plan: &'a Plan,
-    /// What a run is told.
+    /// The options of the run.
     pub options: &'a RunOptions<'a>,
     /// The preflight's own options beside it.
     pub preflight_options: &'a PreflightOptions,

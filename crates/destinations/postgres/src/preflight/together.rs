@@ -35,13 +35,13 @@ use crate::{PostgresError, Session, staging, unit_transaction};
 pub struct TrialWork {
     /// The unit, by its index in the flow.
     pub unit: usize,
-    /// What of its files is read.
+    /// The portions of its files that are read.
     pub portions: Vec<Portion>,
     /// Several streams take its file from one reader.
     pub fed: Option<Split>,
 }
 
-/// What a stream came through.
+/// The result of a stream.
 struct Ran {
     work: SampleWork,
     began: Instant,
@@ -141,7 +141,7 @@ pub fn measure(
     Ok(found)
 }
 
-/// Where a stream's rows come from.
+/// The source of a stream's rows.
 enum Source {
     Portions(Arc<Portions>),
     Fed(Arc<dyn SharedSplit>),
@@ -208,7 +208,7 @@ struct Sending<'a> {
     session: &'a Session,
     copying: Copying<'a>,
     expected: Option<ExpectedKeys>,
-    /// What its gauge had read before.
+    /// The reading of its gauge at the start.
     before: Meter,
     deadline: Instant,
 }
@@ -278,7 +278,7 @@ impl<'a> Sending<'a> {
         Ok((self, batches.end()))
     }
 
-    /// What sending took; the time that making the rows took is told by the batches.
+    /// The meter of sending; the batches have the time of making the rows.
     async fn end(self) -> Result<Meter, RowsError> {
         self.copying.end().await?;
         Ok(Meter {
@@ -288,7 +288,7 @@ impl<'a> Sending<'a> {
     }
 }
 
-/// What a unit needs when its rows are in, but for its COMMIT.
+/// The steps of a unit after its rows, except its COMMIT.
 async fn finish(
     session: &Session,
     trial: &Trial,

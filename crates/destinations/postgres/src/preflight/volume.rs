@@ -40,7 +40,7 @@ impl Volume {
         }
     }
 
-    /// What should be known of it.
+    /// The findings about it.
     pub fn findings(&self, plan: &Plan, settings: &WalSettings) -> Vec<Finding> {
         let mut found = hazards::of_wal(plan, self.wal_bytes, settings);
         if plan.settings.disk_check {

@@ -82,7 +82,7 @@ fn messages_of(bytes_max: usize) -> usize {
     (bytes_max / MESSAGE_BYTES / TRANSACTIONS_MIN).clamp(1, MESSAGES_MAX)
 }
 
-/// How fast it went at the end: each mark is when a transaction more, of so many bytes, was flushed.
+/// The speed at the end of the measurement: each mark is the moment when one more transaction of this size was flushed.
 fn speed(marks: &mut [f64], transaction_bytes: usize) -> f64 {
     marks.sort_by(f64::total_cmp);
     let bytes = |count: usize| (count * transaction_bytes) as f64;
@@ -123,7 +123,7 @@ async fn write(
     Ok(marks)
 }
 
-/// So many messages in a transaction of their own.
+/// Writes so many messages in one transaction.
 async fn message(session: &Session, count: usize, bytes: usize) -> Result<(), PostgresError> {
     let statement = format!(
         "SELECT count(pg_catalog.pg_logical_emit_message(true, 'inrush_preflight', \
@@ -132,7 +132,7 @@ async fn message(session: &Session, count: usize, bytes: usize) -> Result<(), Po
     session.execute(&statement, "writing to the log").await
 }
 
-/// Where the log ends; none where the role may not ask.
+/// The end of the WAL; `None` if the role may not ask.
 pub async fn place(session: &Session) -> Option<i64> {
     let rows = session
         .query(

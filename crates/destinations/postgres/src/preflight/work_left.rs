@@ -8,7 +8,7 @@ use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::engine::preflight::sample;
 use crate::plan::{Earlier, FlowPlan, Plan, UnitPlan};
 
-/// What is left to load.
+/// The part of a plan that is left to load.
 pub struct WorkLeft<'a> {
     plan: &'a Plan,
     /// In the order in which streams take it.
@@ -16,7 +16,7 @@ pub struct WorkLeft<'a> {
 }
 
 impl<'a> WorkLeft<'a> {
-    /// Of a plan.
+    /// The part of this plan that is left to load.
     pub fn of(plan: &'a Plan) -> WorkLeft<'a> {
         let committed = |_, unit: &UnitPlan| match &plan.earlier {
             Earlier::Stopped {
@@ -39,7 +39,7 @@ impl<'a> WorkLeft<'a> {
         }
     }
 
-    /// What a piece of work belongs to.
+    /// The flow and the unit of a piece of work.
     pub fn unit(&self, item: &WorkItem) -> (&'a FlowPlan, &'a UnitPlan) {
         let flow = &self.plan.flows[item.flow];
         (flow, &flow.units[item.unit])

@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::quote::qualified;
 use crate::{PostgresError, Session};
 
-/// What can be put off until COMMIT, of one target.
+/// The constraints of one target that can be deferred until COMMIT.
 struct Deferrable {
     flow: usize,
     /// The constraints, as SQL names them.
@@ -18,9 +18,9 @@ struct Deferrable {
     tables: Vec<String>,
 }
 
-/// Has the constraints of a flow's target checked with each statement from here on: its rows are
-/// copied carefully. `later` are the flows whose targets get their rows after it. What needs those
-/// rows is left for the end: foreign keys to them, and triggers, of which nobody knows what they look at.
+/// Makes the constraints of a flow's target be checked with each statement from now on, because its rows are copied
+/// carefully. `later` are the flows whose targets get their rows after it. Constraints that may need those rows stay
+/// deferred: foreign keys to them, and triggers, because the tables that a trigger reads are not known.
 pub async fn check_each_row(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -40,7 +40,7 @@ pub async fn check_each_row(
     })
 }
 
-/// As [`check_each_row`], for whoever knows which flow a row at fault is of.
+/// Like [`check_each_row`], for a caller that knows the flow of a bad row.
 pub async fn at_once(
     session: &Session,
     plan: &Plan,

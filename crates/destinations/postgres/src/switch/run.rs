@@ -22,16 +22,16 @@ use crate::quote::{literal, qualified};
 use crate::transaction::Transaction;
 use crate::{PostgresError, Session, catalog};
 
-/// How often a switch that is blocked by somebody's lock is tried.
+/// The number of attempts of a switch that waits for a lock of another session.
 pub const TRIES: u32 = 5;
-/// Between two tries nothing is held, so that whoever queued behind us gets on.
+/// The pause between two attempts. No lock is held in it, so that sessions which waited behind the switch can proceed.
 pub const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
 /// Everything that the switch needs.
 pub struct SwitchTask<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// What is to be done to each target.
+    /// The task for each target.
     pub targets: &'a [TargetTask],
     /// Their units, as they were when their rows were verified.
     pub verified: &'a [UnitRow],
@@ -94,8 +94,8 @@ async fn attempt(
     Ok(switch.done)
 }
 
-/// How the switch's transaction is begun, ended and undone, where it has the rows of all flows already: it is a part
-/// then, so that one which waits for a lock in vain can be tried again without them.
+/// The statements that begin, end and roll back the switch's transaction if it already contains the rows of all flows.
+/// The switch is then a savepoint, so that it can be tried again without them if it waits for a lock in vain.
 const PART: [&str; 3] = [
     "SAVEPOINT inrush_switch; SET LOCAL search_path = pg_catalog",
     "COMMIT",
@@ -107,7 +107,7 @@ const PART: [&str; 3] = [
 struct Switch {
     /// The flows in the order in which they are switched.
     order: Vec<usize>,
-    /// What was done to each target.
+    /// The finished tasks.
     done: Vec<TargetTask>,
     /// For the ledger.
     tables: Vec<SwitchedTable>,
@@ -356,7 +356,7 @@ fn shortened(statement: &str) -> String {
     }
 }
 
-/// What became of the units, for the ledger.
+/// The tables that the units became, for the ledger.
 async fn brought_in(
     session: &Session,
     flow: &FlowPlan,
@@ -422,8 +422,8 @@ pub(super) fn refused(flow: usize, is_copied: bool, source: PostgresError) -> Sw
     }
 }
 
-/// Other names for partitions whose names somebody took since the plan was made. The lock on the
-/// target keeps other loads of it from taking more.
+/// Other names for partitions whose names were taken since the plan was made. The lock on the target keeps other loads
+/// of it from taking more.
 async fn named(
     session: &Session,
     flow: &FlowPlan,

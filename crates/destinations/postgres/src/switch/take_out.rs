@@ -15,7 +15,7 @@ use crate::quote::{identifier, qualified};
 use crate::ranges::PartitionRange;
 use crate::{Session, table_swap};
 
-/// What was taken out.
+/// The tables that were taken out.
 #[derive(Debug, Default)]
 pub struct TakenOut {
     /// For the ledger.
@@ -126,7 +126,7 @@ pub async fn attached(
     })
 }
 
-/// The partitions that go. Read under the lock: somebody may have changed them since the plan.
+/// The partitions that go. Read under the lock: other sessions may have changed them since the plan.
 async fn replaced(
     session: &Session,
     flow: &FlowPlan,
@@ -157,7 +157,7 @@ async fn replaced(
     }
 }
 
-/// What came to a table since the plan would be lost with a swap.
+/// Refuses a swap if the table got objects since the plan that would be lost.
 async fn refuse_changed(
     session: &Session,
     flow: &FlowPlan,

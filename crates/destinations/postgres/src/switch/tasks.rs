@@ -21,7 +21,7 @@ pub struct LoadedUnit {
     pub key_largest: Option<String>,
 }
 
-/// What is to be done to one target.
+/// The work of the switch at one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetTask {
     /// Index of the flow in the plan.

@@ -36,7 +36,7 @@ pub fn undo(address: &DatabaseAddress, options: &UndoOptions<'_>) -> Result<Undo
 
 async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undone, UndoError> {
     let unknown = || UndoError::Unknown {
-        run: options.run.to_owned(),
+        run: options.run.clone(),
         schema: options.ledger_schema.to_owned(),
     };
     if !ledger::exists(session, options.ledger_schema).await? {

@@ -194,7 +194,7 @@ fn hex(text: &[u8], at: usize) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// As `escape_json` writes it.
+/// Like PostgreSQL's `escape_json`.
 fn append_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     for byte in text {

@@ -72,7 +72,7 @@ fn number_of(bytes: &str, bits: u32) -> String {
     format!("('x' || encode({bytes}, 'hex'))::bit({bits})::{integer}")
 }
 
-/// What is summed up of a column, in the order of `ColumnForm::measures`.
+/// The sums of a column, in the order of `ColumnForm::measures`.
 fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
     let name = identifier(&column.name);
     let sum = |what: String| format!("coalesce(sum({what}), 0)");
@@ -161,7 +161,7 @@ fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
     }
 }
 
-/// The bytes of a text in UTF-8, whatever the database's encoding is.
+/// The bytes of a text in UTF-8, for any encoding of the database.
 fn in_utf8(name: &str) -> String {
     format!("convert_to({name}::text, 'UTF8')")
 }
@@ -171,9 +171,9 @@ fn hashed_columns(plan: &Comparison) -> impl Iterator<Item = String> {
     columns.map(|column| hashed(column, plan.is_utf8))
 }
 
-/// What the hash of a row is made of. Types of at most 32 bits, texts and bytes are hashed as they
-/// are; others by their binary form, since their own hashes leave something out: that of int8 folds
-/// its halves, that of numeric has no sign, that of interval takes 30 days for a month.
+/// The expression that is hashed for a row. Types of at most 32 bits, texts and bytes are hashed as they are. Other
+/// types are hashed in their binary form, because their own hashes leave something out: that of int8 folds its halves,
+/// that of numeric has no sign, that of interval takes 30 days for a month.
 fn hashed(column: &ComparedColumn, is_utf8: bool) -> String {
     let name = identifier(&column.name);
     match column.form {

@@ -7,7 +7,7 @@ use inrush_files::Pipes;
 use inrush_package::{Connection, Package};
 use inrush_rows::calendar::now_microseconds;
 use inrush_rows::cancel::Stop;
-use inrush_rows::ids::{RunId, RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::kept::KeptUnits;
@@ -186,7 +186,7 @@ struct BegunRun {
 fn begin(
     destination: &dyn Destination,
     plan: &mut ContractPlan,
-    name: String,
+    name: RunName,
 ) -> Result<BegunRun, Error> {
     let (takes_over, wanted) = match &mut plan.earlier {
         ContractEarlier::Stopped { run, kept, .. } => (Some(run.run_id), std::mem::take(kept)),
@@ -320,10 +320,10 @@ fn switched(destination: &dyn Destination, run_key: &RunKey) -> Result<Vec<RunId
 }
 
 /// Rejects of a run that published nothing are no leftovers: its command loads all of it.
-fn refuse_unswitched(destination: &dyn Destination, name: &str) -> Result<(), Error> {
+fn refuse_unswitched(destination: &dyn Destination, name: &RunName) -> Result<(), Error> {
     let runs = destination.runs(None)?;
     let is_switched = |run: &inrush_destination::PastRun| {
-        run.record.name == name && run.record.state == RunState::Switched
+        run.record.name == *name && run.record.state == RunState::Switched
     };
     match runs.iter().find(|run| is_switched(run)) {
         None => Err(Error::NotSwitched {

@@ -1,5 +1,6 @@
 //! Gathers what happened in a run into a destination that is reached by the contract, and writes the report of it.
 
+use inrush_rows::ids::RunName;
 use std::collections::BTreeSet;
 
 use inrush_destination::Published;
@@ -78,7 +79,7 @@ impl ContractSummary {
     pub fn already_loaded(&self, plan: &ContractPlan, options: &RunOptions<'_>) -> RunReport {
         let (name, accounts) = match &plan.earlier {
             ContractEarlier::Loaded { run, accounts } => (run.name.clone(), accounts.as_slice()),
-            _ => (String::new(), [].as_slice()),
+            _ => (RunName::new(""), [].as_slice()),
         };
         let flows = plan.flows.iter().zip(accounts);
         let tables = flows

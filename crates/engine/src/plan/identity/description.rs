@@ -80,7 +80,7 @@ impl From<Description> for Value {
     }
 }
 
-/// How files are written.
+/// The description of a dialect.
 pub fn dialect(dialect: &Dialect) -> Description {
     let Dialect {
         delimiter,
@@ -185,8 +185,8 @@ fn fixed_width(fixed: &FixedWidth) -> Description {
     said
 }
 
-/// What is summed up of the rows while they are loaded: splits that were loaded without it have no
-/// sums to compare.
+/// The description of the sums that are made while rows are loaded: splits that were loaded without them have no sums
+/// to compare.
 pub fn sums(said: &mut Description, trailer: Option<&Trailer>, summed: &[usize]) {
     // Columns by their places.
     said.say_some(

@@ -127,6 +127,7 @@ impl TableRows {
             row_count: batch.num_rows(),
             content: Vec::new(),
             bytes_count: 0,
+            faults: Vec::new(),
         })
     }
 

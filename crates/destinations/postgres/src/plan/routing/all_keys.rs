@@ -34,7 +34,7 @@ const CHUNK_BYTES: usize = 512 << 10;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 1024;
 
-/// What passes over files have found: a plan is made twice, and its files are read once.
+/// The results of passes over the files: a plan is made twice, but its files are read once.
 #[derive(Debug, Default)]
 pub struct KeyScans {
     found: Mutex<BTreeMap<String, Vec<Interval>>>,
@@ -46,7 +46,7 @@ pub struct KeyScan<'a> {
     pub flow: &'a str,
     /// The files.
     pub files: &'a [Arc<SourceFile>],
-    /// How they are written.
+    /// The dialect of the files.
     pub dialect: &'a Dialect,
     /// The key's column.
     pub column: &'a Column,

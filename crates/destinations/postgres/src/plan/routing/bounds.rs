@@ -154,7 +154,7 @@ impl RoutePlanner<'_> {
         }
     }
 
-    /// Which of the intervals the target lacks; one that it has in part is refused.
+    /// The intervals that the target lacks; an interval of which it has a part is refused.
     async fn missing(
         &self,
         key: &KeyPlan,
@@ -190,7 +190,7 @@ impl RoutePlanner<'_> {
         }
     }
 
-    /// Whether an existing partition takes all of an interval.
+    /// True if an existing partition takes all of an interval.
     async fn lies_in_one(
         &self,
         key: &KeyPlan,
