@@ -5,8 +5,12 @@
 
 use std::fmt;
 
+use inrush_pgclient::DatabaseAddress;
+
 use super::error::PostgresError;
 use super::session::Session;
+use crate::engine::error::Error;
+use crate::engine::pipeline::runtime;
 use crate::quote::literal;
 
 /// What this loader and the extension agree on; another number means another format.
@@ -143,6 +147,22 @@ pub async fn find(session: &Session, is_utf8: bool) -> Result<FastCopy, Postgres
     Ok(FastCopy::Usable {
         version,
         ways: ways.iter().filter_map(|name| Way::of_name(name)).collect(),
+    })
+}
+
+/// Makes the extension in a database whose server finds it, unless it is there. Only a superuser may: this is for a server
+/// that was started for the load.
+pub fn make_extension(address: &DatabaseAddress) -> Result<(), Error> {
+    runtime()?.block_on(async {
+        let session = Session::open(address, "inrush extension").await?;
+        let made = session
+            .execute(
+                "CREATE EXTENSION IF NOT EXISTS inrush_fastcopy",
+                "making the extension inrush_fastcopy",
+            )
+            .await;
+        session.close().await;
+        Ok(made?)
     })
 }
 

@@ -53,5 +53,6 @@ pub use inrush_pgclient::{
 
 pub use clients::PostgresClients;
 pub use error::PostgresError;
+pub use fast_copy::make_extension;
 pub use postgres_driver::Postgres;
 pub use session::Session;
