@@ -19,8 +19,14 @@ from harness.servers import Database, Server
 WAYS = {"tuples": "require", "pages": "pages"}
 COLUMNS = ["id int not null", "amount numeric(15,2)", "note text"]
 ROWS = 3_000
-# Steps of the loader at which the server goes away.
-STEPS = ["in_copy", "before_unit_commit", "after_unit_commit", "before_switch_commit"]
+# Steps of the loader, and what is killed there: the server's first process, or the streams' backends.
+CRASHES = [
+    ("in_copy", "server"),
+    ("in_copy", "backends"),
+    ("before_unit_commit", "server"),
+    ("after_unit_commit", "backends"),
+    ("before_switch_commit", "server"),
+]
 
 
 def lines(part: int) -> str:
@@ -80,8 +86,7 @@ def kill_backends(database: Database) -> None:
         os.kill(backend, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("victim", ["server", "backends"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(("step", "victim"), CRASHES)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_command_goes_on_after_a_crash(
     way: str, step: str, victim: str, durable_server: Server, servers_folder: Path, inrush: Inrush
@@ -93,9 +98,8 @@ def test_the_same_command_goes_on_after_a_crash(
             durable_server.kill()
         else:
             kill_backends(database)
-        # At the switch the streams are gone: then nothing was hurt.
-        failed = running.resume().wait(120).status != CLEAN
-    assert failed or (victim == "backends" and step == "before_switch_commit")
+        # A COMMIT that was on its way may have reached the disk: then the load is done.
+        running.resume().wait(120)
     if victim == "server":
         wait_for_no_server(durable_server.data, durable_server.first_process)
         durable_server.start()
