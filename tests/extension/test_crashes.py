@@ -19,7 +19,7 @@ from harness.servers import Database, Server
 WAYS = {"tuples": "require", "pages": "pages"}
 COLUMNS = ["id int not null", "amount numeric(15,2)", "note text"]
 ROWS = 3_000
-# Steps of the loader, and what is killed there: the server's first process, or the streams' backends.
+# Steps of the loader, and what is killed there: the first process, or the streams' backends.
 CRASHES = [
     ("in_copy", "server"),
     ("in_copy", "backends"),

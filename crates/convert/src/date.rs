@@ -112,7 +112,7 @@ pub(super) struct CivilDate {
     day: u32,
 }
 
-/// Whether years count backwards.
+/// The era of a year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Era {
     Common,

@@ -7,18 +7,18 @@ pub(super) const FRACTION_DIGITS_MAX: usize = 9;
 #[derive(Debug)]
 pub(super) struct Piece {
     pub kind: PieceKind,
-    /// As it is written in the format; a part of `%T` as it would be.
+    /// The text of the piece in the format; for a part of `%T`, the text that it would have.
     pub text: String,
 }
 
-/// What a piece takes.
+/// The kind of text that a piece takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PieceKind {
     /// This byte.
     Literal(u8),
     /// Blanks, or none.
     Blank,
-    /// So many digits at most, and so many at least wherever it stands.
+    /// A number with a range of digits.
     Number {
         letter: u8,
         width: usize,
@@ -59,7 +59,7 @@ impl PieceKind {
     }
 }
 
-/// How many digits a text begins with; no more than `most` are counted.
+/// The number of digits at the beginning of a text; at most `most` are counted.
 #[inline]
 pub(super) fn digits(text: &[u8], most: usize) -> usize {
     let digits = text.iter().take(most);

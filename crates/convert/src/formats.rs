@@ -113,7 +113,7 @@ impl Format {
         Ok(whole_seconds * 1_000_000 + microseconds)
     }
 
-    /// Whether it is only for missing digits that a text cannot be read, and how that is said.
+    /// The error for a text that cannot be read only because digits are missing.
     pub fn digits_missing(&self, text: &[u8]) -> Option<ValueError> {
         self.pieces.walk(text).err()
     }

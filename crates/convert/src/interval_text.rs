@@ -95,7 +95,7 @@ fn fault(what: &str) -> ValueError {
     ))
 }
 
-/// Which unit a number without one counts, by its place in [`UNITS`].
+/// The unit of a number without one, as an index of [`UNITS`].
 fn unit_of(fields: IntervalFields) -> usize {
     match fields.last() {
         IntervalFields::Year => YEAR_INDEX,
@@ -341,7 +341,7 @@ fn parse_iso(text: &[u8]) -> Result<Sum, ValueError> {
     Ok(sum)
 }
 
-/// Which units were read: none may be read twice.
+/// The units that were read: none may occur twice.
 #[derive(Default)]
 struct Seen {
     bits: u32,

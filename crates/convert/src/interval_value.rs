@@ -17,7 +17,7 @@ pub(super) struct IntervalValue {
 }
 
 impl IntervalValue {
-    /// Of months, days and microseconds.
+    /// The value of these months, days and microseconds.
     pub const fn new((months, days, microseconds): (i32, i32, i64)) -> IntervalValue {
         IntervalValue {
             months,
@@ -32,7 +32,7 @@ impl IntervalValue {
     }
 }
 
-/// What a unit is made of.
+/// The size of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Months(i32),

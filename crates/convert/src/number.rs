@@ -127,7 +127,7 @@ pub(super) fn is_any_word(text: &[u8], words: &[&str]) -> bool {
         .any(|word| word.as_bytes().eq_ignore_ascii_case(text))
 }
 
-/// Whether a text is `NaN` or an infinity as PostgreSQL writes or takes them.
+/// True if a text is `NaN` or an infinity in PostgreSQL's spelling.
 pub(super) fn is_not_finite(text: &[u8]) -> bool {
     let unsigned = match text {
         [b'+' | b'-', rest @ ..] => rest,

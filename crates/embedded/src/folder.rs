@@ -155,7 +155,7 @@ fn make_missing(folder: &Path) -> Result<bool, EmbeddedError> {
     }
 }
 
-/// Whether the folder is empty; an error when it is not and no data folder of this version.
+/// True if the folder is empty, false if it is a data folder of this version; otherwise an error.
 fn is_fresh(folder: &OpenFolder, major: u32) -> Result<bool, EmbeddedError> {
     let path = folder.path();
     let first = folder

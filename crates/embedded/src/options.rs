@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::binaries::Binaries;
 use crate::folder_records::ServerRecords;
 
-/// Where the data lives.
+/// The place of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataFolder {
     /// In a new private folder that is removed with the server.
@@ -39,12 +39,12 @@ impl std::fmt::Debug for Listen {
     }
 }
 
-/// How to start a server.
+/// The options for starting a server.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The installation to run.
     pub binaries: Binaries,
-    /// Where the data lives.
+    /// The place of the data.
     pub data: DataFolder,
     /// True if committed rows outlive a crash of the machine.
     pub durable: bool,
@@ -60,12 +60,12 @@ pub struct Options {
     pub settings: Vec<(String, String)>,
     /// A folder with the server extension for this installation (`extension` and `lib` in it), if there is one.
     pub extension: Option<PathBuf>,
-    /// Where the socket's folder is made when the data folder is kept or its path is too
-    /// long for a socket. It must be a short path.
+    /// The parent of the socket's folder if the data folder is kept or its path is too long for a socket. It must be a
+    /// short path.
     pub socket_parent: PathBuf,
-    /// Where an installation is copied that the server's user cannot reach.
+    /// The parent of the copy of an installation that the server's user cannot reach.
     pub copy_parent: PathBuf,
-    /// Where a kept data folder is recorded.
+    /// The records of kept data folders.
     pub records: Option<ServerRecords>,
     /// True if a kept folder that has data in it must be one of these records: the start fails where it is not.
     pub requires_record: bool,

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-/// What a server's `postmaster.pid` says.
+/// The content of a server's `postmaster.pid`.
 pub(crate) struct PidFile {
     pub pid: u32,
     /// `starting`, `stopping`, `ready` or `standby`.

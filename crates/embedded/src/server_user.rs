@@ -5,8 +5,8 @@ use inrush_system::users;
 
 use crate::error::EmbeddedError;
 
-/// Whom root becomes, first found first taken. `postgres` comes with a system package and owns
-/// nothing but databases; `nobody` is everywhere.
+/// The users that root changes to, the first existing one. `postgres` comes with a system package and owns nothing but
+/// databases; `nobody` exists everywhere.
 const SUBSTITUTES: [&str; 2] = ["postgres", "nobody"];
 
 /// The user that the server runs as.
@@ -53,7 +53,7 @@ impl OsAccount {
     }
 }
 
-/// Who we are.
+/// The effective user id of this process.
 pub(crate) fn effective_uid() -> libc::uid_t {
     rustix::process::geteuid().as_raw()
 }

@@ -1,8 +1,8 @@
 //! Faults for tests: `kill -9` at a named step of a run, and damage to rows on their way, which the account or the
 //! verification must find.
 //!
-//! The promise "exactly once whatever is killed when" can only be tested by dying at the very
-//! moments that matter. The command line reads the wish from `INRUSH_FAULT`; nothing else sets it.
+//! The promise "exactly once after any kill" can only be tested by dying at the critical moments. The command line
+//! reads the fault from `INRUSH_FAULT`; nothing else sets it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -128,7 +128,7 @@ impl FromStr for Fault {
             })
             .ok_or_else(|| {
                 let names: Vec<&str> = POINTS.iter().map(|(name, _)| *name).collect();
-                format!("`{name}` is none of {}", names.join(", "))
+                format!("`{name}` is not one of {}", names.join(", "))
             })
     }
 }
@@ -151,8 +151,8 @@ pub fn reach(fault: Option<&Fault>, point: FaultPoint) {
         if fault.action == Action::Die {
             die(point);
         }
-        // Sent to this thread: one sent to the process stops whichever thread hears of it first, and this one goes on
-        // until it has heard too.
+        // The signal is sent to this thread. One sent to the process would stop the thread that receives it first, and
+        // this thread would continue.
         let _ = signal_hook::low_level::raise(SIGSTOP);
         if fault.action == Action::StopUntilAsked {
             wait_until_asked(fault.stop.as_ref());

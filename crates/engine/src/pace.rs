@@ -31,7 +31,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// At most so many bytes in a second.
+    /// The most bytes per second.
     pub fn new(rate_bytes_max: Option<u64>) -> Pace {
         Pace {
             rate_bytes_max,
@@ -91,7 +91,8 @@ impl Pace {
     }
 }
 
-/// Bytes of the values of a batch in their Arrow buffers: what a rate counts of rows that are handed over as batches.
+/// Bytes of a batch's values in their Arrow buffers: a rate limit counts these for rows that are handed over as
+/// batches.
 pub fn value_bytes(batch: &RecordBatch) -> u64 {
     let bytes = batch.columns().iter().map(|column| {
         // No column has more bytes than can be counted.

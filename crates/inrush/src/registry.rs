@@ -12,7 +12,7 @@ use inrush_package::{Connection, Package, URLS, redacted_url};
 use inrush_postgres::{ConnectionDefaults, Postgres, PostgresClients};
 use inrush_rows::exit_status::ExitStatus;
 
-/// Nothing loads into the destination of this URL.
+/// No driver is registered for the destination of this URL.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection URL {url} cannot be used: it is not the URL of a destination: {URLS}")]
 struct UnknownDestination {

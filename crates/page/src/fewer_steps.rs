@@ -41,7 +41,7 @@ fn is_series(values: &[Value], steps: usize) -> bool {
     values.len() == steps && values.iter().all(Value::is_u64)
 }
 
-/// How many numbers all series have.
+/// The number of values in all series.
 fn numbers(value: &Value, steps: usize) -> usize {
     match value {
         Value::Array(values) if is_series(values, steps) => values.len(),

@@ -8,7 +8,7 @@ use rustls::version::{TLS12, TLS13};
 use super::settings::UrlSettings;
 use crate::connection_defaults::ConnectionDefaults;
 
-/// How far TLS is insisted on, with the meanings that libpq gives these words.
+/// The level of TLS, with the meanings of libpq's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SslMode {
     /// No TLS.
@@ -19,7 +19,7 @@ pub enum SslMode {
     Require,
     /// TLS, and the certificate must be signed by a trusted authority.
     VerifyCa,
-    /// As `VerifyCa`, and it must be the host's own.
+    /// Like `VerifyCa`, and the certificate must be the host's own.
     VerifyFull,
 }
 
@@ -32,12 +32,12 @@ pub struct OwnCertificate {
     pub key: PathBuf,
 }
 
-/// How TLS is done.
+/// The settings of TLS.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
-    /// How far it is insisted on.
+    /// The level of TLS.
     pub mode: SslMode,
-    /// Certificates of trusted authorities; the system's where there is none.
+    /// Certificates of trusted authorities; those of the system if there are none.
     pub root_certificate: Option<PathBuf>,
     /// Lists of certificates that are revoked, with the setting that named each: a file, or a folder of files.
     pub revocation_lists: Vec<PathBuf>,

@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-/// How PostgreSQL takes one column in binary COPY.
+/// The type of one column in binary COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PgType {
     /// `boolean`: one byte, from Boolean.

@@ -44,7 +44,7 @@ impl ShortText {
         &self.bytes[..self.length as usize]
     }
 
-    /// How many bytes it has.
+    /// The number of bytes.
     #[inline]
     #[allow(clippy::len_without_is_empty)] // It never is.
     pub fn len(&self) -> usize {
@@ -70,7 +70,7 @@ impl ShortText {
     }
 }
 
-/// As it is shown in messages: `'|'`, `"||"`.
+/// The text in messages: `'|'`, `"||"`.
 impl fmt::Display for ShortText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.only_byte(), str::from_utf8(self.as_bytes())) {

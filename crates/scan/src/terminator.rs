@@ -2,7 +2,7 @@
 
 use crate::short_text::ShortText;
 
-/// What ends a record. Inside quotes nothing does.
+/// The end of a record. Inside quotes nothing ends a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Terminator {
     /// `\n` and `\r\n`, mixed as they come. Any other `\r` outside quotes is a fault of its
@@ -54,7 +54,7 @@ impl Terminator {
         }
     }
 
-    /// How many bytes at the end of `text` may be the beginning of a terminator.
+    /// The number of bytes at the end of `text` that may be the beginning of a terminator.
     pub(crate) fn begun_bytes(self, text: &[u8]) -> usize {
         match self {
             Terminator::Lf | Terminator::Cr => 0,

@@ -381,7 +381,7 @@ fn unsupported(token: u8, ordinal: usize) -> MetadataError {
     }
 }
 
-/// As T-SQL names the type, with the length and the scale that `INSERT BULK` asks for. The collation is not in it.
+/// The type in T-SQL, with the length and the scale that `INSERT BULK` needs, without the collation.
 impl fmt::Display for TypeInfo {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let with_length =

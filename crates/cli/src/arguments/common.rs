@@ -97,7 +97,7 @@ pub struct OverrideArguments {
     pub trust: bool,
 }
 
-/// Which database, by a package or by a URL.
+/// A database, by a package or by a URL.
 #[derive(Clone, Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct DestinationArguments {
@@ -114,7 +114,7 @@ pub struct DestinationArguments {
 /// The ledger that a command reads, and the form of its output.
 #[derive(Clone, Debug, Args)]
 pub struct LedgerArguments {
-    /// Which database.
+    /// The database.
     #[command(flatten)]
     pub destination: DestinationArguments,
 

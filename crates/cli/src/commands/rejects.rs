@@ -160,7 +160,7 @@ fn replay(
     Ok(success.report.exit_status)
 }
 
-/// What became of the rejects of a run.
+/// The outcome of a replay, in words.
 fn closed(run: &RunName, rows_rejected: u64, report: &RunReport) -> String {
     let account = &report.account;
     let had = counted(rows_rejected, "row");

@@ -75,7 +75,7 @@ fn of_words<K: ArrowDictionaryKeyType, O: OffsetSizeTrait>(
     Some(builder.finish())
 }
 
-/// The views, where each value fits; anew, where blanks are cut off that do not count.
+/// The views, if each value fits. They are made again if blanks that do not count have to be cut off.
 fn checked(views: StringViewArray, kernel: &Text) -> Option<ArrayRef> {
     if any_nul(&views) {
         return None;

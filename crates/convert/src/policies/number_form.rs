@@ -15,7 +15,7 @@ use super::super::kernel::trim;
 use super::super::number::{is_any_word, is_not_finite};
 use super::round::rounded;
 
-/// What became of a number.
+/// The result of rewriting a number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rewritten {
     /// It is right as it stands, or its kernel says what is wrong with it.
@@ -29,7 +29,7 @@ pub(super) enum Rewritten {
     },
 }
 
-/// Writes the numbers of a column anew.
+/// Rewrites the numbers of a column in SQL's form.
 pub(super) struct NumberRewriter {
     decimal: Vec<u8>,
     group: Vec<u8>,

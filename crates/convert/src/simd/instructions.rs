@@ -19,7 +19,7 @@ enum Level {
     /// The portable loops compiled for x86-64-v3.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
-    /// What every machine has.
+    /// Instructions that every machine has.
     Portable,
 }
 
@@ -55,7 +55,7 @@ impl Instructions {
         matches!(self.0, Level::Avx512(_))
     }
 
-    /// Whether code for x86-64-v3 can run: there is a proof of AVX2, or one of AVX-512, which says that too.
+    /// True if code for x86-64-v3 can run: there is a proof of AVX2, or one of AVX-512, which includes AVX2.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(in super::super) fn has_avx2(self) -> bool {

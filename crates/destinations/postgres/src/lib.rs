@@ -1,10 +1,10 @@
 //! PostgreSQL 14 to 18, by COPY into private staging tables.
 //!
 //! Connections, quoting and types are those of `crates/pgclient`; a [`session`] adds the pace and the gauge of a load.
-//! [`catalog`] reads the tables that exist, [`staging`] writes the statements that make staging tables, [`copy`] streams
-//! blocks into one, past the driver where it can ([`block_socket`]; [`fast_copy`] is about the server extension that may
-//! store them), and [`unit_transaction`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`]
-//! are statements on the same sessions. [`postgres_driver`] is the entry of all of it for callers who do not know which
+//! [`catalog`] reads the tables that exist, [`staging`] writes the statements that make staging tables, [`copy`]
+//! streams blocks into one ([`fast_copy`] is about the server extension that may store them), and [`unit_transaction`]
+//! loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on the same sessions.
+//! [`postgres_driver`] is the entry for callers who do not know which
 //! driver loads.
 //!
 //! The names that this crate still takes from the engine's internals are listed in [`engine`]. The reasons behind it:

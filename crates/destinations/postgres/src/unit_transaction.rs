@@ -17,8 +17,9 @@ pub struct UnitMeasure {
 }
 
 impl UnitMeasure {
-    /// Rows by the counts of the COPYs alone, without their keys: those of a table that nobody else sees, and rows
-    /// that went among those of others, where a count would find both.
+    /// Rows by the counts of the COPYs alone, without their keys: those of a table that nobody else sees, or rows that
+    /// were inserted among other rows, so a count would include both. Each COPY's own count was compared with the number
+    /// of sent rows.
     pub fn as_sent(rows: u64) -> UnitMeasure {
         UnitMeasure {
             rows,

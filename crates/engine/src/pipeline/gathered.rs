@@ -46,7 +46,7 @@ impl Gathered {
         self.count
     }
 
-    /// The sums of all rows that were sent; none where a split has none.
+    /// The sums of all rows that were sent; `None` if a split has none.
     pub fn sums(&self) -> Option<Vec<ExactSum>> {
         self.sums.clone()
     }

@@ -1,9 +1,9 @@
 //! Checks that a file still has the text that an earlier attempt has loaded of it.
 //!
-//! A file whose size, time of change, inode and time of its inode's change are what they were has not
-//! been written to: nobody can set the last one. It is not read. Where only its size is the same, as
-//! after `touch`, `chmod`, or a copy to its old place, the ranges that are committed are read again
-//! and held against the hashes that were taken while they were loaded.
+//! A file whose size, time of change, inode and time of its inode's change are the same has not been written to,
+//! because nobody can set the last one. It is not read again. If only its size is the same, as after `touch`, `chmod`
+//! or a copy to its old place, the committed ranges are read again and compared with the hashes that were made while
+//! they were loaded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +34,7 @@ pub struct ContentChecks {
 }
 
 impl ContentChecks {
-    /// Holds a file against its splits in the ledger, of which there is one at least.
+    /// Compares a file with its splits in the ledger, of which there is at least one.
     pub async fn look(
         &self,
         file: &Arc<SourceFile>,

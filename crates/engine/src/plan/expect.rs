@@ -86,7 +86,7 @@ pub fn summed(flow: &Flow) -> Vec<String> {
     names
 }
 
-/// Reads what is promised of the files.
+/// Reads the promises for the files.
 pub fn plan(
     flow: &Flow,
     name: &str,

@@ -1,8 +1,7 @@
 //! The field of a record that fills each column: by the names of a header, else by position.
 //!
-//! Every field is spoken for. One that no column takes must be skipped by name, or all others
-//! together by `"* skip"`: a column that was forgotten, or a file that got one more, is told
-//! instead of loaded one field to the left.
+//! Every field must be listed. A field that no column takes must be skipped by name, or all such fields together by `"*
+//! skip"`. So a forgotten column, or a new field in a file, is an error and does not shift the other fields.
 
 use std::path::Path;
 
@@ -63,7 +62,7 @@ impl Mismatch {
     }
 }
 
-/// A file, before what is said of it.
+/// A file's name, as a prefix of a message.
 pub fn place(file: Option<&Path>) -> String {
     file.map_or(String::new(), |file| format!("{}: ", file.display()))
 }

@@ -31,8 +31,7 @@ pub struct VerifyColumn {
 }
 
 impl VerifyPlan {
-    /// A plan by which nothing is summed up yet but what the engine compares. `types` are the columns' as the
-    /// destination writes them.
+    /// A plan that sums up only the driver's own comparisons. `types` are the columns' types in the destination.
     pub fn new<'a>(
         columns: &[Column],
         types: impl Iterator<Item = &'a String>,

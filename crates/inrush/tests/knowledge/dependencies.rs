@@ -1,6 +1,6 @@
-//! Which crates depend on sources and destinations, read from their `Cargo.toml` files: the façade alone may, and no
-//! implementation depends on another one or on the engine. A client of a database is for the implementations, and depends
-//! on none of them.
+//! The crates that depend on sources and destinations, read from their `Cargo.toml` files: only the façade may, and no
+//! implementation depends on another one or on the engine. A client of a database is for the implementations, and
+//! depends on none of them.
 
 use std::fs;
 use std::path::Path;
@@ -62,7 +62,7 @@ fn implementations_are_named_by_the_facade_alone() {
 
 /// A crate of the workspace.
 struct Package {
-    /// As others depend on it.
+    /// The name that other crates depend on.
     name: String,
     /// Its folder, from `crates/` on.
     folder: String,
@@ -71,7 +71,7 @@ struct Package {
 }
 
 impl Package {
-    /// Whether it is a source or a destination.
+    /// True if it is a source or a destination.
     fn is_implementation(&self) -> bool {
         ["destinations/", "sources/"]
             .iter()

@@ -6,7 +6,7 @@ use super::numeric::{
 use crate::error::ValueFault;
 use crate::limits::{NUMERIC_DIGITS_AFTER_POINT_MAX, NUMERIC_DIGITS_BEFORE_POINT_MAX};
 
-/// Digits that an `i64` holds whatever they are.
+/// The number of digits that always fit an `i64`.
 const SHORT_DIGITS_MAX: usize = 18;
 
 /// The layouts of all scales that a short number can have.

@@ -47,7 +47,7 @@ fn is_special(byte: u8) -> bool {
     byte == b'\\' || byte.wrapping_sub(0x08) <= 0x0d - 0x08
 }
 
-/// What stands behind the backslash.
+/// The letter behind the backslash.
 fn letter(special: u8) -> u8 {
     match special {
         0x08 => b'b',

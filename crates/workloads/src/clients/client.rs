@@ -21,16 +21,16 @@ pub fn latencies() -> Latencies {
     made
 }
 
-/// What a client has to do.
+/// The share of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Share {
-    /// So many rows, or calls without rows.
+    /// This number of rows, or of calls without rows.
     Rows(u64),
-    /// As many as it can until this time after the start.
+    /// As many calls as possible until this time after the start.
     Until(Duration),
 }
 
-/// How clients call.
+/// The way in which clients call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallShape {
     /// Rows in a call at most.
@@ -58,7 +58,7 @@ pub struct Client {
     pub is_blocked: bool,
     /// True if its worker has noted that it has finished.
     pub is_noted: bool,
-    /// What it has measured.
+    /// Its measurements.
     pub measured: Measured,
     shape: CallShape,
     share: Share,
@@ -68,7 +68,7 @@ pub struct Client {
     in_transaction: u32,
 }
 
-/// What a client has measured, at any time.
+/// The measurements of a client so far.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Calls that were answered.
@@ -248,7 +248,7 @@ impl Client {
         })
     }
 
-    /// Takes the answers that have come; `count` is told of each one that counts.
+    /// Reads the answers that have arrived, and passes each one that counts to `count`.
     pub fn take_answers(
         &mut self,
         answered: u32,

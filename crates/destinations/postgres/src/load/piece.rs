@@ -34,6 +34,9 @@ impl<'a> Piece<'a> {
         let (flow, unit) = context.run.unit(place.0, place.1);
         let doing = format!("loading {}", flow.target());
         let is_careful = method.is_careful();
+        if is_careful {
+            context.run.stored_ways.loaded_again(place);
+        }
         Piece {
             place,
             table: CopyRows::new(context, session, (flow, unit), method),

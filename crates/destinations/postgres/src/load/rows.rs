@@ -139,7 +139,7 @@ impl<'a> CopyRows<'a> {
                 }
                 .into());
             }
-            Err(reason) if is_first_refusal => self.context.notice(Event::Note {
+            Err(reason) if is_first_refusal => self.context.notice(&Event::Note {
                 text: format!(
                     "unit {} of {} goes by COPY: {reason}",
                     self.unit.number,

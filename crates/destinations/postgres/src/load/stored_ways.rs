@@ -23,14 +23,18 @@ impl StoredWays {
         is_first
     }
 
+    /// A unit is loaded again, or a split of it, because the server refused a row: by COPY.
+    pub fn loaded_again(&self, place: UnitPlace) {
+        let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(way) = ways.get_mut(&place) {
+            *way = Err("it was loaded again because the server refused a row".to_owned());
+        }
+    }
+
     /// What the report says of a unit; nothing where the plan had no other way than COPY.
-    pub fn report(&self, place: UnitPlace, is_careful: bool) -> Option<ServerCopyReport> {
+    pub fn report(&self, place: UnitPlace) -> Option<ServerCopyReport> {
         let ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Some(match ways.get(&place)? {
-            _ if is_careful => ServerCopyReport {
-                way: "copy".to_owned(),
-                reason: Some("it was loaded again because the server refused a row".to_owned()),
-            },
             Ok(way) => ServerCopyReport {
                 way: way.name().to_owned(),
                 reason: None,

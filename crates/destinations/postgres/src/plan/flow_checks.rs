@@ -1,4 +1,4 @@
-//! Fourth stage of a flow's plan: what is held against what, before rows count as loaded.
+//! Fourth stage of a flow's plan: the comparisons before rows count as loaded.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct FlowChecks {
 }
 
 impl FlowChecks {
-    /// Decides what is compared. The server's hash is tried before it is relied on.
+    /// Decides which comparisons are made. The server's hash is tested before it is used.
     pub async fn of(
         request: &FlowRequest<'_>,
         target: &FlowTarget<'_>,

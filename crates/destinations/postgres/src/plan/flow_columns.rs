@@ -35,7 +35,7 @@ pub struct FlowColumns {
 }
 
 impl FlowColumns {
-    /// Finds the files and resolves their columns. What a user should know is added to `notes`.
+    /// Finds the files and resolves their columns. Notes for the user are added to `notes`.
     pub async fn resolve(
         request: &FlowRequest<'_>,
         target: &FlowTarget<'_>,

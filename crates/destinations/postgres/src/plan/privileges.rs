@@ -1,4 +1,4 @@
-//! Privileges that a plan needs, beside those that are held.
+//! Privileges that a plan needs, and those that the role has.
 
 use inrush_package::Package;
 
@@ -262,7 +262,7 @@ pub async fn find(
             create: true,
         });
     }
-    // Those that make tables first: what they need holds for the others too.
+    // Flows that create tables come first: their privileges are enough for the others.
     let (straight, others): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.is_straight());
     for flow in others.into_iter().chain(straight) {
         if needs.iter().all(|need| need.schema != flow.schema) {

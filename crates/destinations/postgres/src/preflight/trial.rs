@@ -1,7 +1,8 @@
 //! Trial tables: created as the run creates them, filled, and rolled back.
 //!
-//! They are made by the plan's own statements, under names of their own, so that two at a time do not wait for each
-//! other. Nothing of them is ever committed: whoever ends this process, or the connection, rolls them back.
+//! They are created by the plan's own statements, under names of their own, so that two preflights at a time do not
+//! wait for each other. None of them is ever committed: if this process or its connection ends, the server rolls them
+//! back.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The locks of the switch: in which order they are taken, in which mode, and who holds those that it waits for in vain.
+//! The locks of the switch: their order, their modes, and the holders of locks that it waits for in vain.
 
 use inrush_package::Mode;
 

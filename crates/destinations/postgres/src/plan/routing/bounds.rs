@@ -1,4 +1,4 @@
-//! The partitions to which rows are routed: those of the target, and those that the flow's bounds ask for.
+//! The partitions for routed rows: those of the target, and those that the flow's bounds add.
 
 use inrush_package::{Bounds, TriggerPolicy};
 
