@@ -78,7 +78,8 @@ def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[
         server = Server(version, programs, folder, settings or dict(servers.FAST))
         server.initialise(password=password)
         server.start()
-        extension.install_everywhere(server, servers_folder)
+        if password is None:
+            extension.install_everywhere(server, servers_folder)
         started.append(server)
         return server
 
