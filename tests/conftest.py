@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import servers
+from harness import extension, servers
 from harness.command import Inrush
 from harness.servers import Database, Server
 
@@ -78,6 +78,8 @@ def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[
         server = Server(version, programs, folder, settings or dict(servers.FAST))
         server.initialise(password=password)
         server.start()
+        if password is None:
+            extension.install_everywhere(server, servers_folder)
         started.append(server)
         return server
 

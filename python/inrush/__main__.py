@@ -17,13 +17,13 @@ def main() -> int:
         signal.signal(number, lambda *_: os._exit(INTERRUPTED))
     # Loading the engine takes a while: a signal meanwhile ends it at once.
     from inrush import _inrush
-    from inrush.wheel import site_packages
+    from inrush.wheel import own_package, site_packages
 
     found = site_packages()
     # The command handles signals by itself; handlers of Python would run only after its end.
     for number in ENDS:
         signal.signal(number, signal.SIG_DFL)
-    return _inrush.main(sys.argv[1:], found)
+    return _inrush.main(sys.argv[1:], found, own_package())
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-def main(arguments: list[str], site_packages: str | None) -> int:
+def main(arguments: list[str], site_packages: str | None, own_package: str | None) -> int:
     """Run the command with these arguments and return its exit status."""
 
 def run(
@@ -14,5 +14,6 @@ def run(
     runs_folder: Path,
     trust: bool,
     site_packages: str | None,
+    own_package: str | None,
 ) -> str:
     """Run a package and return `{exit_status, error, report, report_path}` as JSON."""

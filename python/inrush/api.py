@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inrush import _inrush
 from inrush.report import Report
-from inrush.wheel import site_packages
+from inrush.wheel import own_package, site_packages
 
 
 class InrushError(Exception):
@@ -70,6 +70,7 @@ def run(
             Path(runs_folder),
             trust,
             site_packages(),
+            own_package(),
         )
     )
     report = None

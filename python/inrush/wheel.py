@@ -1,4 +1,4 @@
-"""Finds the wheel that brings PostgreSQL's programs."""
+"""Finds the wheel that brings PostgreSQL's programs, and this package's own folder."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ def site_packages() -> str | None:
     if wheel is None or wheel.origin is None:
         return None
     return wheel.origin.rsplit(os.sep, 2)[0]
+
+
+def own_package() -> str:
+    """Return the folder of this package; `server` in it has the extension, where it was built."""
+    return os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
+import inrush as inrush_package
+from harness import extension
 from harness.command import CLEAN, INTERRUPTED, Inrush
 from harness.processes import wait_for_no_process
 
@@ -108,7 +111,35 @@ def test_the_report_says_how_it_was_set(inrush: Inrush, words: tuple[str, ...]) 
     assert report["embedded"]["data_folder"] == str(inrush.folder / "kept")
 
 
+@pytest.fixture
+def own_extension(servers_folder: Path) -> None:
+    """Give the package its extension, as `make build` does."""
+    own = Path(inrush_package.__file__).parent / "server" / "18"
+    if not own.exists():
+        built = extension.built(18, servers_folder)
+        for part in ("extension", "lib"):
+            shutil.copytree(built / part, own / part)
+
+
+@pytest.mark.usefixtures("own_extension")
+def test_rows_go_by_the_extension_that_the_package_brings(inrush: Inrush) -> None:
+    inrush.write("rows.csv", "id,name\n1,Ann\n2,Bob\n")
+    for where in ("embedded", f"embedded:{inrush.folder}/kept"):
+        words = ("load", "rows.csv", "--to", where, "--table", "people", *COLUMNS)
+        # The kept folder is used a second time: there the extension is made already.
+        for again in ((), ("--again", "--mode", "append")):
+            outcome = inrush(*words, *again, "--server-copy", "require").expect(CLEAN)
+            (unit,) = outcome.report["units"]
+            assert unit["server_copy"] == {"way": "tuples"}
+            if where == "embedded":
+                break
+    wait_for_no_process(inrush.folder)
+
+
+@pytest.mark.usefixtures("own_extension")
 def test_the_demo(inrush: Inrush) -> None:
     outcome = inrush("demo", "--scale", "0.01", "--parts", "2", "--streams", "2", seconds=170)
     outcome.expect(CLEAN, "lineitem", "report")
+    units = outcome.report["units"]
+    assert {unit["server_copy"]["way"] for unit in units} == {"tuples"}
     wait_for_no_process(inrush.folder)

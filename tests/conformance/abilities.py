@@ -103,6 +103,7 @@ ASKED: dict[str, Asked] = {
     "rate limit": Asked({}, {"rate_bytes_max": 200_000, "batch_rows": 500}),
     "replica lag": Asked({}, {"replica_lag_bytes_max": 2_000_000}),
     "slot bytes": Asked({}, {"slot_bytes_max": 1_048_576}),
+    "server copy": Asked({}, {"server_copy": "pages"}),
 }
 
 TYPES = ("integer", "text")
@@ -410,6 +411,16 @@ def _(scene: Scene) -> None:
         server.database.value("SELECT pg_drop_replication_slot('forgotten')::text")
         running.wait().expect(CLEAN)
     assert scene.rows == in_order(rows)
+
+
+@shows("server copy")
+def _(scene: Scene) -> None:
+    # `tests/extension` loads by the extension; a database without it is loaded by COPY.
+    rows = [("3", "new"), ("4", "new")]
+    outcome = scene.run("server copy", rows)
+    assert scene.rows == rows
+    (unit,) = outcome.report["units"]
+    assert unit.get("server_copy", {}).get("way") in {None, "tuples", "pages"}
 
 
 @shows("staged bytes")

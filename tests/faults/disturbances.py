@@ -13,13 +13,13 @@ import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import monotonic
 
 from faults import site
 from faults.loads import LARGE_BYTES, Load
 from faults.scene import Scene
 from harness import pauses
 from harness.command import FAILED, INTERRUPTED, Outcome, Running
+from harness.processes import wait_for_no_server
 from harness.proxy import Trouble
 
 
@@ -210,7 +210,7 @@ def server_crashed(scene: Scene) -> Struck:
         was_at_work = bool(scene.backends())
         if by_kill:
             server.kill()
-            _wait_until_gone(server.data.as_posix(), server.first_process)
+            wait_for_no_server(server.data, server.first_process)
         else:
             server.stop("immediate")
         server.start()
@@ -219,34 +219,6 @@ def server_crashed(scene: Scene) -> Struck:
     when, hit, _ = _at_some_time(scene, crash)
     scene.stand.await_server()
     return Struck(f"{'kill -9' if by_kill else 'immediate stop'} of the server {when}", hit)
-
-
-def _wait_until_gone(data: str, first: int) -> None:
-    """Wait until no process of a killed server is left: only then can it be started again."""
-    end = monotonic() + 30
-    while monotonic() < end:
-        listed = subprocess.run(
-            ["ps", "-e", "-o", "ppid=,pid=,args="], check=True, capture_output=True, text=True
-        ).stdout
-        mine = [line for line in listed.splitlines() if str(first) in line.split()[:2]]
-        # Children of a dead parent are adopted; their command line names no folder, so the
-        # socket's owner is the sign: the shared memory is free when the last one is gone.
-        if not mine and not _shared_memory_in_use(data):
-            return
-    raise AssertionError("the killed server's processes do not end")
-
-
-def _shared_memory_in_use(data: str) -> bool:
-    lines = (open(f"{data}/postmaster.pid").read()).splitlines()  # noqa: PTH123, SIM115
-    if len(lines) < 7:
-        return False
-    segment = lines[6].split()[-1]
-    listed = subprocess.run(["ipcs", "-m"], check=True, capture_output=True, text=True).stdout
-    for line in listed.splitlines():
-        words = line.split()
-        if len(words) >= 6 and words[1] == segment:
-            return words[5] != "0"
-    return False
 
 
 def _commits(scene: Scene) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from harness import servers
+from harness import extension, servers
 from harness.servers import Server
 
 # By name: the version, and what differs from a durable server without a WAL of bulk loads.
@@ -121,6 +121,7 @@ class Site:
         # Written data outlives its process, and no fault here crashes the system.
         server.configure(servers.DURABLE | {"fsync": "off"} | settings, addresses="127.0.0.1")
         server.start()
+        extension.install_everywhere(server, self._folder)
         disk = self._folder / f"{name}-disk"
         if not mount(disk, 1 << 30):
             return Stand(name, server, None)

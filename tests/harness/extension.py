@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from harness import servers
-from harness.servers import Database
+from harness.servers import Database, Server
 
 ROOT = Path(__file__).parents[2]
 # The versions that it is tested with; the wheel has the headers of 18 and 16, Debian those of 15.
@@ -63,12 +63,37 @@ def install(database: Database, folder: Path) -> None:
     if database.server.version >= 18:
         database.execute("CREATE EXTENSION inrush_fastcopy")
         return
+    run_script(database, folder)
+
+
+def run_script(database: Database, folder: Path) -> None:
+    """Make the functions of the extension by its script, which needs no setting of the server."""
     (script,) = (folder / "extension").glob("inrush_fastcopy--*.sql")
     text = script.read_text().split("\\quit\n", 1)[1]
     text = text.replace("MODULE_PATHNAME", str(folder / "lib" / "inrush_fastcopy.so"))
     database.execute(
         "CREATE SCHEMA inrush_fastcopy;" + text.replace("@extschema@", "inrush_fastcopy")
     )
+
+
+def grant(database: Database, role: str) -> None:
+    """Allow a role to load by the extension, as docs/fast-copy.md says."""
+    database.execute(
+        f"GRANT USAGE ON SCHEMA inrush_fastcopy TO {role};"
+        f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA inrush_fastcopy TO {role}"
+    )
+
+
+def install_everywhere(server: Server, folder: Path) -> None:
+    """Give every database that a server will make the extension, if INRUSH_TEST_EXTENSION=1 asks.
+
+    Then all loads of a run of the tests go by it, where their tables can.
+    """
+    if os.environ.get("INRUSH_TEST_EXTENSION") != "1" or pg_config(server.version) is None:
+        return
+    template = Database(server, "template1")
+    run_script(template, built(server.version, folder))
+    grant(template, "PUBLIC")
 
 
 def settings(server_version: int, folder: Path) -> dict[str, str]:

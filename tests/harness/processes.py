@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from time import monotonic
 
@@ -28,3 +29,31 @@ def wait_for_no_process(folder: Path, seconds: float = 30) -> None:
     end = monotonic() + seconds
     while left := processes_in(folder):
         assert monotonic() < end, f"still there: {left}"
+
+
+def wait_for_no_server(data: Path, first: int) -> None:
+    """Wait until no process of a killed server is left: only then can it be started again."""
+    end = monotonic() + 30
+    while monotonic() < end:
+        listed = subprocess.run(
+            ["ps", "-e", "-o", "ppid=,pid=,args="], check=True, capture_output=True, text=True
+        ).stdout
+        mine = [line for line in listed.splitlines() if str(first) in line.split()[:2]]
+        # Children of a dead parent are adopted; their command line names no folder, so the
+        # socket's owner is the sign: the shared memory is free when the last one is gone.
+        if not mine and not _shared_memory_in_use(data):
+            return
+    raise AssertionError("the killed server's processes do not end")
+
+
+def _shared_memory_in_use(data: Path) -> bool:
+    lines = (data / "postmaster.pid").read_text().splitlines()
+    if len(lines) < 7:
+        return False
+    segment = lines[6].split()[-1]
+    listed = subprocess.run(["ipcs", "-m"], check=True, capture_output=True, text=True).stdout
+    for line in listed.splitlines():
+        words = line.split()
+        if len(words) >= 6 and words[1] == segment:
+            return words[5] != "0"
+    return False

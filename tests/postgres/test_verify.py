@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import staging_triggers
 from harness.command import CLEAN, VERIFICATION, Inrush
 from harness.contents import assert_no_rows, assert_same_rows, contents
 from harness.packages import flow, package
@@ -117,6 +118,42 @@ def test_harm_on_the_way_is_found(
         inrush("cleanup", "--to", database.url).expect(CLEAN)
     inrush("run", file).expect(CLEAN)
     assert database.value("SELECT count(*) FROM loaded") == (ROWS if streams == 1 else 17_000)
+
+
+def test_a_private_unit_is_counted_by_its_copies(database: Database, inrush: Inrush) -> None:
+    """Nobody else sees its table: it holds what COPY's tag says, and is not counted again."""
+    file_of(inrush)
+    database.execute(f"ALTER DATABASE {database.name} SET log_statement = 'all'")
+    before = database.server.log.stat().st_size
+    inrush.write("package.toml", package(database.url, flow("loaded", "rows.tbl", columns=COLUMNS)))
+    inrush("run", "package.toml").expect(CLEAN)
+    with database.server.log.open() as log:
+        log.seek(before)
+        counts = [line for line in log if "count(*)" in line and '"inrush_staging"."loaded' in line]
+    assert not counts
+    assert database.value("SELECT rows_counted FROM inrush.unit") == ROWS
+
+
+def test_rows_that_a_trigger_drops_are_missed(database: Database, inrush: Inrush) -> None:
+    """COPY does not count a row that a trigger keeps out of the staging table."""
+    staging_triggers.for_each_row(database, staging_triggers.DROPS_ROWS)
+    file_of(inrush)
+    words = ["load", "rows.tbl", "--to", database.url, "--table", "loaded"]
+    words += ["--columns", ", ".join(COLUMNS)]
+    outcome = inrush(*words).expect(VERIFICATION, "the COPY for loading", "nothing was switched")
+    assert f"{ROWS * 9 // 10}" in outcome.said
+    assert_no_rows(database)
+
+
+def test_rows_that_a_trigger_removes_later_are_missed(database: Database, inrush: Inrush) -> None:
+    """COPY has counted them: a table with triggers is counted once more."""
+    staging_triggers.after_statement(database, staging_triggers.REMOVES_ROWS)
+    file_of(inrush)
+    words = ["load", "rows.tbl", "--to", database.url, "--table", "loaded"]
+    words += ["--columns", ", ".join(COLUMNS)]
+    outcome = inrush(*words).expect(VERIFICATION, "staging table of unit 1", "nothing was switched")
+    assert f"{ROWS * 9 // 10}" in outcome.said
+    assert_no_rows(database)
 
 
 # What another session does to a staging row, and which levels find it.

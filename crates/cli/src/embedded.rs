@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use inrush::package::{Overrides, Package, PackageError, PackageFault, PackageFaultKind};
+use inrush::postgres::{ConnectionDefaults, DatabaseAddress, make_extension};
 use inrush::report::{EmbeddedReport, EmbeddedSetting, machine};
 use inrush_embedded::{
     Binaries, DataFolder, EmbeddedServer, Options, ServerRecords, find_binaries,
@@ -41,6 +42,17 @@ impl Reached {
     /// The server, where it is an embedded one.
     pub fn server(&self) -> Option<&EmbeddedServer> {
         self.server.as_ref()
+    }
+
+    /// Makes the extension of Inrush in the database of an embedded server that finds it. Where that fails, rows go by COPY,
+    /// and the plan says that the database has no extension.
+    fn make_extension(&self) {
+        let Some(server) = self.server.as_ref().filter(|server| server.has_extension()) else {
+            return;
+        };
+        if let Ok(address) = DatabaseAddress::parse(&server.url(), &ConnectionDefaults::default()) {
+            let _ = make_extension(&address);
+        }
     }
 
     /// The last lines of the log of an embedded server that ended by itself.
@@ -107,7 +119,9 @@ pub fn reach(
     trust: DataTrust,
     surroundings: &Surroundings,
 ) -> Result<Reached, CommandError> {
-    reach_with(package, folder, trust, surroundings, |data| data)
+    let reached = reach_with(package, folder, trust, surroundings, |data| data)?;
+    reached.make_extension();
+    Ok(reached)
 }
 
 /// Like [`reach`], for a command that changes nothing: if there is no data yet, none is created; a temporary empty
@@ -118,12 +132,16 @@ pub fn reach_to_look(
     trust: DataTrust,
     surroundings: &Surroundings,
 ) -> Result<Reached, CommandError> {
-    reach_with(package, folder, trust, surroundings, |data| match data {
+    let reached = reach_with(package, folder, trust, surroundings, |data| match data {
         DataFolder::Kept(folder) if !folder.join("PG_VERSION").exists() => DataFolder::Temporary {
             parent: nearest_folder(&folder),
         },
         other => other,
-    })
+    })?;
+    if reached.is_temporary() {
+        reached.make_extension();
+    }
+    Ok(reached)
 }
 
 fn reach_with(
@@ -259,6 +277,11 @@ fn start(
     let binaries = programs(surroundings)?;
     let mut options = Options::new(binaries, data, machine().memory_bytes);
     let streams = u32::try_from(streams).unwrap_or(u32::MAX);
+    options.extension = surroundings.own_package.as_ref().map(|folder| {
+        folder
+            .join("server")
+            .join(options.binaries.major.to_string())
+    });
     options.records = records();
     options.requires_record = trust == DataTrust::OfRecords;
     options.connections_max = options

@@ -41,6 +41,8 @@ use crate::arguments::Arguments;
 pub struct Surroundings {
     /// The folder of Python packages that the wheel with PostgreSQL's programs may be in.
     pub site_packages: Option<PathBuf>,
+    /// The folder of this Python package, which may bring the server extension.
+    pub own_package: Option<PathBuf>,
 }
 
 /// A smaller address space (`ulimit -v`) is not for a heap of each thread.

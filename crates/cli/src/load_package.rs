@@ -68,6 +68,10 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
             streams: arguments.run.streams,
             verify: arguments.verify.into(),
             rate_bytes_max: arguments.run.max_rate,
+            server_copy: arguments
+                .run
+                .server_copy
+                .map_or_else(Default::default, Into::into),
             unchecked_types: match arguments.unchecked_types {
                 UncheckedTypesAnswer::Warn => UncheckedTypes::Warn,
                 UncheckedTypesAnswer::Refuse => UncheckedTypes::Refuse,

@@ -215,6 +215,11 @@ abilities! {
         "slot bytes", "slot_bytes_max", "say how much its replication slots hold back",
         "leave `slot_bytes_max` out"
     }
+    /// The server stores rows by an extension of Inrush.
+    ServerCopy {
+        "server copy", "server_copy", "store rows by an extension of its server",
+        "leave `server_copy` out"
+    }
     /// A finished run can be undone.
     Undo {
         "undo", "inrush undo", "undo a run, since it does not keep the rows that a run replaces",

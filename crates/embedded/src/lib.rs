@@ -20,6 +20,7 @@ mod binaries;
 mod c_library;
 mod diagnosis;
 mod error;
+mod extension;
 mod folder;
 mod folder_records;
 mod fork;

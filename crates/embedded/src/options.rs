@@ -58,6 +58,8 @@ pub struct Options {
     pub database: String,
     /// Settings of the server (name, value) that come on top of those chosen here.
     pub settings: Vec<(String, String)>,
+    /// A folder with the server extension for this installation (`extension` and `lib` in it), if there is one.
+    pub extension: Option<PathBuf>,
     /// The parent of the socket's folder if the data folder is kept or its path is too long for a socket. It must be a
     /// short path.
     pub socket_parent: PathBuf,
@@ -81,6 +83,7 @@ impl Options {
             listen: None,
             database: "postgres".to_owned(),
             settings: Vec::new(),
+            extension: None,
             socket_parent: PathBuf::from("/tmp"),
             copy_parent: PathBuf::from("/var/tmp"),
             records: None,

@@ -10,6 +10,7 @@ use inrush_rows::percent::percent_encoded;
 use crate::binaries::Binaries;
 use crate::diagnosis::log_end;
 use crate::error::{EmbeddedError, file_error};
+use crate::extension;
 use crate::folder;
 use crate::initialize::{SUPERUSER, initialize};
 use crate::install;
@@ -29,6 +30,7 @@ pub struct EmbeddedServer {
     user: String,
     database: String,
     port: u16,
+    has_extension: bool,
     settings: Vec<Setting>,
     run: ServerRun,
 }
@@ -41,12 +43,19 @@ impl EmbeddedServer {
         let (mut run, account, fresh) = ServerRun::prepare(&options, account, port)?;
         let binaries = install::reachable(&options.binaries, &account, &options.copy_parent)?;
 
+        let extension = match &options.extension {
+            Some(folder) => {
+                extension::reachable(folder, binaries.major, &account, &run.socket_folder)?
+            }
+            None => None,
+        };
         let access_file = run.socket_folder.join("pg_hba.conf");
         let chosen = settings::choose(
             &options,
             &ServerPaths {
                 socket_folder: &run.socket_folder,
                 access_file: &access_file,
+                extension: extension.as_deref(),
                 port,
                 disk_free_bytes: folder::disk_free_bytes(&run.data),
             },
@@ -94,6 +103,7 @@ impl EmbeddedServer {
             user,
             database: options.database,
             port,
+            has_extension: extension.is_some(),
             settings,
             run,
         })
@@ -102,6 +112,11 @@ impl EmbeddedServer {
     /// The folder of its socket: what `host` is in a connection string.
     pub fn socket_folder(&self) -> &Path {
         &self.run.socket_folder
+    }
+
+    /// True if the server finds the extension of Inrush, so that it can be made in a database.
+    pub fn has_extension(&self) -> bool {
+        self.has_extension
     }
 
     /// The port, which is part of the socket's name.

@@ -6,6 +6,7 @@ use std::path::Path;
 use inrush_rows::sql_text::identifier;
 
 use crate::error::EmbeddedError;
+use crate::extension;
 use crate::options::{DataFolder, Options};
 
 const MIB: u64 = 1 << 20;
@@ -66,6 +67,8 @@ pub(crate) const NO_CODE: [(&str, &str); 10] = [
 pub(crate) struct ServerPaths<'a> {
     pub socket_folder: &'a Path,
     pub access_file: &'a Path,
+    /// The folder with the server extension, if the server can read one.
+    pub extension: Option<&'a Path>,
     pub port: u16,
     pub disk_free_bytes: u64,
 }
@@ -85,6 +88,7 @@ pub(crate) fn choose(
         }
     }
     let mut settings = access(options, places);
+    settings.extend(places.extension.into_iter().flat_map(extension::settings));
     settings.extend(durability(options));
     settings.extend(loading(options, places.disk_free_bytes));
     // Settings of the caller replace the chosen ones.
@@ -243,6 +247,7 @@ mod tests {
         let places = ServerPaths {
             socket_folder: Path::new("/tmp/a,\"b"),
             access_file: Path::new("/tmp/hba"),
+            extension: Some(Path::new("/opt/inrush")),
             port: 5432,
             disk_free_bytes: 100 << 30,
         };
@@ -263,6 +268,19 @@ mod tests {
         options.durable = false;
         assert_eq!(value(&chosen(&options), "fsync"), "off");
         assert_eq!(value(&chosen(&options), "full_page_writes"), "off");
+    }
+
+    #[test]
+    fn the_extension_is_found_by_its_folder() {
+        let settings = chosen(&options());
+        assert_eq!(
+            value(&settings, "extension_control_path"),
+            "$system:/opt/inrush"
+        );
+        assert_eq!(
+            value(&settings, "dynamic_library_path"),
+            "$libdir:/opt/inrush/lib"
+        );
     }
 
     #[test]
@@ -321,6 +339,7 @@ mod tests {
         let places = ServerPaths {
             socket_folder: Path::new("/s"),
             access_file: Path::new("/h"),
+            extension: None,
             port: 1,
             disk_free_bytes: 0,
         };

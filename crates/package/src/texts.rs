@@ -112,6 +112,7 @@ impl EachText for RunSettings {
             slot_bytes_max: _,
             disk_check: _,
             unchecked_types: _,
+            server_copy: _,
             ledger_schema,
             staging_schema,
         } = self;

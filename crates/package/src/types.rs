@@ -101,6 +101,9 @@ pub struct RunSettings {
     /// reads the text of such columns: ranges, composites, geometric types, text search, XML, types of extensions.
     #[serde(skip_serializing_if = "UncheckedTypes::is_default")]
     pub unchecked_types: UncheckedTypes,
+    /// Whether PostgreSQL stores the rows by its extension `inrush_fastcopy`, in less time than COPY takes.
+    #[serde(skip_serializing_if = "ServerCopy::is_default")]
+    pub server_copy: ServerCopy,
     /// The schema of the ledger's tables.
     pub ledger_schema: String,
     /// The schema of the staging tables, until they are switched in.
@@ -129,6 +132,7 @@ impl Default for RunSettings {
             slot_bytes_max: None,
             disk_check: true,
             unchecked_types: UncheckedTypes::Warn,
+            server_copy: ServerCopy::Auto,
             ledger_schema: "inrush".to_owned(),
             staging_schema: "inrush_staging".to_owned(),
         }
@@ -264,6 +268,28 @@ pub enum UncheckedTypes {
 impl UncheckedTypes {
     fn is_default(&self) -> bool {
         *self == UncheckedTypes::default()
+    }
+}
+
+/// The use of the server extension `inrush_fastcopy`. Units that are loaded again because the server refused a row
+/// always go by COPY.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ServerCopy {
+    /// Use it where the database has it and the role may; otherwise COPY.
+    #[default]
+    Auto,
+    /// Always COPY.
+    Plain,
+    /// Refuse a load of which a unit cannot go by the extension.
+    Require,
+    /// As `auto`, but write whole pages past the server's buffers where that is possible.
+    Pages,
+}
+
+impl ServerCopy {
+    fn is_default(&self) -> bool {
+        *self == ServerCopy::default()
     }
 }
 

@@ -11,7 +11,7 @@ use super::url_passwords::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
     Format, IndexPolicy, Keep, LoadOrder, Mode, NullMarker, OneOrMany, Package, RejectLimit,
-    Replace, ReplaceBy, ReplaceScope, RunSettings, TriggerPolicy, Verify,
+    Replace, ReplaceBy, ReplaceScope, RunSettings, ServerCopy, TriggerPolicy, Verify,
 };
 
 /// Columns that are written in one line at most.
@@ -139,6 +139,9 @@ fn run(out: &mut String, run: &RunSettings) {
     }
     if run.unchecked_types != usual.unchecked_types {
         setting(out, "unchecked_types", &text("refuse"));
+    }
+    if run.server_copy != usual.server_copy {
+        setting(out, "server_copy", &text(server_copy_word(run.server_copy)));
     }
     if run.freeze != usual.freeze {
         setting(out, "freeze", &run.freeze.to_string());
@@ -281,6 +284,15 @@ fn verify_word(verify: Verify) -> &'static str {
         Verify::Count => "count",
         Verify::Sums => "sums",
         Verify::Rows => "rows",
+    }
+}
+
+fn server_copy_word(server_copy: ServerCopy) -> &'static str {
+    match server_copy {
+        ServerCopy::Auto => "auto",
+        ServerCopy::Plain => "plain",
+        ServerCopy::Require => "require",
+        ServerCopy::Pages => "pages",
     }
 }
 

@@ -16,8 +16,17 @@ static HEAP: Heap = Heap;
 
 /// Run the command with these arguments and return its exit status.
 #[pyfunction]
-fn main(py: Python<'_>, arguments: Vec<OsString>, site_packages: Option<PathBuf>) -> u8 {
-    let status = py.detach(|| inrush_cli::main(arguments, Surroundings { site_packages }));
+fn main(
+    py: Python<'_>,
+    arguments: Vec<OsString>,
+    site_packages: Option<PathBuf>,
+    own_package: Option<PathBuf>,
+) -> u8 {
+    let surroundings = Surroundings {
+        site_packages,
+        own_package,
+    };
+    let status = py.detach(|| inrush_cli::main(arguments, surroundings));
     status.code()
 }
 
@@ -37,7 +46,12 @@ fn run(
     runs_folder: PathBuf,
     trust: bool,
     site_packages: Option<PathBuf>,
+    own_package: Option<PathBuf>,
 ) -> PyResult<String> {
+    let surroundings = Surroundings {
+        site_packages,
+        own_package,
+    };
     let request = RunRequest {
         package,
         parameters,
@@ -47,8 +61,7 @@ fn run(
         runs_folder,
         trust,
     };
-    let answer =
-        py.detach(|| inrush_cli::python_run::run(request, &Surroundings { site_packages }));
+    let answer = py.detach(|| inrush_cli::python_run::run(request, &surroundings));
     // Ctrl-C has stopped the run by now; here it becomes the KeyboardInterrupt that Python expects.
     py.check_signals()?;
     Ok(answer.to_string())

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use inrush::package::ServerCopy;
 
 /// Settings of a run and of its output.
 #[derive(Clone, Debug, Args)]
@@ -18,6 +19,10 @@ pub struct RunArguments {
     /// The most bytes that all streams together send per second, such as 20MB or 500KiB
     #[arg(long, value_name = "RATE", value_parser = byte_count)]
     pub max_rate: Option<u64>,
+
+    /// Whether PostgreSQL stores the rows by its extension `inrush_fastcopy` [default: the package's setting, or auto]
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub server_copy: Option<ServerCopyChoice>,
 
     /// Load the files even if an earlier run loaded them
     ///
@@ -41,6 +46,30 @@ pub struct RunArguments {
     /// Print only errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// The use of the server extension `inrush_fastcopy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ServerCopyChoice {
+    /// Use it where the database has it and the role may; otherwise COPY
+    Auto,
+    /// Always COPY
+    Plain,
+    /// Refuse a load of which a unit cannot go by the extension
+    Require,
+    /// As auto, but write whole pages past the server's buffers where that is possible
+    Pages,
+}
+
+impl From<ServerCopyChoice> for ServerCopy {
+    fn from(choice: ServerCopyChoice) -> ServerCopy {
+        match choice {
+            ServerCopyChoice::Auto => ServerCopy::Auto,
+            ServerCopyChoice::Plain => ServerCopy::Plain,
+            ServerCopyChoice::Require => ServerCopy::Require,
+            ServerCopyChoice::Pages => ServerCopy::Pages,
+        }
+    }
 }
 
 /// Options that replace values of a package.

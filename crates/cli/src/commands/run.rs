@@ -30,6 +30,9 @@ pub fn run_ready(
     if arguments.max_rate.is_some() {
         ready.package.run.rate_bytes_max = arguments.max_rate;
     }
+    if let Some(choice) = arguments.server_copy {
+        ready.package.run.server_copy = choice.into();
+    }
     // The embedded server finds out by itself that this process has ended.
     let guard = signals::end_at_once(None);
     let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;

@@ -34,6 +34,7 @@ pub fn abilities() -> Abilities {
             Ability::RateLimit,
             Ability::ReplicaLag,
             Ability::SlotBytes,
+            Ability::ServerCopy,
             Ability::Undo,
             Ability::StagedBytes,
         ]),

@@ -174,7 +174,7 @@ pub(crate) mod preflight {
 
 pub(crate) mod report {
     pub(crate) use inrush_engine::report::{
-        PartitionReport, RejectFile, RunFolder, ServerReport, reject_file_name,
+        PartitionReport, RejectFile, RunFolder, ServerCopyReport, ServerReport, reject_file_name,
     };
 }
 

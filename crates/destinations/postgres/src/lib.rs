@@ -2,8 +2,9 @@
 //!
 //! Connections, quoting and types are those of `crates/pgclient`; a [`session`] adds the pace and the gauge of a load.
 //! [`catalog`] reads the tables that exist, [`staging`] writes the statements that make staging tables, [`copy`]
-//! streams blocks into one, and [`unit_transaction`] loads and commits a load unit. The [`ledger`], the [`switch`] and
-//! [`undo`] are statements on the same sessions. [`postgres_driver`] is the entry for callers who do not know which
+//! streams blocks into one ([`fast_copy`] is about the server extension that may store them), and [`unit_transaction`]
+//! loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on the same sessions.
+//! [`postgres_driver`] is the entry for callers who do not know which
 //! driver loads.
 //!
 //! The names that this crate still takes from the engine's internals are listed in [`engine`]. The reasons behind it:
@@ -18,6 +19,7 @@ mod default_grants;
 mod engine;
 mod error;
 mod failures;
+mod fast_copy;
 mod ledger;
 mod load;
 mod local_backend;
@@ -51,5 +53,6 @@ pub use inrush_pgclient::{
 
 pub use clients::PostgresClients;
 pub use error::PostgresError;
+pub use fast_copy::make_extension;
 pub use postgres_driver::Postgres;
 pub use session::Session;

@@ -4,6 +4,7 @@ use inrush_pgclient::DatabaseAddress;
 
 use super::error::PostgresError;
 use super::session::Session;
+use crate::fast_copy::FastCopy;
 
 const OLDEST_VERSION: i32 = 140_000;
 
@@ -30,6 +31,8 @@ pub struct ServerFacts {
     pub database: String,
     /// The database keeps texts in UTF-8.
     pub is_utf8: bool,
+    /// Whether the extension `inrush_fastcopy` can be used; not asked unless a plan wants it.
+    pub fast_copy: FastCopy,
 }
 
 const SETTINGS_OF_INTEREST: &[&str] = &[
@@ -114,6 +117,7 @@ pub async fn inspect(
         role: row.get(7),
         database: row.get(8),
         is_utf8: row.get(9),
+        fast_copy: FastCopy::unasked(),
     })
 }
 

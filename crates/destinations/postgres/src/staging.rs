@@ -208,15 +208,60 @@ pub fn hold_for_rows(schema: &str, name: &str) -> String {
     )
 }
 
+/// The form of a COPY's data, and who reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyForm<'a> {
+    /// COPY, in text.
+    Text,
+    /// COPY, in its binary form.
+    Binary,
+    /// The extension `inrush_fastcopy`; the data are those of `Binary`.
+    Extension {
+        /// The column whose smallest and largest value it tells afterwards.
+        key: Option<&'a str>,
+        /// Whole pages are written past the server's buffers.
+        by_pages: bool,
+    },
+}
+
 /// `COPY ... FROM STDIN` into a staging table.
-pub fn copy_in(schema: &str, name: &str, columns: &[&str], binary: bool, freeze: bool) -> String {
+pub fn copy_in(
+    schema: &str,
+    name: &str,
+    columns: &[&str],
+    form: CopyForm<'_>,
+    freeze: bool,
+) -> String {
     let columns: Vec<String> = columns.iter().map(|name| identifier(name)).collect();
-    let format = if binary { "binary" } else { "text" };
-    let freeze = if freeze { ", FREEZE true" } else { "" };
+    let mut options = match form {
+        CopyForm::Text => "FORMAT text",
+        CopyForm::Binary => "FORMAT binary",
+        CopyForm::Extension { .. } => "FORMAT inrush",
+    }
+    .to_owned();
+    if freeze {
+        options.push_str(", FREEZE true");
+    }
+    if let CopyForm::Extension { key, by_pages } = form {
+        if let Some(key) = key {
+            options.push_str(&format!(", KEY {}", literal(key).trim_start()));
+        }
+        if by_pages {
+            options.push_str(", WAY 'pages'");
+        }
+    }
     format!(
-        "COPY {} ({}) FROM STDIN (FORMAT {format}{freeze})",
+        "COPY {} ({}) FROM STDIN ({options})",
         qualified(schema, name),
         columns.join(", ")
+    )
+}
+
+/// Whether a table has triggers: then what a COPY counts need not be what the table holds.
+pub fn has_triggers(schema: &str, name: &str) -> String {
+    format!(
+        "SELECT relhastriggers FROM pg_class WHERE oid = {}::regclass",
+        literal(&qualified(schema, name)).trim_start()
     )
 }
 
@@ -307,8 +352,20 @@ mod tests {
             ]
         );
         assert_eq!(
-            copy_in("st", "u1", &["key"], true, true),
+            copy_in("st", "u1", &["key"], CopyForm::Binary, true),
             "COPY \"st\".\"u1\" (\"key\") FROM STDIN (FORMAT binary, FREEZE true)"
+        );
+        let by_extension = CopyForm::Extension {
+            key: Some("it's"),
+            by_pages: true,
+        };
+        assert_eq!(
+            copy_in("st", "u1", &["it's"], by_extension, false),
+            "COPY \"st\".\"u1\" (\"it's\") FROM STDIN (FORMAT inrush, KEY 'it''s', WAY 'pages')"
+        );
+        assert_eq!(
+            has_triggers("st", "it's"),
+            "SELECT relhastriggers FROM pg_class WHERE oid = '\"st\".\"it''s\"'::regclass"
         );
     }
 }

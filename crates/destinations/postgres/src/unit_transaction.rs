@@ -2,6 +2,8 @@
 
 use super::error::PostgresError;
 use super::session::Session;
+use crate::fast_copy::KeyEnds;
+use crate::plan::KeyPlan;
 
 /// The server's facts of a staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +17,9 @@ pub struct UnitMeasure {
 }
 
 impl UnitMeasure {
-    /// Rows that were inserted among other rows, so a count would include both: each COPY's own count was compared with
-    /// the number of sent rows.
+    /// Rows by the counts of the COPYs alone, without their keys: those of a table that nobody else sees, or rows that
+    /// were inserted among other rows, so a count would include both. Each COPY's own count was compared with the number
+    /// of sent rows.
     pub fn as_sent(rows: u64) -> UnitMeasure {
         UnitMeasure {
             rows,
@@ -36,6 +39,47 @@ pub async fn measure(session: &Session, statement: &str) -> Result<UnitMeasure, 
         key_smallest: rows[0].get(1),
         key_largest: rows[0].get(2),
     })
+}
+
+/// Whether a staging table has triggers, by the plan's query.
+pub async fn has_triggers(session: &Session, statement: &str) -> Result<bool, PostgresError> {
+    let rows = session
+        .query(statement, &[], "looking for triggers of a unit")
+        .await?;
+    Ok(rows.first().is_none_or(|row| row.get(0)))
+}
+
+/// The smallest and the largest key of all COPYs of a unit, in the server's order.
+pub async fn ends(
+    session: &Session,
+    key: &KeyPlan,
+    rows: u64,
+    copies: &[KeyEnds],
+) -> Result<UnitMeasure, PostgresError> {
+    let measured = |key_smallest, key_largest| UnitMeasure {
+        rows,
+        key_smallest,
+        key_largest,
+    };
+    if let [] | [_] = copies {
+        let one = copies.first();
+        return Ok(measured(
+            one.and_then(|one| one.smallest.clone()),
+            one.and_then(|one| one.largest.clone()),
+        ));
+    }
+    let sql = format!(
+        "SELECT min(k::{0})::text, max(k::{0})::text FROM unnest($1::text[]) k",
+        key.type_sql
+    );
+    let ends = copies
+        .iter()
+        .flat_map(|copy| [&copy.smallest, &copy.largest]);
+    let ends: Vec<&str> = ends.flatten().map(String::as_str).collect();
+    let found = session
+        .query(&sql, &[&ends], "comparing the keys of a unit")
+        .await?;
+    Ok(measured(found[0].get(0), found[0].get(1)))
 }
 
 /// Sends COMMIT and, once it has left without its answer being waited for, calls `then`: for

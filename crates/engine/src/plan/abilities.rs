@@ -2,8 +2,8 @@
 
 use inrush_destination::{Abilities, Ability};
 use inrush_package::{
-    Bounds, Flow, IndexPolicy, Mode, Package, ReplaceBy, ReplaceScope, RunSettings, TriggerPolicy,
-    Verify,
+    Bounds, Flow, IndexPolicy, Mode, Package, ReplaceBy, ReplaceScope, RunSettings, ServerCopy,
+    TriggerPolicy, Verify,
 };
 
 use super::PlanError;
@@ -57,6 +57,10 @@ fn of_run(run: &RunSettings) -> Vec<Ability> {
         (Ability::RateLimit, run.rate_bytes_max.is_some()),
         (Ability::ReplicaLag, run.replica_lag_bytes_max.is_some()),
         (Ability::SlotBytes, run.slot_bytes_max.is_some()),
+        (
+            Ability::ServerCopy,
+            matches!(run.server_copy, ServerCopy::Require | ServerCopy::Pages),
+        ),
     ];
     those_asked(&asked)
 }

@@ -40,6 +40,7 @@ impl Serialize for ShownUnit<'_> {
             flow: self.0.flow.clone(),
             files: Vec::new(),
             staging_table: self.0.staging_table.clone(),
+            server_copy: self.0.server_copy.clone(),
             ..*self.0
         };
         let whole = WithList {
@@ -82,6 +83,7 @@ mod tests {
             finished: true,
             careful: false,
             account: Default::default(),
+            server_copy: None,
             rows_counted: Some(7),
             meter: Default::default(),
         };

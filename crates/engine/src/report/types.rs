@@ -187,10 +187,23 @@ pub struct UnitReport {
     pub careful: bool,
     /// Its rows.
     pub account: Account,
+    /// By which way the destination stored its rows; absent if this attempt had no choice, or did not load it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_copy: Option<ServerCopyReport>,
     /// The server's count of its rows.
     pub rows_counted: Option<u64>,
     /// The time that this run spent on the unit, by step.
     pub meter: Meter,
+}
+
+/// The way by which a destination with an extension of Inrush stored the rows of a unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerCopyReport {
+    /// `tuples`, `executor` or `pages` are ways of the extension; `copy` is the server's own.
+    pub way: String,
+    /// Why the rows went by `copy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// One stream.

@@ -4,7 +4,7 @@ use super::gathering::Gathering;
 use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace};
-use crate::report::{TableReport, UnitReport};
+use crate::report::{ServerCopyReport, TableReport, UnitReport};
 
 /// The state of a unit at the end of a run, or before its switch.
 pub struct UnitEnd {
@@ -14,6 +14,8 @@ pub struct UnitEnd {
     pub is_finished: bool,
     /// The destination could refuse rows of it.
     pub is_careful: bool,
+    /// By which way the destination stored its rows, where it had a choice.
+    pub server_copy: Option<ServerCopyReport>,
     /// Its rows that are committed.
     pub account: Account,
     /// The destination's own count of them, where it was asked.
@@ -45,6 +47,7 @@ pub fn of_units<F: PlannedFlow>(
                 kept: end.is_kept,
                 finished: end.is_finished,
                 careful: end.is_careful,
+                server_copy: end.server_copy,
                 account: end.account,
                 rows_counted: end.rows_counted,
                 meter: Meter::default(),

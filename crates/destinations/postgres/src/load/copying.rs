@@ -1,5 +1,7 @@
 //! Rows on their way into one table: batches encoded into blocks, blocks sent by COPY.
 
+use std::borrow::Cow;
+
 use arrow_array::RecordBatch;
 use inrush_rows::cancel::Stop;
 use inrush_verdict::Phase;
@@ -9,13 +11,14 @@ use crate::Session;
 use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyWriter};
 use crate::engine::error::Error;
+use crate::fast_copy::{self, KeyEnds};
 use crate::plan::FlowPlan;
 use crate::rows_error::RowsError;
 
 /// A COPY under way, with the block that is being filled.
 pub struct Copying<'a> {
     session: &'a Session,
-    statement: &'a str,
+    statement: Cow<'a, str>,
     stop: Stop,
     doing: String,
     pool: BlockPool,
@@ -26,6 +29,17 @@ pub struct Copying<'a> {
     /// Rows that the server counted in COPYs that are ended.
     counted: u64,
     sent: u64,
+    /// The ends of the key in each COPY that is ended; none if nobody asks.
+    keys: Option<Vec<KeyEnds>>,
+}
+
+/// What the server said of rows that were copied.
+#[derive(Debug, Default)]
+pub struct Copied {
+    /// Its own count of them.
+    pub rows: u64,
+    /// The ends of the key in each COPY, where the extension tells them.
+    pub keys: Vec<KeyEnds>,
 }
 
 impl<'a> Copying<'a> {
@@ -33,14 +47,14 @@ impl<'a> Copying<'a> {
     pub async fn begin(
         session: &'a Session,
         flow: &FlowPlan,
-        statement: &'a str,
+        statement: Cow<'a, str>,
         pool: BlockPool,
         stop: Stop,
         doing: String,
     ) -> Result<Copying<'a>, RowsError> {
         let encoder = Encoder::new(flow);
         encoder.check(flow)?;
-        let (writer, block) = open(session, statement, &encoder, &pool, &stop, &doing).await?;
+        let (writer, block) = open(session, &statement, &encoder, &pool, &stop, &doing).await?;
         Ok(Copying {
             session,
             statement,
@@ -52,7 +66,14 @@ impl<'a> Copying<'a> {
             block,
             counted: 0,
             sent: 0,
+            keys: None,
         })
+    }
+
+    /// Asks the server extension for the ends of the key after each COPY.
+    pub fn telling_keys(mut self) -> Copying<'a> {
+        self.keys = Some(Vec::new());
+        self
     }
 
     /// Sends the rows of a batch.
@@ -78,7 +99,7 @@ impl<'a> Copying<'a> {
         self.session.execute(statement, &self.doing).await?;
         let (writer, block) = open(
             self.session,
-            self.statement,
+            &self.statement,
             &self.encoder,
             &self.pool,
             &self.stop,
@@ -91,7 +112,7 @@ impl<'a> Copying<'a> {
     }
 
     /// Ends the COPY. The server must have counted what was sent.
-    pub async fn end(mut self) -> Result<(), RowsError> {
+    pub async fn end(mut self) -> Result<Copied, RowsError> {
         self.end_one().await?;
         if self.counted != self.sent {
             let error = Error::Verification {
@@ -101,14 +122,31 @@ impl<'a> Copying<'a> {
             };
             return Err(error.into());
         }
-        Ok(())
+        Ok(Copied {
+            rows: self.counted,
+            keys: self.keys.unwrap_or_default(),
+        })
     }
 
     /// Ends the COPY that is under way, and adds up the server's count of its rows.
     async fn end_one(&mut self) -> Result<(), RowsError> {
         if let Some(writer) = self.writer.take() {
             let block = std::mem::take(&mut self.block);
-            self.counted += end(writer, &self.encoder, block).await?;
+            let counted = end(writer, &self.encoder, block).await?;
+            self.counted += counted;
+            if let Some(keys) = &mut self.keys {
+                let _waiting = self.session.gauge.enter(Phase::ServerWait);
+                let told = fast_copy::last_load(self.session).await?;
+                if told.rows != counted {
+                    let error = Error::Verification {
+                        what: format!("the COPY for {}, as the extension remembers it", self.doing),
+                        counted: told.rows,
+                        sent: counted,
+                    };
+                    return Err(error.into());
+                }
+                keys.push(told);
+            }
         }
         Ok(())
     }
@@ -117,7 +155,7 @@ impl<'a> Copying<'a> {
 /// A COPY with its first block, in which stands what a COPY's data begin with.
 async fn open<'a>(
     session: &'a Session,
-    statement: &'a str,
+    statement: &str,
     encoder: &Encoder,
     pool: &BlockPool,
     stop: &Stop,

@@ -6,6 +6,7 @@ use inrush_rows::ids::{RunId, RunName, UnitKey};
 
 use super::kept_splits::KeptSplits;
 use super::prepared::PostgresRun;
+use super::stored_ways::StoredWays;
 use crate::engine::error::Error;
 use crate::engine::ledger::{LedgerRun, LedgerRunState};
 use crate::engine::pipeline::RunOptions;
@@ -93,6 +94,7 @@ impl<'a> Entry<'a> {
         keep_shared(&mut plan, &units_kept)?;
         let resumed = matches!(plan.earlier, Earlier::Stopped { .. });
         Ok(PostgresRun {
+            stored_ways: StoredWays::default(),
             prepared: PreparedRun::new(plan, record.name.clone(), resumed, folder),
             fence: Fence {
                 run_id: record.run_id,

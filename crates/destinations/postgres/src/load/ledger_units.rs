@@ -80,8 +80,8 @@ impl LedgerUnits {
 }
 
 impl CommittedUnits<PostgresRun> for LedgerUnits {
-    fn unit(&self, run: &PostgresRun, (flow, unit): UnitPlace, _: bool) -> UnitEnd {
-        let (_, unit) = run.unit(flow, unit);
+    fn unit(&self, run: &PostgresRun, place: UnitPlace, _: bool) -> UnitEnd {
+        let (_, unit) = run.unit(place.0, place.1);
         let record = self.get(&unit.key);
         let kept = run.units_kept.get(&unit.key);
         let counted = record.and_then(|record| record.rows_counted);
@@ -90,6 +90,7 @@ impl CommittedUnits<PostgresRun> for LedgerUnits {
             is_finished: record.is_some_and(|record| record.finished),
             // The ledger says it of units that one stream has loaded as a whole.
             is_careful: record.is_some_and(|record| record.careful),
+            server_copy: run.stored_ways.report(place),
             account: self.accounts.of_unit(&unit.key),
             rows_counted: counted.map(|count| count as u64),
         }

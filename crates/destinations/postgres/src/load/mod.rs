@@ -28,6 +28,7 @@ mod reload;
 mod replication_lag;
 pub mod rows;
 mod shared_unit;
+mod stored_ways;
 mod stream;
 mod streams;
 mod unit_reject_files;

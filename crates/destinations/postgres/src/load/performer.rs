@@ -124,7 +124,11 @@ impl<'a> Performer<'a> {
                     transaction.commit(&self.doing).await?;
                 }
             }
-            Step::ExpectKeys | Step::Copy(_) | Step::RecordSplits(_) => {
+            Step::ExpectKeys
+            | Step::OpenServerCopy
+            | Step::Copy(_)
+            | Step::TakeCounts
+            | Step::RecordSplits(_) => {
                 unreachable!("a piece performs the steps that send rows")
             }
         }

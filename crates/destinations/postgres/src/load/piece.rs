@@ -18,6 +18,7 @@ use crate::{Session, unit_transaction};
 
 /// A piece of work under way. Its COPY is dropped before its transaction, for it must end first.
 pub struct Piece<'a> {
+    place: UnitPlace,
     table: CopyRows<'a>,
     performer: Performer<'a>,
 }
@@ -33,7 +34,11 @@ impl<'a> Piece<'a> {
         let (flow, unit) = context.run.unit(place.0, place.1);
         let doing = format!("loading {}", flow.target());
         let is_careful = method.is_careful();
+        if is_careful {
+            context.run.stored_ways.loaded_again(place);
+        }
         Piece {
+            place,
             table: CopyRows::new(context, session, (flow, unit), method),
             performer: Performer::new(context.run, session, place, is_careful, doing),
         }
@@ -47,7 +52,12 @@ impl UnitTransaction for Piece<'_> {
         rows: &mut RowLoop<'_>,
         mut work: Work<'_>,
     ) -> Result<Gathered, Error> {
-        let Piece { table, performer } = self;
+        let Piece {
+            place,
+            table,
+            performer,
+        } = self;
+        let place = *place;
         let (context, session, unit) = (table.context, table.session, table.unit);
         let mut gathered = Gathered::new(table.flow, unit.verify.is_some());
         for step in &steps(table, work.split_count()) {
@@ -59,7 +69,8 @@ impl UnitTransaction for Piece<'_> {
                         .await?;
                     performer.sent(gathered.account.rows_loaded, gathered.sums());
                 }
-                Step::Measure => table.measure(performer).await?,
+                Step::OpenServerCopy => table.open_server_copy(place).await?,
+                Step::TakeCounts => table.take_counts(performer).await?,
                 Step::RecordSplits(_) => record(context, session, &mut gathered).await?,
                 Step::EndPart => {
                     rows.rejects.finish()?;
@@ -94,9 +105,9 @@ fn steps<'a>(table: &CopyRows<'a>, splits: usize) -> Vec<Step<'a>> {
             let additions = additions.unwrap_or(Additions::NONE);
             unit_steps::careful(plan, flow, unit, splits, additions)
         }
-        Method::Quick if flow.commits_at_switch() => unit_steps::part(plan, splits),
-        Method::Quick if flow.commits_each_split() => unit_steps::straight(plan),
-        Method::Quick if unit.shared => unit_steps::shared_split(plan, unit),
+        Method::Quick if flow.commits_at_switch() => unit_steps::part(plan, flow, splits),
+        Method::Quick if flow.commits_each_split() => unit_steps::straight(plan, flow),
+        Method::Quick if unit.shared => unit_steps::shared_split(plan, flow, unit),
         Method::Quick => unit_steps::private(plan, flow, unit, splits),
     }
 }

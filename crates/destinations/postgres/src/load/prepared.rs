@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use inrush_rows::ids::UnitKey;
 
 use super::kept_splits::KeptSplits;
+use super::stored_ways::StoredWays;
 use super::unit_reject_files;
 use crate::Session;
 use crate::engine::ledger::{Account, LedgerRun};
@@ -33,6 +34,8 @@ pub struct PostgresRun {
     pub units_kept: BTreeMap<UnitKey, UnitRow>,
     /// Splits that were committed by an earlier attempt.
     pub splits_kept: KeptSplits,
+    /// By which way the server stored the rows of each unit.
+    pub stored_ways: StoredWays,
 }
 
 impl Deref for PostgresRun {

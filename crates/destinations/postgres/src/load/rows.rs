@@ -1,25 +1,31 @@
 //! The rows of a piece on their way into a COPY: held against the keys that are expected, and sent.
 
+use std::borrow::Cow;
+
 use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
+use inrush_package::ServerCopy;
 use inrush_source::SourceError;
 use inrush_verdict::Phase;
 
 use super::careful::CarefulCopy;
 use super::context::Context;
-use super::copying::Copying;
+use super::copying::{Copied, Copying};
 use super::expected_keys::ExpectedKeys;
 use super::performer::Performer;
 use crate::copy::BlockPool;
 use crate::engine::error::Error;
+use crate::engine::event::Event;
 use crate::engine::fault::{self, FaultPoint};
 use crate::engine::load::Method;
 use crate::engine::pipeline::row_loop::{RowWriter, Written};
 use crate::engine::pipeline::work::FileWriter;
+use crate::engine::plan::UnitPlace;
 use crate::plan::additions::Additions;
 use crate::plan::unit_steps::Step;
 use crate::plan::{FlowPlan, UnitPlan};
-use crate::{Session, staging, unit_transaction};
+use crate::unit_transaction::{self, UnitMeasure};
+use crate::{PostgresError, Session, fast_copy, staging};
 
 /// Takes the rows of a piece into its staging table, or straight into its target.
 pub struct CopyRows<'a> {
@@ -31,9 +37,20 @@ pub struct CopyRows<'a> {
     pub(super) method: Method<'a, Additions>,
     /// The keys that the unit's CHECK allows while its rows come.
     expected: Option<ExpectedKeys>,
+    /// The COPY of the server extension, where its rows go by that.
+    fast: Option<FastCopy>,
+    /// What the server said of the rows of files that are ended.
+    copied: Copied,
     pool: BlockPool,
     /// What takes the rows of the file that is loaded now.
     copier: Option<Copier<'a>>,
+}
+
+/// The COPY of the server extension.
+struct FastCopy {
+    statement: String,
+    /// It tells the ends of the key.
+    tells_keys: bool,
 }
 
 /// How rows get into the table.
@@ -59,6 +76,8 @@ impl<'a> CopyRows<'a> {
             unit,
             method,
             expected: None,
+            fast: None,
+            copied: Copied::default(),
             pool: BlockPool::default(),
             copier: None,
         }
@@ -90,25 +109,82 @@ impl<'a> CopyRows<'a> {
         staging::drop_bounds_check(schema, &self.unit.staging_table)
     }
 
-    /// Has the server count the unit's rows. Where the CHECK of the expected keys holds them exactly, it need not look
-    /// for the smallest and the largest key.
-    pub async fn measure(&self, performer: &mut Performer<'_>) -> Result<(), Error> {
-        let Some(expected) = &self.expected else {
-            return performer.perform(&Step::Measure).await;
+    /// Opens the server extension, and asks which way the table goes. A table that it refuses goes by COPY, unless the
+    /// package requires the extension.
+    pub async fn open_server_copy(&mut self, place: UnitPlace) -> Result<(), Error> {
+        let run = self.context.run;
+        let Some(fast) = self.flow.fast_copy(&run.plan.settings, self.unit) else {
+            return Ok(());
         };
         let waiting = self.session.gauge.enter(Phase::ServerWait);
-        if expected.is_exact() {
-            let schema = &self.context.run.plan.settings.staging_schema;
-            let count = staging::measure(schema, &self.unit.staging_table, None);
-            let counted = unit_transaction::measure(self.session, &count).await?;
-            return performer.measured(expected.measured(counted.rows), true);
-        }
-        let statement = self.drop_check();
-        self.session
-            .execute(&statement, "dropping the CHECK of a unit")
-            .await?;
+        let way = fast_copy::open(self.session, &fast.opening).await?;
         drop(waiting);
-        performer.perform(&Step::Measure).await
+        let is_first_refusal = run.stored_ways.note(place, &way);
+        match way {
+            Ok(way) => {
+                self.fast = Some(FastCopy {
+                    statement: fast.statement(way),
+                    tells_keys: fast.key.is_some(),
+                });
+            }
+            Err(reason) if run.plan.settings.server_copy == ServerCopy::Require => {
+                return Err(PostgresError::Unsuitable {
+                    what: format!(
+                        "`server_copy = \"require\"`, but unit {} of {} cannot go by the extension inrush_fastcopy: \
+                         {reason}",
+                        self.unit.number,
+                        self.flow.target()
+                    ),
+                    hint: "use `server_copy = \"auto\"`: then this unit goes by COPY".to_owned(),
+                }
+                .into());
+            }
+            Err(reason) if is_first_refusal => self.context.notice(&Event::Note {
+                text: format!(
+                    "unit {} of {} goes by COPY: {reason}",
+                    self.unit.number,
+                    self.flow.target()
+                ),
+            }),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Tells how many rows the unit holds, by the server's count in each COPY, and the ends of its key, where the CHECK of
+    /// the expected keys holds them exactly, or the extension tells them. Otherwise the server looks through the table.
+    pub async fn take_counts(&self, performer: &mut Performer<'_>) -> Result<(), Error> {
+        let schema = &self.context.run.plan.settings.staging_schema;
+        let waiting = self.session.gauge.enter(Phase::ServerWait);
+        let is_exact = self.expected.as_ref().is_some_and(ExpectedKeys::is_exact);
+        if self.expected.is_some() && !is_exact {
+            let doing = "dropping the CHECK of a unit";
+            self.session.execute(&self.drop_check(), doing).await?;
+        }
+        let has_triggers = staging::has_triggers(schema, &self.unit.staging_table);
+        if unit_transaction::has_triggers(self.session, &has_triggers).await? {
+            drop(waiting);
+            // Such a row may be changed, or another one be added, after the COPY has counted.
+            if is_exact {
+                let measured = unit_transaction::measure(self.session, &self.unit.measure).await?;
+                return performer.measured(measured, true);
+            }
+            return performer.perform(&Step::Measure).await;
+        }
+        let rows = self.copied.rows;
+        if let Some(expected) = self.expected.as_ref().filter(|_| is_exact) {
+            return performer.measured(expected.measured(rows), true);
+        }
+        let (Some(key), None) = (&self.flow.key, &self.unit.bounds) else {
+            return performer.measured(UnitMeasure::as_sent(rows), false);
+        };
+        if !self.fast.as_ref().is_some_and(|fast| fast.tells_keys) {
+            drop(waiting);
+            return performer.perform(&Step::Measure).await;
+        }
+        let keys = &self.copied.keys;
+        let measured = unit_transaction::ends(self.session, key, rows, keys).await?;
+        performer.measured(measured, false)
     }
 }
 
@@ -164,9 +240,17 @@ impl FileWriter for CopyRows<'_> {
                 doing,
             )?),
             Method::Quick => {
-                let (pool, copy) = (self.pool.clone(), &self.unit.copy);
+                let copy = match &self.fast {
+                    Some(fast) => Cow::from(fast.statement.clone()),
+                    None => Cow::from(&self.unit.copy),
+                };
+                let pool = self.pool.clone();
                 let begun = Copying::begin(self.session, self.flow, copy, pool, stop, doing);
-                Copier::Quick(begun.await?)
+                let copying = begun.await?;
+                Copier::Quick(match &self.fast {
+                    Some(fast) if fast.tells_keys => copying.telling_keys(),
+                    _ => copying,
+                })
             }
         });
         Ok(())
@@ -174,7 +258,12 @@ impl FileWriter for CopyRows<'_> {
 
     async fn end_file(&mut self) -> Result<(), Error> {
         match self.copier.take() {
-            Some(Copier::Quick(copying)) => Ok(copying.end().await?),
+            Some(Copier::Quick(copying)) => {
+                let Copied { rows, keys } = copying.end().await?;
+                self.copied.rows += rows;
+                self.copied.keys.extend(keys);
+                Ok(())
+            }
             Some(Copier::Careful(copy)) => copy.end().await,
             None => Ok(()),
         }

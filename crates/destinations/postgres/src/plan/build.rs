@@ -1,6 +1,6 @@
 //! Makes a plan: reads files and catalog, changes nothing.
 
-use inrush_package::{LoadOrder, Package};
+use inrush_package::{LoadOrder, Package, ServerCopy};
 use inrush_rows::ids::RunKey;
 use inrush_source::SourceError;
 
@@ -19,7 +19,7 @@ use crate::engine::plan::{MemoryBound, abilities, identity};
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::server_facts::{self, ServerFacts};
-use crate::{DatabaseAddress, Session, catalog, ledger};
+use crate::{DatabaseAddress, Session, catalog, fast_copy, ledger};
 
 /// Names the package and its targets in this database, as its plan does.
 pub async fn run_key(session: &Session, package: &Package) -> Result<RunKey, PlanFailure> {
@@ -61,7 +61,10 @@ pub async fn build(
     key_scans: &KeyScans,
 ) -> Result<Plan, PlanFailure> {
     abilities::require(package, &crate::abilities::abilities())?;
-    let server = server_facts::inspect(session, address).await?;
+    let mut server = server_facts::inspect(session, address).await?;
+    if package.run.server_copy != ServerCopy::Plain {
+        server.fast_copy = fast_copy::find(session, server.is_utf8).await?;
+    }
     // The wait for another session's lock on a target is limited.
     let lock_timeout = package.run.lock_timeout_ms;
     session

@@ -11,7 +11,9 @@ use super::flow_target::FlowTarget;
 use super::parts::{self, Part};
 use super::publishing::Publishing;
 use super::units::UnitPlanner;
-use super::{FlowPlan, Publish, UnitPlan, intervals, routed_units, routing, target};
+use super::{
+    FlowCopy, FlowPlan, Publish, UnitPlan, intervals, routed_units, routing, server_copy, target,
+};
 use crate::engine::plan::Reading;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::user_sql::statements;
@@ -29,6 +31,7 @@ pub async fn plan(
     }
     let columns = FlowColumns::resolve(request, &target, notes).await?;
     let publishing = Publishing::decide(request, &target, &columns, notes).await?;
+    let server_copy = server_copy::decide(request, &target, &columns, &publishing).await?;
     let checks = FlowChecks::of(request, &target, &columns, &publishing).await?;
     let intervals = intervals::declared(request, &target, &columns).await?;
     let replacement =
@@ -39,6 +42,7 @@ pub async fn plan(
         target,
         columns,
         publishing,
+        server_copy,
         checks,
         replacement,
     };
@@ -73,6 +77,7 @@ struct Stages<'a> {
     target: FlowTarget<'a>,
     columns: FlowColumns,
     publishing: Publishing,
+    server_copy: FlowCopy,
     checks: FlowChecks,
     replacement: Replacement,
 }
@@ -130,6 +135,7 @@ impl Stages<'_> {
             indexes: flow.indexes,
             column_types: resolved.type_sql,
             wire: resolved.wire,
+            server_copy: self.server_copy,
             key: match self.columns.range_key {
                 RangeKey::OfUnits(key) => Some(key),
                 RangeKey::None | RangeKey::OfNewPartitions(_) => None,

@@ -35,6 +35,7 @@ mod publishing;
 pub mod replace_mode;
 mod routed_units;
 pub mod routing;
+pub mod server_copy;
 mod statements;
 pub mod statistics;
 pub mod switch_statements;
@@ -75,6 +76,7 @@ pub use failure::PlanFailure;
 pub use privileges::Privilege;
 pub use replace_mode::ReplacePlan;
 pub use routing::RoutePlan;
+pub use server_copy::FlowCopy;
 
 /// Text that a stream loads from a feed in one transaction: what a stop throws away.
 const FED_TRANSACTION_BYTES: u64 = 64 << 20;
@@ -175,6 +177,8 @@ pub struct FlowPlan {
     pub column_types: Vec<String>,
     /// The form in which rows are sent.
     pub wire: WireForm,
+    /// How the server stores them.
+    pub server_copy: FlowCopy,
     /// The partition key.
     pub key: Option<KeyPlan>,
     /// The load units.

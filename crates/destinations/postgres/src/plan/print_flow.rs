@@ -8,7 +8,8 @@ use inrush_rows::plural::counted;
 use inrush_rows::told;
 
 use super::{
-    Commit, Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace_mode, unit_steps,
+    Commit, Earlier, FlowCopy, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace_mode,
+    unit_steps,
 };
 use crate::engine::plan::plan_text::{
     TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
@@ -120,7 +121,7 @@ fn target_becomes(plan: &Plan, flow: &FlowPlan) -> &'static str {
 /// The form in which rows are sent, and the comparisons.
 fn fmt_rows(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
     match &flow.wire {
-        WireForm::Binary(_) => told!(f, "  rows go by binary COPY")?,
+        WireForm::Binary(_) => fmt_server_copy(f, &flow.server_copy)?,
         WireForm::Text { reason } => {
             told!(f, "  rows go by COPY in text form: {reason}")?;
         }
@@ -138,6 +139,27 @@ fn fmt_rows(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
         told!(f, "  {line}")?;
     }
     Ok(())
+}
+
+/// By what the server stores rows that are sent in COPY's binary form.
+fn fmt_server_copy(f: &mut fmt::Formatter<'_>, server_copy: &FlowCopy) -> fmt::Result {
+    match server_copy {
+        FlowCopy::Plain { reason } => told!(f, "  rows go by binary COPY: {reason}"),
+        FlowCopy::Extension {
+            version,
+            way,
+            by_pages,
+        } => told!(
+            f,
+            "  rows go by the extension inrush_fastcopy {version}, way {way}{}; by binary COPY if it refuses a table, and \
+             where a unit is loaded again",
+            if *by_pages {
+                ", and pages for units that one COPY fills"
+            } else {
+                ""
+            }
+        ),
+    }
 }
 
 fn fmt_columns(

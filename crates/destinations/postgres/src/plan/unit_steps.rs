@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::additions::Additions;
 use super::switch_steps::lock_timeout;
-use super::{FlowPlan, Plan, UnitPlan, begin_steps, statistics};
+use super::{FlowCopy, FlowPlan, Plan, UnitPlan, begin_steps, statistics};
 use crate::quote::{identifier, qualified};
 use crate::staging;
 
@@ -29,8 +29,13 @@ pub enum Step<'a> {
     Run(Cow<'a, str>),
     /// Adds the CHECK of the keys that the ends of the unit's file promise, where they promise some.
     ExpectKeys,
+    /// Opens the server extension in this transaction, and asks whether it stores the rows of this table.
+    OpenServerCopy,
     /// Sends the rows of splits, with a COPY for each.
     Copy(Range<usize>),
+    /// Takes the rows that the COPYs of this transaction counted, and the ends of the key that a CHECK or the COPYs tell.
+    /// The server looks through the table only for what they do not tell.
+    TakeCounts,
     /// Counts the rows, and finds the smallest and the largest key.
     Measure,
     /// Compares the rows as the server stores them with the rows that were sent.
@@ -78,17 +83,17 @@ pub fn transactions<'a>(
     };
     if flow.commits_at_switch() {
         // The transaction is begun once, before the first flow.
-        vec![once(part(plan, splits))]
+        vec![once(part(plan, flow, splits))]
     } else if flow.commits_each_split() {
         vec![
             once(shared_table(plan, unit)),
-            for_each_split(straight(plan)),
+            for_each_split(straight(plan, flow)),
             once(shared_end(plan, flow, unit)),
         ]
     } else if unit.shared {
         vec![
             once(shared_table(plan, unit)),
-            for_each_split(shared_split(plan, unit)),
+            for_each_split(shared_split(plan, flow, unit)),
             once(shared_end(plan, flow, unit)),
         ]
     } else {
@@ -108,7 +113,10 @@ pub fn private<'a>(
     if expects_keys(flow, unit) {
         steps.push(Step::ExpectKeys);
     }
+    steps.extend(open_server_copy(flow));
     steps.extend(copies(splits));
+    // Nobody else sees the table before its COMMIT: what the COPYs counted is what it holds.
+    steps.push(Step::TakeCounts);
     steps.extend(finish(plan, flow, unit, &unit.ready));
     steps.extend([Step::RecordSplits(last(splits)), Step::Commit]);
     steps
@@ -126,7 +134,7 @@ pub fn shared_table<'a>(plan: &Plan, unit: &'a UnitPlan) -> Vec<Step<'a>> {
 }
 
 /// A split of a unit that several streams fill.
-pub fn shared_split<'a>(plan: &Plan, unit: &UnitPlan) -> Vec<Step<'a>> {
+pub fn shared_split<'a>(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<Step<'a>> {
     let mut steps = begin(plan);
     // Streams wait for each other only to extend the table. That wait is for a lock, too, and may take as long as the
     // disk does; `lock_timeout` must not end it.
@@ -134,6 +142,7 @@ pub fn shared_split<'a>(plan: &Plan, unit: &UnitPlan) -> Vec<Step<'a>> {
     steps.push(Step::Run(
         format!("{held}; SET LOCAL lock_timeout = 0").into(),
     ));
+    steps.extend(open_server_copy(flow));
     steps.push(Step::Copy(0..1));
     steps.push(Step::Run(lock_timeout(plan).into()));
     steps.extend([Step::RecordSplits(1), Step::Commit]);
@@ -145,15 +154,26 @@ pub fn shared_end<'a>(plan: &Plan, flow: &FlowPlan, unit: &'a UnitPlan) -> Vec<S
     let mut steps = vec![Step::Begin, Step::HoldFence];
     match flow.is_straight() {
         true => steps.push(Step::RecordUnit { is_finished: true }),
-        false => steps.extend(finish(plan, flow, unit, &unit.ready)),
+        false => {
+            steps.push(Step::Measure);
+            steps.extend(finish(plan, flow, unit, &unit.ready));
+        }
     }
     steps.push(Step::Commit);
     steps
 }
 
 /// A split that goes straight into its target.
-pub fn straight<'a>(plan: &Plan) -> Vec<Step<'a>> {
+pub fn straight<'a>(plan: &Plan, flow: &FlowPlan) -> Vec<Step<'a>> {
     let mut steps = begin(plan);
+    steps.extend(open_server_copy(flow));
+    steps.extend(straight_rows());
+    steps
+}
+
+/// The rows of a split that goes straight into its target.
+fn straight_rows<'a>() -> Vec<Step<'a>> {
+    let mut steps = Vec::new();
     steps.extend([
         Step::Copy(0..1),
         Step::HoldTarget,
@@ -164,9 +184,20 @@ pub fn straight<'a>(plan: &Plan) -> Vec<Step<'a>> {
 }
 
 /// A flow of a load in one transaction.
-pub fn part<'a>(plan: &Plan, splits: usize) -> Vec<Step<'a>> {
-    let mut steps = vec![Step::BeginPart, Step::Run(settings(plan).into())];
-    steps.extend(copies(splits));
+pub fn part<'a>(plan: &Plan, flow: &FlowPlan, splits: usize) -> Vec<Step<'a>> {
+    let mut steps = begin_part(plan);
+    steps.extend(open_server_copy(flow));
+    steps.extend(part_rows(splits));
+    steps
+}
+
+fn begin_part<'a>(plan: &Plan) -> Vec<Step<'a>> {
+    vec![Step::BeginPart, Step::Run(settings(plan).into())]
+}
+
+/// The rows of a flow of a load in one transaction.
+fn part_rows<'a>(splits: usize) -> Vec<Step<'a>> {
+    let mut steps = copies(splits);
     steps.extend([
         Step::RecordUnit { is_finished: true },
         Step::RecordSplits(last(splits)),
@@ -186,15 +217,17 @@ pub fn careful<'a>(
     additions: &'a Additions,
 ) -> Vec<Step<'a>> {
     if flow.commits_at_switch() {
-        let mut steps = part(plan, splits);
-        steps.insert(2, Step::CheckConstraints);
+        let mut steps = begin_part(plan);
+        steps.push(Step::CheckConstraints);
+        steps.extend(part_rows(splits));
         return steps;
     }
     // A constraint that is checked at COMMIT would refuse the unit and not the row.
     let at_once = Step::Run("SET CONSTRAINTS ALL IMMEDIATE".into());
     if flow.commits_each_split() {
-        let mut steps = straight(plan);
-        steps.insert(3, at_once);
+        let mut steps = begin(plan);
+        steps.push(at_once);
+        steps.extend(straight_rows());
         return steps;
     }
     let mut steps = begin(plan);
@@ -207,6 +240,7 @@ pub fn careful<'a>(
     steps.push(at_once);
     steps.extend(copies(splits));
     steps.extend(additions.after_rows.iter().map(run));
+    steps.push(Step::Measure);
     steps.extend(finish(plan, flow, unit, &[]));
     steps.extend([Step::RecordSplits(last(splits)), Step::Commit]);
     steps
@@ -215,7 +249,9 @@ pub fn careful<'a>(
 /// True if the ends of its file may tell the keys of a unit before it is loaded.
 fn expects_keys(flow: &FlowPlan, unit: &UnitPlan) -> bool {
     let has_open_bounds = flow.key.is_some() && unit.bounds.is_none();
-    has_open_bounds && !unit.shared && !flow.is_straight() && unit.splits.len() == 1
+    // A CHECK that a row does not meet would begin a second COPY.
+    let may_stop = !flow.goes_by_pages(unit);
+    has_open_bounds && may_stop && !unit.shared && !flow.is_straight() && unit.splits.len() == 1
 }
 
 fn run(statement: &String) -> Step<'_> {
@@ -234,6 +270,11 @@ fn begin<'a>(plan: &Plan) -> Vec<Step<'a>> {
 /// for a lock on the target is limited.
 pub fn settings(plan: &Plan) -> String {
     format!("SET LOCAL search_path = DEFAULT; {}", lock_timeout(plan))
+}
+
+/// Where the rows of a flow go by the server extension.
+fn open_server_copy<'a>(flow: &FlowPlan) -> Option<Step<'a>> {
+    matches!(flow.server_copy, FlowCopy::Extension { .. }).then_some(Step::OpenServerCopy)
 }
 
 /// Copies splits. If there are many, the ledger gets their rows in groups, in between.
@@ -269,7 +310,7 @@ fn finish<'a>(
     unit: &'a UnitPlan,
     ready: &'a [String],
 ) -> Vec<Step<'a>> {
-    let mut steps = vec![Step::Measure];
+    let mut steps = Vec::new();
     if unit.verify.is_some() {
         steps.push(Step::Verify);
     }
@@ -303,6 +344,14 @@ impl UnitTransaction<'_> {
 }
 
 impl Step<'_> {
+    /// The COPY of the quick load, as the plan foresees it.
+    fn planned_copy<'u>(&self, plan: &Plan, flow: &FlowPlan, unit: &'u UnitPlan) -> Cow<'u, str> {
+        match flow.fast_copy(&plan.settings, unit) {
+            Some(fast) => fast.planned().into(),
+            None => unit.copy.as_str().into(),
+        }
+    }
+
     fn each_line(&self, plan: &Plan, flow: &FlowPlan, unit: &UnitPlan, see: &mut dyn FnMut(&str)) {
         let ledger = |table: &str| qualified(&plan.settings.ledger_schema, table);
         let staging = || qualified(&plan.settings.staging_schema, &unit.staging_table);
@@ -315,19 +364,33 @@ impl Step<'_> {
                 "{}; -- if the first and the last row of the file tell its keys",
                 check(flow, &staging(), ["<first key>", "<last key>"])
             ),
-            Step::Copy(range) if expects_keys(flow, unit) => {
-                see(&format!("{};{}", unit.copy, often(range.len())));
-                let drop =
-                    staging::drop_bounds_check(&plan.settings.staging_schema, &unit.staging_table);
-                see(&format!("{drop}; -- if a row has a key outside of it, or no row has one of its ends"));
-                format!("{}; -- if rows are left", unit.copy)
+            Step::OpenServerCopy => match flow.fast_copy(&plan.settings, unit) {
+                Some(fast) => format!("{};", fast.opening),
+                None => return,
+            },
+            Step::Copy(range) => {
+                let copy = self.planned_copy(plan, flow, unit);
+                if expects_keys(flow, unit) {
+                    see(&format!("{copy};{}", often(range.len())));
+                    let (schema, table) = (&plan.settings.staging_schema, &unit.staging_table);
+                    let drop = staging::drop_bounds_check(schema, table);
+                    see(&format!("{drop}; -- if a row has a key outside of it, or no row has one of its ends"));
+                    format!("{copy}; -- if rows are left")
+                } else {
+                    format!("{copy};{}", often(range.len()))
+                }
             }
-            Step::Copy(range) => format!("{};{}", unit.copy, often(range.len())),
-            Step::Measure if expects_keys(flow, unit) => {
-                let count =
-                    staging::measure(&plan.settings.staging_schema, &unit.staging_table, None);
-                see(&format!("{count}; -- if a CHECK tells the smallest and the largest key"));
-                format!("{}; -- if none tells them", unit.measure)
+            Step::TakeCounts => {
+                let (schema, table) = (&plan.settings.staging_schema, &unit.staging_table);
+                see(&format!("{};", staging::has_triggers(schema, table)));
+                let needs_keys = flow.key.is_some() && unit.bounds.is_none();
+                let fast = flow.fast_copy(&plan.settings, unit);
+                let when = match fast.is_some_and(|fast| fast.key.is_some()) {
+                    true => "if it has triggers, or neither a CHECK nor the COPY tells its keys",
+                    false if needs_keys => "if it has triggers, or no CHECK tells its keys",
+                    false => "if it has triggers",
+                };
+                format!("{}; -- {when}", unit.measure)
             }
             Step::Measure => format!("{};", unit.measure),
             Step::Verify => format!("{};", unit.verify.as_deref().unwrap_or_default()),

@@ -22,7 +22,7 @@ use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
 use crate::engine::plan::long_units::work_bytes;
 use crate::quote::{cut, qualified};
-use crate::staging::{self, UnitBounds};
+use crate::staging::{self, CopyForm, UnitBounds};
 use crate::verify;
 
 /// Makes the units of a flow: it holds all that they have in common.
@@ -254,8 +254,11 @@ impl<'a> UnitPlanner<'a> {
             .iter()
             .map(|column| column.name.as_str())
             .collect();
-        let binary = matches!(self.columns.resolved.wire, WireForm::Binary(_));
-        staging::copy_in(schema, table, &columns, binary, freeze)
+        let form = match self.columns.resolved.wire {
+            WireForm::Binary(_) => CopyForm::Binary,
+            WireForm::Text { .. } => CopyForm::Text,
+        };
+        staging::copy_in(schema, table, &columns, form, freeze)
     }
 
     /// Statements that make a staging table, with what columns that the files leave out need.

@@ -37,10 +37,10 @@ async fn send(
     let encoder = Encoder::new(&trial.flow);
     let pool = BlockPool::default();
     let doing = "sending rows of the sample".to_owned();
-    let (copy, stop) = (&trial.unit.copy, server.stop.clone());
+    let (copy, stop) = (trial.copy(session).await?, server.stop.clone());
     let before = session.gauge.meter();
     let begun = Instant::now();
-    let mut writer = CopyWriter::begin(session, copy, pool.clone(), stop, doing).await?;
+    let mut writer = CopyWriter::begin(session, &copy, pool.clone(), stop, doing).await?;
     let mut block = pool.take();
     encoder.begin(&mut block);
     // Each connection begins elsewhere among the blocks.

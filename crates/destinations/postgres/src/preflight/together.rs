@@ -234,7 +234,7 @@ impl<'a> Sending<'a> {
         }
         let doing = format!("trying rows of {}", trial.flow.target());
         let (pool, stop) = (BlockPool::default(), server.stop.clone());
-        let copy = &trial.unit.copy;
+        let copy = trial.copy(session).await?;
         let copying = Copying::begin(session, &trial.flow, copy, pool, stop, doing).await?;
         Ok(Sending {
             server,

@@ -4,13 +4,14 @@
 //! wait for each other. None of them is ever committed: if this process or its connection ends, the server rolls them
 //! back.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::plan::unit_steps;
-use crate::plan::{FlowPlan, Plan, UnitPlan, WireForm};
+use crate::plan::{FlowCopy, FlowPlan, Plan, UnitPlan, WireForm};
 use crate::quote::{identifier, literal, qualified};
-use crate::staging::{self, Model, NewColumn};
-use crate::{PostgresError, Session, catalog};
+use crate::staging::{self, CopyForm, Model, NewColumn};
+use crate::{PostgresError, Session, catalog, fast_copy};
 
 /// Names what this command makes, while it stands.
 const NAME: &str = "inrush_preflight";
@@ -90,8 +91,11 @@ impl Trial {
             // The unit has no table, or may not have the one that the plan makes.
             unit.create = create(flow, &schema, &table, is_faithful);
             let names: Vec<&str> = flow.columns.iter().map(|c| c.name.as_str()).collect();
-            let is_binary = matches!(flow.wire, WireForm::Binary(_));
-            unit.copy = staging::copy_in(&schema, &table, &names, is_binary, false);
+            let form = match flow.wire {
+                WireForm::Binary(_) => CopyForm::Binary,
+                WireForm::Text { .. } => CopyForm::Text,
+            };
+            unit.copy = staging::copy_in(&schema, &table, &names, form, false);
             unit.measure = staging::measure(&schema, &table, None);
             unit.verify = None;
             unit.ready = Vec::new();
@@ -104,12 +108,29 @@ impl Trial {
         // Other flows and units are of no use here, and there may be many.
         let mut own = without_flows(plan);
         own.settings.staging_schema = schema;
+        let mut flow = without_units(flow);
+        if is_straight || !is_faithful {
+            // Its table is not the one that the extension was asked for.
+            flow.server_copy = FlowCopy::Plain {
+                reason: "the tried table is another one".to_owned(),
+            };
+        }
         Trial {
             plan: own,
-            flow: without_units(flow),
+            flow,
             unit,
             is_faithful,
         }
+    }
+
+    /// The COPY that fills the table, as a run would: by the server extension, where the table goes by it.
+    pub async fn copy(&self, session: &Session) -> Result<Cow<'_, str>, PostgresError> {
+        if let Some(fast) = self.flow.fast_copy(&self.plan.settings, &self.unit)
+            && let Ok(way) = fast_copy::open(session, &fast.opening).await?
+        {
+            return Ok(fast.statement(way).into());
+        }
+        Ok(self.unit.copy.as_str().into())
     }
 
     /// Begins the transaction and makes the table.
@@ -220,6 +241,7 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
         indexes: flow.indexes,
         column_types: flow.column_types.clone(),
         wire: flow.wire.clone(),
+        server_copy: flow.server_copy.clone(),
         key: flow.key.clone(),
         units: Vec::new(),
         overlap: None,

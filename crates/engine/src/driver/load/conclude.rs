@@ -54,6 +54,7 @@ impl CommittedUnits<ContractRun> for StagedUnits {
             is_kept: is_finished && !is_loaded && run.kept.has(place),
             is_finished,
             is_careful: false,
+            server_copy: None,
             account,
             // Rows are committed only where the destination's count is this.
             rows_counted: is_finished.then_some(account.rows_loaded),

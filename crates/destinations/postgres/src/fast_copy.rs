@@ -1,0 +1,249 @@
+//! The server extension `inrush_fastcopy`: whether this database has it, and how a session opens it.
+//!
+//! The extension takes the bytes of COPY BINARY and stores the same rows in less time (docs/fast-copy.md). A session
+//! calls `open()` before it uses the format, and `refusal()` says why a table cannot be loaded so: then COPY is used.
+
+use std::fmt;
+
+use inrush_pgclient::DatabaseAddress;
+
+use super::error::PostgresError;
+use super::session::Session;
+use crate::engine::error::Error;
+use crate::engine::pipeline::runtime;
+use crate::quote::literal;
+
+/// What this loader and the extension agree on; another number means another format.
+const ABI: i32 = 1;
+
+/// The functions that a role must be allowed to call.
+const FUNCTIONS: [&str; 3] = ["open", "refusal", "last_load"];
+
+/// Whether the extension can be used in this database, by this role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FastCopy {
+    /// It can.
+    Usable {
+        /// Its version.
+        version: String,
+        /// The ways that it has in this server.
+        ways: Vec<Way>,
+    },
+    /// It cannot, and why.
+    Unusable(String),
+}
+
+impl FastCopy {
+    /// Nobody has asked the server.
+    pub fn unasked() -> FastCopy {
+        FastCopy::Unusable("the package does not ask for it (server_copy = \"plain\")".to_owned())
+    }
+}
+
+/// A way in which the extension stores rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// Tuples of its own, in the server's buffers.
+    Tuples,
+    /// The server's own executor, with triggers, routing and defaults.
+    Executor,
+    /// Whole pages, past the server's buffers.
+    Pages,
+}
+
+impl Way {
+    /// The way of this name.
+    pub fn of_name(name: &str) -> Option<Way> {
+        match name {
+            "tuples" => Some(Way::Tuples),
+            "executor" => Some(Way::Executor),
+            "pages" => Some(Way::Pages),
+            _ => None,
+        }
+    }
+
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Tuples => "tuples",
+            Way::Executor => "executor",
+            Way::Pages => "pages",
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Asks the server for the extension. The session has no transaction open: what goes wrong here ends none.
+pub async fn find(session: &Session, is_utf8: bool) -> Result<FastCopy, PostgresError> {
+    // A function in C was made by a superuser: no other is called in a schema that anybody could have made.
+    let rows = session
+        .query(
+            "SELECT p.proname::text, has_schema_privilege(n.oid, 'USAGE') \
+                    AND has_function_privilege(p.oid, 'EXECUTE') \
+             FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
+             JOIN pg_language l ON l.oid = p.prolang \
+             WHERE n.nspname = 'inrush_fastcopy' AND l.lanname = 'c' \
+               AND p.proname = ANY ($1)",
+            &[&FUNCTIONS.as_slice()],
+            "looking for the extension inrush_fastcopy",
+        )
+        .await?;
+    let mut granted = Vec::new();
+    for row in &rows {
+        let name: String = row.get(0);
+        if !row.get::<_, bool>(1) {
+            return Ok(FastCopy::Unusable(format!(
+                "the role may not call inrush_fastcopy.{name}() (docs/fast-copy.md has the GRANTs)"
+            )));
+        }
+        granted.push(name);
+    }
+    if let Some(missing) = FUNCTIONS
+        .iter()
+        .find(|name| !granted.iter().any(|it| it == **name))
+    {
+        return Ok(FastCopy::Unusable(match granted.is_empty() {
+            true => "the extension inrush_fastcopy is not in this database".to_owned(),
+            false => format!("the extension inrush_fastcopy has no function {missing}()"),
+        }));
+    }
+    if !is_utf8 {
+        return Ok(FastCopy::Unusable(
+            "the database's encoding is not UTF-8, which the loader sends".to_owned(),
+        ));
+    }
+    let opened = session
+        .query(
+            "SELECT abi, version, ways FROM inrush_fastcopy.open()",
+            &[],
+            "opening the extension inrush_fastcopy",
+        )
+        .await;
+    let row = match opened {
+        Ok(rows) => rows.into_iter().next(),
+        // Its library may be missing, or be that of another version of the server.
+        Err(error) if !error.is_lost() => {
+            return Ok(FastCopy::Unusable(format!(
+                "the extension inrush_fastcopy cannot be loaded: {error}"
+            )));
+        }
+        Err(error) => return Err(error),
+    };
+    let Some(row) = row else {
+        return Ok(FastCopy::Unusable(
+            "the extension inrush_fastcopy did not say what it can do".to_owned(),
+        ));
+    };
+    let version: String = row.get(1);
+    if row.get::<_, i32>(0) != ABI {
+        return Ok(FastCopy::Unusable(other_version(&version)));
+    }
+    let ways: Vec<String> = row.get(2);
+    Ok(FastCopy::Usable {
+        version,
+        ways: ways.iter().filter_map(|name| Way::of_name(name)).collect(),
+    })
+}
+
+/// Makes the extension in a database whose server finds it, unless it is there. Only a superuser may: this is for a server
+/// that was started for the load.
+pub fn make_extension(address: &DatabaseAddress) -> Result<(), Error> {
+    runtime()?.block_on(async {
+        let session = Session::open(address, "inrush extension").await?;
+        let made = session
+            .execute(
+                "CREATE EXTENSION IF NOT EXISTS inrush_fastcopy",
+                "making the extension inrush_fastcopy",
+            )
+            .await;
+        session.close().await;
+        Ok(made?)
+    })
+}
+
+fn other_version(version: &str) -> String {
+    format!("the extension inrush_fastcopy {version} is not of this version of Inrush")
+}
+
+/// The query by which a transaction opens the extension for a table, and asks which way the table goes. It has one row:
+/// the extension's number of agreement and its version, and why the table does not go by pages (where that is asked), by
+/// tuples, and by any way. NULL is no reason.
+pub fn opening(table: &str, columns: &[&str], by_pages: bool) -> String {
+    let columns: Vec<String> = columns
+        .iter()
+        .map(|name| literal(name).trim_start().to_owned())
+        .collect();
+    let refusal = |way: &str| {
+        format!(
+            "inrush_fastcopy.refusal({}::regclass, ARRAY[{}]::text[], '{way}'::text)",
+            literal(table).trim_start(),
+            columns.join(", ")
+        )
+    };
+    let pages = match by_pages {
+        true => refusal(Way::Pages.name()),
+        false => "''".to_owned(),
+    };
+    format!(
+        "SELECT abi, version, {pages}, {}, {} FROM inrush_fastcopy.open()",
+        refusal(Way::Tuples.name()),
+        refusal("auto")
+    )
+}
+
+/// Opens the extension by the query of [`opening`]. Returns the way that the table goes, or why it goes none.
+pub async fn open(session: &Session, opening: &str) -> Result<Result<Way, String>, PostgresError> {
+    let rows = session
+        .query(opening, &[], "opening the extension inrush_fastcopy")
+        .await?;
+    let Some(row) = rows.first() else {
+        return Ok(Err(
+            "the extension inrush_fastcopy did not say what it can do".to_owned(),
+        ));
+    };
+    if row.get::<_, i32>(0) != ABI {
+        return Ok(Err(other_version(row.get(1))));
+    }
+    let reason = |index: usize| row.get::<_, Option<String>>(index);
+    Ok(match (reason(2), reason(3), reason(4)) {
+        (None, _, _) => Ok(Way::Pages),
+        (_, None, _) => Ok(Way::Tuples),
+        (_, _, None) => Ok(Way::Executor),
+        (_, _, Some(reason)) => Err(reason),
+    })
+}
+
+/// What the last COPY of a session by the extension says of its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEnds {
+    /// Its rows.
+    pub rows: u64,
+    /// The smallest key as text, if a row has one.
+    pub smallest: Option<String>,
+    /// The largest key as text, if a row has one.
+    pub largest: Option<String>,
+}
+
+/// The rows and the ends of the key of the last COPY of this session by the extension.
+pub async fn last_load(session: &Session) -> Result<KeyEnds, PostgresError> {
+    let rows = session
+        .query(
+            "SELECT rows, smallest, largest FROM inrush_fastcopy.last_load()",
+            &[],
+            "asking for the keys of the rows",
+        )
+        .await?;
+    let row = rows.first();
+    Ok(KeyEnds {
+        rows: row
+            .and_then(|row| row.get::<_, Option<i64>>(0))
+            .unwrap_or(0) as u64,
+        smallest: row.and_then(|row| row.get(1)),
+        largest: row.and_then(|row| row.get(2)),
+    })
+}

@@ -1,0 +1,48 @@
+//! By which way the server stored the rows of each unit, for the report.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::engine::plan::UnitPlace;
+use crate::engine::report::ServerCopyReport;
+use crate::fast_copy::Way;
+
+/// What the extension said of the tables of units.
+#[derive(Default)]
+pub struct StoredWays(Mutex<BTreeMap<UnitPlace, Result<Way, String>>>);
+
+impl StoredWays {
+    /// Keeps the way of a unit, or why the extension refused its table. Returns whether it is the first such refusal of the
+    /// unit's flow.
+    pub fn note(&self, place: UnitPlace, way: &Result<Way, String>) -> bool {
+        let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_of_flow =
+            |(other, way): (&UnitPlace, &Result<Way, String>)| other.0 == place.0 && way.is_err();
+        let is_first = way.is_err() && !ways.iter().any(is_of_flow);
+        ways.insert(place, way.clone());
+        is_first
+    }
+
+    /// A unit is loaded again, or a split of it, because the server refused a row: by COPY.
+    pub fn loaded_again(&self, place: UnitPlace) {
+        let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(way) = ways.get_mut(&place) {
+            *way = Err("it was loaded again because the server refused a row".to_owned());
+        }
+    }
+
+    /// What the report says of a unit; nothing where the plan had no other way than COPY.
+    pub fn report(&self, place: UnitPlace) -> Option<ServerCopyReport> {
+        let ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(match ways.get(&place)? {
+            Ok(way) => ServerCopyReport {
+                way: way.name().to_owned(),
+                reason: None,
+            },
+            Err(reason) => ServerCopyReport {
+                way: "copy".to_owned(),
+                reason: Some(reason.clone()),
+            },
+        })
+    }
+}

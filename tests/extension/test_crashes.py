@@ -1,0 +1,146 @@
+"""Loads by the extension through crashes of the server, and on a standby: the rows are whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness import extension, servers, standby
+from harness.command import CLEAN, Inrush
+from harness.contents import contents
+from harness.packages import flow, package
+from harness.processes import wait_for_no_server
+from harness.servers import Database, Server
+
+WAYS = {"tuples": "require", "pages": "pages"}
+COLUMNS = ["id int not null", "amount numeric(15,2)", "note text"]
+ROWS = 3_000
+# Steps of the loader, and what is killed there: the first process, or the streams' backends.
+CRASHES = [
+    ("in_copy", "server"),
+    ("in_copy", "backends"),
+    ("before_unit_commit", "server"),
+    ("after_unit_commit", "backends"),
+    ("before_switch_commit", "server"),
+]
+
+
+def lines(part: int) -> str:
+    """Return rows of a file; some are long enough for TOAST."""
+    start = part * ROWS
+    return "".join(
+        f"{n}|{'' if n % 7 == 0 else f'{n}.25'}|{f'note {n} ' * (1_500 if n % 700 == 0 else 1)}|\n"
+        for n in range(start, start + ROWS)
+    )
+
+
+@pytest.fixture(scope="module", params=["minimal", "replica"])
+def durable_server(
+    request: pytest.FixtureRequest,
+    fast_server_of: Callable[[int], Server],
+    start_server: Callable[..., Server],
+) -> Server:
+    """Return a server that survives crashes, of each WAL level."""
+    fast_server_of(18)
+    senders = "5" if request.param == "replica" else "0"
+    settings = {
+        "wal_level": request.param,
+        "max_wal_senders": senders,
+        "wal_consistency_checking": "all",
+    }
+    return start_server(18, servers.DURABLE | settings)
+
+
+def prepared(server: Server, servers_folder: Path, inrush: Inrush, name: str, way: str) -> Database:
+    """Make a database with the extension, and a package of two files that go this way."""
+    database = server.create_database(name)
+    extension.run_script(database, extension.built(18, servers_folder))
+    for part in range(2):
+        inrush.write(f"rows.{part}.tbl", lines(part))
+    one = flow("t", ["rows.0.tbl", "rows.1.tbl"], columns=COLUMNS, partition_by="id")
+    text = package(database.url, one, server_copy=WAYS[way], batch_rows=500)
+    inrush.write("package.toml", text)
+    return database
+
+
+def assert_whole(database: Database) -> None:
+    """Fail unless the target holds the rows of both files, value for value."""
+    found = contents(database, "SELECT * FROM t ORDER BY id").text
+    expected = []
+    for line in (lines(0) + lines(1)).splitlines():
+        number, amount, note, _ = line.split("|")
+        expected.append("\t".join([number, amount or "\\N", note]))
+    assert list(found) == expected
+
+
+def kill_backends(database: Database) -> None:
+    """Kill the backends of the streams: the server restarts all of itself."""
+    streams = database.rows(
+        "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'inrush % stream %'"
+    )
+    for (backend,) in streams:
+        os.kill(backend, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("step", "victim"), CRASHES)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_command_goes_on_after_a_crash(
+    way: str, step: str, victim: str, durable_server: Server, servers_folder: Path, inrush: Inrush
+) -> None:
+    name = f"crash_{way}_{step}_{victim}"
+    database = prepared(durable_server, servers_folder, inrush, name, way)
+    with inrush.stopped_by(f"stop:{step}", "run", "package.toml") as running:
+        if victim == "server":
+            durable_server.kill()
+        else:
+            kill_backends(database)
+        # A COMMIT that was on its way may have reached the disk: then the load is done.
+        running.resume().wait(120)
+    if victim == "server":
+        wait_for_no_server(durable_server.data, durable_server.first_process)
+        durable_server.start()
+    else:
+        durable_server.restart()
+    outcome = inrush("run", "package.toml").expect(CLEAN)
+    ways = {unit.get("server_copy", {}).get("way") for unit in outcome.report["units"]}
+    assert ways <= {way, None}, "units that an earlier attempt loaded have no way in this report"
+    assert_whole(database)
+    durable_server.restart()
+    assert_whole(database)
+    database.execute("VACUUM t")
+    database.execute("CREATE INDEX ON t (note text_pattern_ops) WHERE length(note) < 100")
+    database.execute("ALTER TABLE t ADD PRIMARY KEY (id)")
+    assert_whole(database)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_standby_has_the_same_pages(
+    way: str,
+    start_server: Callable[..., Server],
+    servers_folder: Path,
+    inrush: Inrush,
+) -> None:
+    """The standby compares each page that it replays with the primary's."""
+    settings = {
+        "wal_level": "replica",
+        "max_wal_senders": "5",
+        "wal_consistency_checking": "all",
+        "synchronous_standby_names": "*",
+        "synchronous_commit": "local",
+    }
+    primary = start_server(18, servers.DURABLE | settings)
+    with standby.follow(primary, servers_folder / f"standby-{way}") as replica:
+        database = prepared(primary, servers_folder, inrush, f"followed_{way}", way)
+        inrush("run", "package.toml").expect(CLEAN)
+        assert_whole(database)
+        # This commits once the standby has replayed it, with all that was before.
+        database.execute("SET synchronous_commit = remote_apply; CREATE TABLE last ()")
+        assert_whole(Database(replica, database.name))
+    primary.stop()
+    servers.run_as_server(
+        [primary.programs / "pg_checksums", "--check", f"--pgdata={primary.data}"]
+    )
