@@ -23,7 +23,7 @@ _database_numbers = itertools.count(1)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name no test by bytes: files hold times, and all processes must name a test alike."""
+    """Do not name tests by bytes: files contain times, and all processes must name a test alike."""
     return "bytes" if isinstance(val, bytes) else None
 
 
@@ -111,7 +111,7 @@ def server(request: pytest.FixtureRequest, shared_server: SharedServer) -> Serve
 
 @pytest.fixture(scope="session")
 def newest_server(shared_server: SharedServer) -> Server:
-    """Return a running server of the newest version, for what no version changes."""
+    """Return a running server of the newest version, for tests that depend on no version."""
     return shared_server(servers.VERSIONS[0])
 
 

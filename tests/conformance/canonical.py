@@ -98,7 +98,7 @@ def day(number: int) -> str:
 
 
 def clock(microseconds: int) -> str:
-    """Return the time that is so long after midnight; 24:00:00 is one."""
+    """Return the time of day this long after midnight, up to 24:00:00."""
     seconds, fraction = divmod(microseconds, 1_000_000)
     text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return f"{text}.{fraction:06}".rstrip("0").rstrip(".")

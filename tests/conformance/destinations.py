@@ -45,7 +45,7 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
 class Place(ABC):
     """A destination, empty, and reached by a way of its own."""
 
-    # As tests are named by it, and as the matrix of types calls it.
+    # The name in names of tests and in the matrix of types.
     name: ClassVar[str]
     title: ClassVar[str]
     # Its exceptions: the clause, and the promise that replaces it.

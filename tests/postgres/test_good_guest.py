@@ -70,7 +70,7 @@ def test_a_blocked_switch_does_not_queue_up_the_target(
     with database.connect(autocommit=False) as holder, inrush.start("run", path) as running:
         holder.execute(holds.encode())
         pauses.wait_until_held(database)
-        # Whoever comes now stands behind the loader, which stands behind the holder.
+        # A new session now waits behind the loader, which waits behind the holder.
         with database.connect() as other:
             other.execute(b"SET lock_timeout = '20s'")
             for _ in range(3):
@@ -128,7 +128,7 @@ def standby(primary: Server, servers_folder: Path) -> Iterator[Server]:
 def test_a_load_waits_for_a_standby(primary: Server, standby: Server, inrush: Inrush) -> None:
     database = primary.create_database("lagging")
     write_rows(inrush, 12_000, "x" * 990)
-    # Slow enough that it is not over before anybody looks at the standby.
+    # Slow enough that the load lasts until the standby is checked.
     path = job(inrush, database, replica_lag_bytes_max=2 * MIB, rate_bytes_max=4 * MIB)
     with standby.connect() as replay:
         replay.execute(b"SELECT pg_wal_replay_pause()")

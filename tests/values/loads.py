@@ -17,7 +17,7 @@ ROWS_MAX = 1_000_000
 
 
 class LoadError(AssertionError):
-    """A load that ended in no way that a value can be the reason of."""
+    """A load that ended in a way that no value can cause."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The independent reader itself: tables of what texts mean."""
+"""The independent reader itself: tables of texts and their meanings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY = 86_400_000_000
 
 
 class Nothing(Enum):
-    """The meaning of a text that means nothing; `None` is NULL."""
+    """The mark of a text without a meaning; `None` is NULL."""
 
     NOTHING = "nothing"
 

@@ -35,7 +35,7 @@ pub struct Place {
 pub struct Line {
     /// Counted from 1.
     pub number: usize,
-    /// The first character that is meant, counted from 1.
+    /// The first marked character, counted from 1.
     pub column: usize,
     /// The number of characters to mark, at least 1; 0 if they cannot be shown.
     pub width: usize,
@@ -195,7 +195,7 @@ impl Place {
         let Some(line) = &self.line else {
             return String::new();
         };
-        // A tab is as wide as the terminal wants; a blank is not.
+        // The width of a tab depends on the terminal, so blanks take its place.
         let text = line.text.replace('\t', " ");
         let mut excerpt = format!("{:>4} | {}\n", line.number, text.trim_end());
         if line.width > 0 {

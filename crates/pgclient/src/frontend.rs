@@ -49,7 +49,7 @@ fn message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend([0; 4]);
     body(out);
-    // The length counts itself but not the kind. A statement that is longer than 4 GB fits into no memory either.
+    // The length counts itself but not the kind. A statement of more than 4 GB would not fit into memory.
     let length = u32::try_from(out.len() - at).unwrap_or(u32::MAX);
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
 }

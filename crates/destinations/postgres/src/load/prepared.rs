@@ -72,7 +72,8 @@ impl PostgresRun {
         let is_straight = is_straight.is_some_and(|kept| kept.straight);
         let words = match is_straight {
             true => format!(
-                "the others of {} stay in {} (atomic = false), so what these were is told in the folder of then alone",
+                "only the former folder has these rows, because the loaded rows of {} stay in {} (atomic = false) and are not \
+                 loaded again",
                 unit.splits.first().map_or_else(
                     || "their file".to_owned(),
                     |split| split.file.path.display().to_string()

@@ -23,7 +23,7 @@ struct RoutePlanner<'a> {
     request: &'a FlowRequest<'a>,
     target: &'a FlowTarget<'a>,
     columns: &'a FlowColumns,
-    /// The key, where partitions by its ranges can be made.
+    /// The key, if partitions by its ranges can be made.
     key: Option<&'a KeyPlan>,
 }
 
