@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from harness.command import CLEAN, USAGE, Inrush
+from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.contents import state
 from harness.packages import flow, package
 from harness.servers import Database
@@ -177,3 +177,44 @@ def test_an_argument_that_is_not_utf8_is_named(inrush: Inrush) -> None:
     ):
         said = f"argument {place} ($'caf\\xe9.csv') is not UTF-8 at its byte 4 (0xe9)"
         inrush(*words).expect(USAGE, said, "hint: ", "rename it")
+
+
+@pytest.mark.parametrize("words", [("check",), ("run",), ("load", "rows.csv")])
+def test_a_path_that_is_no_small_file_is_not_read_whole(
+    inrush: Inrush, words: tuple[str, ...]
+) -> None:
+    big = inrush.folder / "big.csv"
+    with big.open("wb") as file:
+        file.truncate(1_500_000_000)
+    if words[0] == "load":
+        to = ("--to", "x.duckdb", "--table", "t", "--columns", COLUMNS)
+        outcome = inrush(*words, *to, "--save-package", "/dev/zero")
+        outcome.expect(USAGE, "/dev/zero exists with other content")
+        return
+    inrush(*words, big).expect(USAGE, "it has 1500000000 bytes, and a package (TOML text) is a")
+    inrush(*words, "/dev/zero").expect(USAGE, "it is a device, and a package (TOML text) is a")
+
+
+def test_a_device_is_no_certificate(newest_database: Database, inrush: Inrush) -> None:
+    outcome = inrush(
+        "status", "--to", f"{newest_database.url}?sslmode=verify-ca&sslrootcert=/dev/zero"
+    )
+    outcome.expect(FAILED, "/dev/zero: it is a device, and a file of certificates (PEM)")
+
+
+def test_a_run_that_is_not_there_is_not_cleaned_up(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    inrush(*words(newest_database)).expect(CLEAN)
+    inrush("cleanup", "--to", newest_database.url).expect(CLEAN, "nothing to remove")
+    outcome = inrush("cleanup", "--to", newest_database.url, "--run", "nosuch")
+    outcome.expect(USAGE, "no stopped run `nosuch`", "inrush status")
+
+
+def test_a_tilde_is_not_taken_for_a_folder(inrush: Inrush) -> None:
+    columns = ("--table", "t", "--columns", COLUMNS)
+    for to in ("parquet:~/lake", "~/x.duckdb", "embedded:~/pg", "parquet:", "parquet: s3://b/x"):
+        inrush("load", "rows.csv", "--to", to, *columns).expect(USAGE, "connections.")
+    runs = ("--to", "x.duckdb", *columns, "--runs-folder", "~/runs")
+    inrush("load", "rows.csv", *runs).expect(USAGE, "`~` is the home folder only to a shell")
+    assert [path.name for path in inrush.folder.iterdir()] == ["rows.csv"]

@@ -312,3 +312,25 @@ def test_an_append_of_a_fed_file_whose_ledger_was_lost_is_refused(inrush: Inrush
     for streams in ("2", "1"):
         refused = inrush("run", path, "--streams", streams)
         refused.expect(FAILED, "the ledger does not know", "--again")
+
+
+@pytest.mark.parametrize("option", [(), ("path=",), ("path=:memory:",)])
+def test_a_database_in_memory_is_refused(inrush: Inrush, option: tuple[str, ...]) -> None:
+    inrush.write("a.csv", "id,name\n1,a\n")
+    words = ("load", "a.csv", "--to", "adbc:duckdb", "--table", "t", *LISTED)
+    options = [word for value in option for word in ("--option", value)]
+    inrush(*words, *options).expect(FAILED, "DuckDB would keep the rows in memory", "duckdb:FILE")
+
+
+def test_the_file_of_a_driver_is_local(inrush: Inrush) -> None:
+    inrush.write("a.csv", "id,name\n1,a\n")
+    for driver, option in (
+        ("sqlite", "uri=md:db"),
+        ("sqlite", "uri=s3:x.db"),
+        ("duckdb", "path=s3://b/x"),
+        ("duckdb", "path=md:db"),
+        ("duckdb", "path=~/x.duckdb"),
+    ):
+        words = ("load", "a.csv", "--to", f"adbc:{driver}", "--table", "t", *LISTED)
+        inrush(*words, "--option", option).expect(USAGE, option.partition("=")[0])
+    assert [path.name for path in inrush.folder.iterdir()] == ["a.csv"]

@@ -55,6 +55,25 @@ def test_the_same_command_is_refused(database: Database, inrush: Inrush, way: st
     inrush("run", "package.toml").expect(CLEAN, "already loaded")
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "lost", ["DELETE FROM events", f"DROP TABLE events; CREATE TABLE events ({COLUMNS})"]
+)
+def test_rows_that_were_deleted_come_again_and_a_note_says_so(
+    database: Database, inrush: Inrush, way: str, lost: str
+) -> None:
+    database.execute(f"CREATE TABLE events ({COLUMNS})")
+    write(inrush, database.url, way)
+    said = "does not have the rows that an earlier run loaded"
+    assert said not in inrush("run", "package.toml").expect(CLEAN).said
+    inrush("run", "package.toml").expect(CLEAN, "already loaded")
+    database.execute(lost)
+    for command in ("check", "run"):
+        inrush(command, "package.toml").expect(CLEAN, said)
+    assert found(database) == ROWS
+    inrush("run", "package.toml").expect(CLEAN, "already loaded")
+
+
 def test_a_stopped_run_is_refused_too(database: Database, inrush: Inrush) -> None:
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write(inrush, database.url)

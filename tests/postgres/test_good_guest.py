@@ -20,7 +20,7 @@ from harness.command import (
     Outcome,
 )
 from harness.contents import state
-from harness.packages import flow, package
+from harness.packages import Value, flow, package
 from harness.servers import Database, Server
 from harness.standby import follow
 
@@ -81,6 +81,29 @@ def test_a_blocked_switch_does_not_queue_up_the_target(
     outcome.expect(FAILED, "lock", "did not get it")
     inrush("run", path).expect(CLEAN)
     assert database.value("SELECT count(*) FROM loaded WHERE id >= 0") == 1_000
+
+
+@pytest.mark.parametrize("way", ["staged", "one_transaction", "straight"])
+def test_analyze_does_not_wait_for_a_lock_without_limit(
+    newest_database: Database, inrush: Inrush, way: str
+) -> None:
+    database = newest_database
+    database.execute("CREATE TABLE loaded (id int, note text)")
+    inrush.write("rows.tbl", "1|a|\n2|b|\n")
+    settings: dict[str, Value] = {"atomic": False} if way == "straight" else {}
+    text = package(
+        database.url,
+        flow("loaded", "rows.tbl", mode="append", **settings),
+        lock_timeout_ms=300,
+        staging=way != "one_transaction",
+    )
+    path = inrush.write("package.toml", text)
+    with database.connect(autocommit=False) as holder:
+        holder.execute(b"LOCK TABLE loaded IN SHARE UPDATE EXCLUSIVE MODE")
+        outcome = inrush("run", path, seconds=30)
+        holder.rollback()
+    outcome.expect(CLEAN, "was not analyzed", "lock_timeout_ms (300 ms)", "ANALYZE")
+    assert database.value("SELECT count(*) FROM loaded") == 2
 
 
 def test_a_rate_is_kept(newest_database: Database, inrush: Inrush) -> None:

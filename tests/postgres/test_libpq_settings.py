@@ -504,3 +504,34 @@ def test_no_variable_of_libpq_is_passed_over(tls: TlsServer, inrush: Inrush) -> 
             heeded.add(variable)
             assert ours is not None, (variable, theirs)
     assert {"PGREQUIREAUTH", "PGSSLCERTMODE", "PGSSLNEGOTIATION", "PGOPTIONS"} <= heeded
+
+
+@pytest.mark.parametrize(
+    "variable", ["PGSSLMODE", "PGREQUIREAUTH", "PGHOST", "PGPASSWORD", "PGSERVICE"]
+)
+def test_a_variable_that_is_not_text_is_refused_by_name(inrush: Inrush, variable: str) -> None:
+    outcome = inrush(
+        "status",
+        "--to",
+        "postgresql://postgres@127.0.0.1:1/postgres",
+        environment={variable: "verify-full\udcff"},
+    )
+    outcome.expect(USAGE, f"{variable} is not UTF-8 text")
+    assert "verify-full" not in outcome.said
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("PGREQUIREAUTH", "bogus"),
+        ("PGCONNECT_TIMEOUT", "abc"),
+        ("PGTARGETSESSIONATTRS", "x"),
+        ("PGLOADBALANCEHOSTS", "x"),
+    ],
+)
+def test_a_variable_is_named_where_it_is_at_fault(
+    inrush: Inrush, variable: str, value: str
+) -> None:
+    url = "postgresql://postgres@127.0.0.1:1/postgres"
+    outcome = inrush("status", "--to", url, environment={variable: value})
+    outcome.expect(USAGE, f"(from {variable})", f"correct {variable}, or unset it")

@@ -1,6 +1,7 @@
 //! Reads the defaults of connections from the environment: the `PG*` variables and `.pgpass`, as libpq
 //! reads them. The engine never reads the environment itself.
 
+use std::env::VarError;
 use std::path::{Path, PathBuf};
 
 use inrush::package::{names_secret, url_has_password};
@@ -8,15 +9,23 @@ use inrush::postgres::password_file_text;
 use inrush::printable::line;
 use inrush::secrets::note_secret;
 use inrush::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
+use inrush_system::small_file::SmallFile;
 use inrush_system::users;
 
 use crate::errors::CommandError;
 use crate::output;
 
+/// A file of services.
+const SERVICE_FILE: SmallFile = SmallFile {
+    what: "a service file",
+    bytes_max: 16 << 20,
+    may_be_pipe: false,
+};
+
 /// The values for the parts that a URL leaves out.
 pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
     let home = home_folder();
-    if let Some(text) = variable("PGPORT")
+    if let Some(text) = variable("PGPORT")?
         && text
             .split(',')
             .any(|port| port.trim().parse::<u16>().is_err())
@@ -26,18 +35,21 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
             hint: "set it to a number of 1 to 65535, or unset it".to_owned(),
         });
     }
-    if let Some(password) = variable("PGPASSWORD") {
+    if let Some(password) = variable("PGPASSWORD")? {
         note_secret(&password);
     }
-    let variables = LIBPQ_VARIABLES
-        .iter()
-        .filter_map(|(name, setting)| Some(((*setting).to_owned(), variable(name)?)));
+    let mut variables = Vec::new();
+    for (name, setting) in LIBPQ_VARIABLES {
+        if let Some(value) = variable(name)? {
+            variables.push(((*setting).to_owned(), value));
+        }
+    }
     let usual = |name: &str| Some(home.as_ref()?.join(".postgresql").join(name));
     Ok(ConnectionDefaults {
-        variables: variables.collect(),
+        variables,
         user: users::name_of(rustix::process::geteuid().as_raw()),
         password_file: password_file(home.as_deref()),
-        service: variable("PGSERVICE"),
+        service: variable("PGSERVICE")?,
         service_files: service_files(home.as_deref())?,
         ssl_root_certificate: usual("root.crt").filter(|path| path.is_file()),
         ssl_revocation_list: usual("root.crl").filter(|path| path.is_file()),
@@ -50,9 +62,8 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
 /// The service files, in the order in which libpq looks through them: the user's, or the one that
 /// PGSERVICEFILE names, then the system's.
 fn service_files(home: Option<&Path>) -> Result<Vec<ServiceFile>, CommandError> {
-    let own = match variable("PGSERVICEFILE") {
+    let own = match path_variable("PGSERVICEFILE") {
         Some(path) => {
-            let path = PathBuf::from(path);
             if !path.is_file() {
                 return Err(CommandError::Usage {
                     what: format!("PGSERVICEFILE is {}, which is not a file", path.display()),
@@ -63,27 +74,53 @@ fn service_files(home: Option<&Path>) -> Result<Vec<ServiceFile>, CommandError> 
         }
         None => home.map(|home| home.join(".pg_service.conf")),
     };
-    let folder = variable("PGSYSCONFDIR").unwrap_or_else(|| "/etc/postgresql-common".to_owned());
-    let system = PathBuf::from(folder).join("pg_service.conf");
+    let folder = path_variable("PGSYSCONFDIR");
+    let folder = folder.unwrap_or_else(|| PathBuf::from("/etc/postgresql-common"));
+    let system = folder.join("pg_service.conf");
     let mut files = Vec::new();
     for path in own
         .into_iter()
         .chain([system])
         .filter(|path| path.is_file())
     {
-        let text = std::fs::read_to_string(&path).map_err(|source| CommandError::File {
-            doing: "cannot read",
-            path: path.clone(),
-            source,
-        })?;
+        let text = SERVICE_FILE
+            .read_text(&path)
+            .map_err(|source| CommandError::File {
+                doing: "cannot read",
+                path: path.clone(),
+                source,
+            })?;
         files.push(ServiceFile { path, text });
     }
     Ok(files)
 }
 
-/// A variable of the environment, for `${env:NAME}`.
-pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+/// A variable of the environment, for `${env:NAME}`. An empty one is not set, as libpq has it.
+pub fn environment(name: &str) -> Result<String, VarError> {
+    match std::env::var(name)? {
+        value if value.is_empty() => Err(VarError::NotPresent),
+        value => Ok(value),
+    }
+}
+
+/// A variable of the environment that holds text; an error if it is set and is not text, because what it asks for
+/// would then not be done.
+pub fn variable(name: &str) -> Result<Option<String>, CommandError> {
+    match environment(name) {
+        Ok(value) => Ok(Some(value)),
+        Err(VarError::NotPresent) => Ok(None),
+        // Its value may be a password.
+        Err(VarError::NotUnicode(_)) => Err(CommandError::Usage {
+            what: format!("the environment variable {name} is not UTF-8 text"),
+            hint: "correct it, or unset it".to_owned(),
+        }),
+    }
+}
+
+/// A variable of the environment that holds a path, which need not be UTF-8.
+pub fn path_variable(name: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
+    Some(PathBuf::from(value))
 }
 
 /// Refuses a URL with a password that was given as an argument: every user of the machine can
@@ -119,8 +156,8 @@ pub fn refuse_secret(option: &str, value: &str) -> Result<(), CommandError> {
 
 /// The text of `.pgpass`, where it is kept as libpq wants it kept.
 fn password_file(home: Option<&Path>) -> Option<String> {
-    let path = match variable("PGPASSFILE") {
-        Some(path) => PathBuf::from(path),
+    let path = match path_variable("PGPASSFILE") {
+        Some(path) => path,
         None => home?.join(".pgpass"),
     };
     match password_file_text(&path) {
@@ -134,7 +171,7 @@ fn password_file(home: Option<&Path>) -> Option<String> {
 
 /// The folder for state that outlives a command, by the XDG base directories.
 pub fn state_folder() -> Option<PathBuf> {
-    let named = variable("XDG_STATE_HOME").map(PathBuf::from);
+    let named = path_variable("XDG_STATE_HOME");
     named
         .filter(|folder| folder.is_absolute())
         .or_else(|| Some(home_folder()?.join(".local/state")))

@@ -11,7 +11,7 @@ use inrush_embedded::{
 };
 
 use crate::Surroundings;
-use crate::credentials::{state_folder, variable};
+use crate::credentials::{path_variable, state_folder};
 use crate::errors::CommandError;
 
 /// Names the folder of the programs to run, where it is not to be searched for.
@@ -259,7 +259,7 @@ fn absolute(path: &Path) -> PathBuf {
 
 /// The programs of the embedded server; an error where it could not be started for want of them.
 fn programs(surroundings: &Surroundings) -> Result<Binaries, CommandError> {
-    let explicit = variable(BINARIES_VARIABLE).map(PathBuf::from);
+    let explicit = path_variable(BINARIES_VARIABLE);
     let mut candidates: Vec<PathBuf> = site_packages(surroundings)
         .iter()
         .filter_map(|folder| wheel_folder(folder))
@@ -299,7 +299,7 @@ fn site_packages(surroundings: &Surroundings) -> Vec<PathBuf> {
     let beside = std::env::current_exe()
         .ok()
         .and_then(|program| Some(program.parent()?.parent()?.to_owned()));
-    [variable("VIRTUAL_ENV").map(PathBuf::from), beside]
+    [path_variable("VIRTUAL_ENV"), beside]
         .into_iter()
         .flatten()
         .filter_map(|environment| std::fs::read_dir(environment.join("lib")).ok())

@@ -206,7 +206,9 @@ mod tests {
         ])
         .expect("it is right");
         let resolved = package
-            .resolve(&Default::default(), &|_| None)
+            .resolve(&Default::default(), &|_| {
+                Err(std::env::VarError::NotPresent)
+            })
             .expect("it is right");
         resolved.check().expect("it is right");
         let flow = &resolved.flows[0];
@@ -274,7 +276,9 @@ mod tests {
         ])
         .expect("that is found later");
         let error = package
-            .resolve(&Default::default(), &|_| None)
+            .resolve(&Default::default(), &|_| {
+                Err(std::env::VarError::NotPresent)
+            })
             .and_then(|package| package.check())
             .expect_err("nothing is right")
             .to_string();

@@ -23,12 +23,28 @@ pub fn refused(words: &[OsString]) -> CommandError {
             )
         })
         .collect();
-    CommandError::Usage {
-        what: odd.join("; "),
-        hint: "the ledger and reports keep file names as text, so a file's name must be UTF-8: \
+    let of_options = |index: &usize| {
+        let option = |word: &OsString| word.as_bytes().starts_with(b"--");
+        option(&words[*index]) || index.checked_sub(1).is_some_and(|at| option(&words[at]))
+    };
+    let is_of_options = words
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| word.to_str().is_none())
+        .all(|(index, _)| of_options(&index));
+    let hint = match is_of_options {
+        true => {
+            "the value of an option is text in UTF-8: the terminal or the script has likely another encoding"
+        }
+        false => {
+            "the ledger and reports keep file names as text, so a file's name must be UTF-8: \
                rename it, give it a second name (ln OLD NEW), or send it to standard input (inrush \
                load - < FILE)"
-            .to_owned(),
+        }
+    };
+    CommandError::Usage {
+        what: odd.join("; "),
+        hint: hint.to_owned(),
     }
 }
 
@@ -77,9 +93,22 @@ mod tests {
         for part in [
             "argument 2 ($'caf\\xe9\\'s.csv') is not UTF-8 at its byte 4 (0xe9)",
             "argument 4 ($'\\x1b[31m\\xff') is not UTF-8 at its byte 6 (0xff)",
-            "hint: ",
+            "a file's name must be UTF-8",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn the_hint_for_a_value_of_an_option_does_not_speak_of_files() {
+        for words in [
+            [b"inrush".as_slice(), b"load", b"--table", b"t\xff"],
+            [b"inrush".as_slice(), b"load", b"x.csv", b"--table=t\xff"],
+        ] {
+            let words = words.map(|word| OsString::from_vec(word.to_vec()));
+            let text = refused(&words).to_string();
+            assert!(text.contains("the value of an option is text"), "{text}");
+            assert!(!text.contains("file"), "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use inrush::package::{Overrides, Package, password_takes};
+use inrush::package::{Overrides, Package, not_local, password_takes};
 
 use crate::arguments::OverrideArguments;
 use crate::credentials;
@@ -109,7 +109,7 @@ pub fn ready(
     overrides: &Overrides,
     folder: PathBuf,
 ) -> Result<Ready, CommandError> {
-    let package = package.resolve(overrides, &credentials::variable)?;
+    let package = package.resolve(overrides, &credentials::environment)?;
     package.check()?;
     Ok(Ready {
         package,
@@ -122,7 +122,9 @@ pub fn ready(
 /// and not at the package's.
 pub fn from_here(url: &str) -> String {
     match (url.strip_prefix("embedded:"), std::env::current_dir()) {
-        (Some(folder), Ok(current)) if !folder.starts_with(['$', '{']) => {
+        (Some(folder), Ok(current))
+            if !folder.starts_with(['$', '{']) && not_local(folder.trim_start()).is_none() =>
+        {
             format!("embedded:{}", current.join(folder).display())
         }
         _ => url.to_owned(),

@@ -86,7 +86,7 @@ impl RunSetup<'_> {
 
 /// The fault for tests, from the environment; a mistake in it is an error before anything is done.
 pub fn fault() -> Result<Option<Fault>, CommandError> {
-    let Some(text) = credentials::variable("INRUSH_FAULT") else {
+    let Some(text) = credentials::variable("INRUSH_FAULT")? else {
         return Ok(None);
     };
     text.parse().map(Some).map_err(|what| CommandError::Usage {

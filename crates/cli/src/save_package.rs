@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use inrush_system::small_file::SmallFile;
+
 use crate::errors::CommandError;
 
 /// Writes the package. An existing file is not overwritten, because somebody may have edited it.
 pub fn save(text: &str, path: &Path) -> Result<(), CommandError> {
-    if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
+    if is_there(text, path) {
         return Ok(());
     }
     let write = || -> std::io::Result<()> {
@@ -21,7 +23,7 @@ pub fn save(text: &str, path: &Path) -> Result<(), CommandError> {
 
 /// Refuses a path to which [`save`] could not write, as far as this can be checked without writing.
 pub fn may_save(text: &str, path: &Path) -> Result<(), CommandError> {
-    if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
+    if is_there(text, path) {
         return Ok(());
     }
     if path.symlink_metadata().is_ok() {
@@ -33,6 +35,16 @@ pub fn may_save(text: &str, path: &Path) -> Result<(), CommandError> {
     };
     let tried = tempfile::NamedTempFile::new_in(folder).map(drop);
     tried.map_err(|source| unwritable(path, source))
+}
+
+/// True if the file has this content already.
+fn is_there(text: &str, path: &Path) -> bool {
+    let file = SmallFile {
+        what: "the saved package",
+        bytes_max: text.len() as u64,
+        may_be_pipe: false,
+    };
+    file.read(path).is_ok_and(|there| there == text.as_bytes())
 }
 
 fn taken(path: &Path) -> CommandError {

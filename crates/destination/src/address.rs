@@ -87,6 +87,15 @@ impl DestinationKind {
     pub fn fault(&self, folder: &Path) -> Option<(String, String)> {
         let elsewhere = |kind: &str, path: &Path| {
             let text = path.to_string_lossy();
+            if text.is_empty() {
+                return Some((
+                    format!("it does not name {kind}"),
+                    "write its path after the colon; the current folder is `.`".to_owned(),
+                ));
+            }
+            if let Some(fault) = home_fault(&text) {
+                return Some(fault);
+            }
             let scheme = scheme(&text)?;
             let is_elsewhere = text[scheme.len() + 1..].starts_with("//")
                 || ELSEWHERE.contains(&scheme.to_ascii_lowercase().as_str());
@@ -125,6 +134,44 @@ impl DestinationKind {
                 )
             }),
         }
+    }
+
+    /// The option of a driver of a local file that names no such file, with the reason and with what to write.
+    pub fn option_fault<'a>(
+        &self,
+        options: &'a BTreeMap<String, String>,
+    ) -> Option<(&'a str, String, String)> {
+        let DestinationKind::Adbc(driver) = self else {
+            return None;
+        };
+        let driver = driver.to_lowercase();
+        let is_local = driver.contains("sqlite") || driver.contains("duckdb");
+        let named = options
+            .iter()
+            .filter(|(name, _)| is_local && matches!(name.as_str(), "uri" | "path"));
+        named
+            .filter_map(|(name, value)| {
+                if let Some((cause, mend)) = home_fault(value) {
+                    return Some((name.as_str(), cause, mend));
+                }
+                let scheme = scheme(value.trim())?;
+                let lower = scheme.to_ascii_lowercase();
+                // SQLite has URLs of local files.
+                let is_elsewhere = lower != "file"
+                    && (value.trim()[scheme.len() + 1..].starts_with("//")
+                        || ELSEWHERE.contains(&lower.as_str()));
+                is_elsewhere.then(|| {
+                    let cause = format!(
+                        "`{scheme}:` is not a local path, and the file of this driver must be on this machine"
+                    );
+                    let mend = format!(
+                        "load into a local path, then copy the result there; a path that begins with `{scheme}:` is \
+                         written ./{scheme}:/..."
+                    );
+                    (name.as_str(), cause, mend)
+                })
+            })
+            .next()
     }
 
     /// The local path that it names, as it is written; none where it names a driver.
@@ -209,8 +256,21 @@ pub fn names_library(driver: &str) -> bool {
             .any(|end| driver.to_lowercase().ends_with(end))
 }
 
+/// Why a path that begins with `~/` is refused, with what to write: a shell makes it the home folder where it begins an
+/// argument, and elsewhere it would be a folder called `~`.
+pub fn home_fault(path: &str) -> Option<(String, String)> {
+    let is_home = path.trim_start() == "~" || path.trim_start().starts_with("~/");
+    is_home.then(|| {
+        (
+            "`~` is the home folder only to a shell, at the beginning of an argument".to_owned(),
+            "write the whole path; a folder called `~` is written ./~/...".to_owned(),
+        )
+    })
+}
+
 /// Slashes after a scheme's colon, as in `duckdb:///data/x.duckdb`, begin a path from the root.
 fn path(text: &str) -> PathBuf {
+    let text = text.trim_start();
     match text.strip_prefix("//") {
         Some(rest) => PathBuf::from(rest),
         None => PathBuf::from(text),
@@ -234,6 +294,14 @@ mod tests {
             ("md:db.duckdb", Some("`md:`")),
             ("C:\\data\\x.duckdb", Some("`C:`")),
             ("adbc:postgresql://u:secret@h", Some("`postgresql:`")),
+            ("parquet: s3://bucket/x", Some("`s3:`")),
+            ("parquet:~/lake", Some("`~`")),
+            ("duckdb:~/x.duckdb", Some("`~`")),
+            ("~/x.duckdb", Some("`~`")),
+            ("parquet:./~/lake", None),
+            ("parquet:", Some("does not name a folder")),
+            ("duckdb: ", Some("does not name a file")),
+            ("parquet:.", None),
             ("parquet:./s3:/x", None),
             ("parquet:///lake", None),
             ("parquet:lake", None),
@@ -255,6 +323,29 @@ mod tests {
                     "{cause}{mend}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_file_of_a_driver_is_on_this_machine() {
+        for (url, option, value, is_fault) in [
+            ("adbc:sqlite", "uri", "md:db", true),
+            ("adbc:sqlite", "uri", "s3:x.db", true),
+            ("adbc:sqlite", "uri", "~/x.db", true),
+            ("adbc:duckdb", "path", "s3://bucket/x.duckdb", true),
+            ("adbc:duckdb", "path", "md:db", true),
+            ("adbc:sqlite", "uri", "file:x.db?mode=rwc", false),
+            ("adbc:sqlite", "uri", "lake:2024.db", false),
+            ("adbc:duckdb", "path", "x.duckdb", false),
+            ("adbc:postgresql", "uri", "postgresql://h/db", false),
+        ] {
+            let kind = DestinationKind::of(url).expect(url);
+            let options = BTreeMap::from([(option.to_owned(), value.to_owned())]);
+            assert_eq!(
+                kind.option_fault(&options).is_some(),
+                is_fault,
+                "{url} {value}"
+            );
         }
     }
 

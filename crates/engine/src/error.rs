@@ -309,7 +309,7 @@ impl Error {
             Error::Interrupted => {
                 Some("the same command resumes from the committed units, if there are any".to_owned())
             }
-            Error::Folder { .. } => Some("choose another folder with --runs-folder".to_owned()),
+            Error::Folder { source, .. } => Some(folder_hint(source).to_owned()),
             Error::AddressSpace { .. } => {
                 Some("raise the limit (ulimit -v unlimited), or use fewer --streams".to_owned())
             }
@@ -329,6 +329,21 @@ fn past_limit(limit: u64) -> String {
         0 => "1 row was rejected; the limit is 0".to_owned(),
         1 => "more than 1 row was rejected; the limit is 1".to_owned(),
         _ => format!("more than {limit} rows were rejected; the limit is {limit}"),
+    }
+}
+
+/// How to fix that a run's folder cannot be written.
+fn folder_hint(source: &std::io::Error) -> &'static str {
+    let errno = source.raw_os_error();
+    let is = |known: rustix::io::Errno| errno == Some(known.raw_os_error());
+    if is(rustix::io::Errno::MFILE) {
+        "raise the limit of open files (ulimit -n), or use fewer --streams"
+    } else if is(rustix::io::Errno::NFILE) {
+        "the machine has no room for more open files: end other programs, or raise fs.file-max"
+    } else if is(rustix::io::Errno::FBIG) {
+        "raise the limit of a file's size (ulimit -f unlimited)"
+    } else {
+        "choose another folder with --runs-folder"
     }
 }
 

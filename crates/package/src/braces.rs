@@ -2,6 +2,7 @@
 //! and a doubled brace for itself.
 
 use std::collections::BTreeMap;
+use std::env::VarError;
 
 use inrush_rows::percent::percent_encoded;
 use inrush_rows::suggest::suggestion;
@@ -9,11 +10,11 @@ use inrush_rows::suggest::suggestion;
 use super::error::PackageFaultKind;
 use super::sql_value;
 use super::texts::TextKind;
-use super::url_passwords::redacted_url;
+use super::url_passwords::{percent_decoded, redacted_url};
 use crate::secrets::{is_shown_path, note_variable};
 
 /// The value of an environment variable; the library never reads the environment itself.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type Environment<'a> = &'a dyn Fn(&str) -> Result<String, VarError>;
 
 /// The values that replace names in braces.
 pub(super) struct BraceValues<'a> {
@@ -75,13 +76,19 @@ pub(super) fn expand(
                 }
                 let is_path = stands_for_path(kind, path, before);
                 expanded.truncate(before.len());
-                let value = (values.environment)(variable).ok_or_else(|| {
-                    PackageFaultKind::EnvironmentMissing {
+                let value = (values.environment)(variable).map_err(|error| match error {
+                    VarError::NotPresent => PackageFaultKind::EnvironmentMissing {
                         name: variable.to_owned(),
-                    }
+                    },
+                    VarError::NotUnicode(_) => PackageFaultKind::EnvironmentNotText {
+                        name: variable.to_owned(),
+                    },
                 })?;
                 if !(is_path && is_shown_path(&value)) {
                     note_variable(variable, &value);
+                    if kind == TextKind::Url || path.starts_with("connections.") {
+                        note_parts(variable, &value, &expanded);
+                    }
                 }
                 match kind == TextKind::Url && must_be_encoded(&expanded, rest) {
                     true => expanded.push_str(&percent_encoded(value.as_bytes())),
@@ -152,6 +159,21 @@ pub(super) fn written(text: &str, parameters: &BTreeMap<String, String>) -> Opti
     Some(written)
 }
 
+/// Notes the forms in which a destination may show the value of a variable in its URL or its options: without
+/// percent-encoding, and one by one where the value is a list of hosts or of settings (`options=-c name=value`).
+fn note_parts(variable: &str, value: &str, before: &str) {
+    let decoded = percent_decoded(value);
+    for text in [Some(value), decoded.as_deref()].into_iter().flatten() {
+        note_variable(variable, text);
+        // The parts of a whole URL are its host, its database, `sslmode=require`: words of every message.
+        if before.contains("://") {
+            text.replace("\\ ", " ")
+                .split([' ', '\t', ',', '=', '&'])
+                .for_each(|part| note_variable(variable, part));
+        }
+    }
+}
+
 /// True if a variable stands in the user, password or query of a URL, where a `/` or `@` of a
 /// password would end that part. A whole URL, a host or a database is taken as it is.
 fn must_be_encoded(before: &str, after: &str) -> bool {
@@ -194,7 +216,7 @@ mod tests {
         BraceValues {
             parameters,
             given: &[],
-            environment: &|_| None,
+            environment: &|_| Err(VarError::NotPresent),
         }
     }
 
@@ -208,6 +230,30 @@ mod tests {
             "x",
         );
         assert_eq!(expanded.as_deref(), Ok(text));
+    }
+
+    #[test]
+    fn a_variable_is_hidden_as_a_server_shows_it() {
+        let parameters = BTreeMap::new();
+        let environment = |name: &str| match name {
+            "DB" => Ok("dw%5Fhidden%31".to_owned()),
+            "OPTIONS" => Ok("-c hidden.name=hidden\\ value2 -cgeqo=off".to_owned()),
+            _ => Ok("first-hidden:5432,second-hidden:5433".to_owned()),
+        };
+        let values = BraceValues {
+            environment: &environment,
+            ..values(&parameters)
+        };
+        let url = "postgresql://${env:HOSTS}/${env:DB}?options=${env:OPTIONS}";
+        expand(url, TextKind::Url, &values, "connections.dw.url").expect("it is right");
+        for (text, shown) in [
+            ("database \"dw_hidden1\"", "database \"${env:DB}\""),
+            ("parameter \"hidden.name\"", "parameter \"${env:OPTIONS}\""),
+            ("second-hidden:5433", "${env:HOSTS}"),
+            ("geqo off", "geqo off"),
+        ] {
+            assert_eq!(crate::secrets::masked(text), shown);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::local_path::not_local;
 use super::name::{NameFault, TableName, valid};
 use super::place::Place;
 use super::schema::range;
+use super::url_passwords::redacted_url;
 use super::{Connection, Flow, Package};
 
 impl Package {
@@ -130,12 +131,23 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
         let url = connection.url.trim();
         let path = format!("connections.{name}.url");
         let elsewhere = match url.strip_prefix("embedded:") {
-            Some(folder) => not_local(folder),
+            Some(folder) => not_local(folder.trim_start()),
             None => DestinationKind::of(url)
                 .and_then(|kind| kind.fault(package.origin.folder().unwrap_or(Path::new("")))),
         };
         if let Some((cause, mend)) = elsewhere {
             faults.value(&path, &connection.redacted_url(), &cause, &mend);
+            continue;
+        }
+        let of_options = DestinationKind::of(url);
+        if let Some((option, cause, mend)) = of_options
+            .as_ref()
+            .and_then(|kind| kind.option_fault(&connection.options))
+        {
+            let path = format!("connections.{name}.options.{option}");
+            let written = connection.options_written.get(option);
+            let shown = written.unwrap_or(&connection.options[option]);
+            faults.value(&path, &redacted_url(shown), &cause, &mend);
             continue;
         }
         let scheme = url.split_once("://").map(|(scheme, _)| scheme);

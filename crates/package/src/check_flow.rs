@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use inrush_rows::suggest::suggestion;
-use inrush_rows::time_zone::time_zone;
+use inrush_rows::time_zone::{offset_after_name, time_zone};
 
 use super::check_expect::check_expect;
 use super::check_modes::check_mode;
@@ -171,7 +171,8 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
     if let Some(zone) = &detail.zone
         && time_zone(zone).is_none()
     {
-        let mend = match near_zone(zone) {
+        let near = offset_after_name(zone).or_else(|| near_zone(zone));
+        let mend = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => "write it like \"Europe/Vienna\" or \"UTC\"".to_owned(),
         };

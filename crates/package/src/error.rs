@@ -130,6 +130,12 @@ pub enum PackageFaultKind {
         /// The variable.
         name: String,
     },
+    /// `${env:NAME}` of a variable that is not text. Its value is not shown, as it may be a secret.
+    #[error("the environment variable `{name}` is not UTF-8 text")]
+    EnvironmentNotText {
+        /// The variable.
+        name: String,
+    },
     /// `${env:NAME}` where it may not stand.
     #[error("`${{env:{name}}}` is not allowed in `{setting}`")]
     EnvironmentMisplaced {
@@ -303,6 +309,9 @@ impl PackageFaultKind {
             }
             PackageFaultKind::EnvironmentMissing { name } => {
                 format!("set it before the command: export {name}=...")
+            }
+            PackageFaultKind::EnvironmentNotText { name } => {
+                format!("set `{name}` to text in UTF-8")
             }
             PackageFaultKind::EnvironmentMisplaced { .. } => {
                 "it is allowed in `url` and in `files`; elsewhere use a parameter and --set"

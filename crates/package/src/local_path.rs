@@ -1,10 +1,13 @@
 //! Tells local paths from remote addresses (`s3://...`), which would otherwise be taken for odd file names.
 
-use inrush_destination::address::{ELSEWHERE, scheme};
+use inrush_destination::address::{ELSEWHERE, home_fault, scheme};
 
 /// The reason why a text is not a path of this machine, and the fix; `None` if it is one. The text behind the scheme is
 /// not repeated, because it may be a secret.
 pub fn not_local(path: &str) -> Option<(String, String)> {
+    if let Some(fault) = home_fault(path) {
+        return Some(fault);
+    }
     let scheme = scheme(path)?;
     let rest = &path[scheme.len() + 1..];
     let is_url = rest.starts_with("//");
@@ -39,6 +42,9 @@ mod tests {
             ("md:db", false),
             ("FILE:///x", false),
             ("newfangled+v2://x", false),
+            ("~/orders.csv", false),
+            ("./~/orders.csv", true),
+            ("~orders.csv", true),
             ("./s3:/x", true),
             ("/data/s3:/x", true),
             ("data/2024:01.csv", true),

@@ -234,6 +234,7 @@ fn unknown_override<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::env::VarError;
     use std::path::Path;
 
     use super::*;
@@ -245,12 +246,13 @@ mod tests {
         partition_by = 'k'\nbounds = ['{data}', 'z']\n\
         columns = ['k {data}', { name = '{data}', type = '{data}' }]\n";
 
-    fn environment(name: &str) -> Option<String> {
+    fn environment(name: &str) -> Result<String, VarError> {
         match name {
-            "PASSWORD" => Some("s/e@c?r".to_owned()),
-            "HOST" => Some("dw:5433".to_owned()),
-            "FOLDER" => Some("a b".to_owned()),
-            _ => None,
+            "PASSWORD" => Ok("s/e@c?r".to_owned()),
+            "HOST" => Ok("dw:5433".to_owned()),
+            "FOLDER" => Ok("a b".to_owned()),
+            "BYTES" => Err(VarError::NotUnicode("verify-full".into())),
+            _ => Err(VarError::NotPresent),
         }
     }
 
@@ -308,6 +310,19 @@ mod tests {
         let package = resolve(TEXT, &overrides).expect("it is right");
         assert_eq!(package.connections["warehouse"].url, "embedded:y{z");
         assert_eq!(package.parameters["data"], "y{z");
+    }
+
+    #[test]
+    fn a_variable_that_is_not_text_is_named_and_not_shown() {
+        let overrides = Overrides {
+            connections: vec![("warehouse".to_owned(), "${env:BYTES}".to_owned())],
+            ..Overrides::default()
+        };
+        assert_eq!(
+            resolve(TEXT, &overrides).expect_err("no text"),
+            "--connection warehouse: the environment variable `BYTES` is not UTF-8 text\n\
+             hint: set `BYTES` to text in UTF-8"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use inrush_system::small_file::SmallFile;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -11,11 +12,18 @@ use super::error::{PackageError, PackageFaultKind};
 use super::place::{PackageOrigin, Place};
 use super::schema_check::SchemaCheck;
 
+/// The file of a package. One of a thousand tables with two hundred columns each has about 12 MB.
+const FILE: SmallFile = SmallFile {
+    what: "a package (TOML text)",
+    bytes_max: 64 << 20,
+    may_be_pipe: true,
+};
+
 impl Package {
     /// Reads a package from a file.
     pub fn read(file: &Path) -> Result<Package, PackageError> {
         crate::secrets::note_shown_path(file);
-        let bytes = std::fs::read(file).map_err(|error| {
+        let bytes = FILE.read(file).map_err(|error| {
             PackageError::new(
                 Place::of_file(file),
                 PackageFaultKind::Unreadable {

@@ -4,6 +4,7 @@
 //! After a change of messages: `INRUSH_BLESS=1 cargo test --release -p inrush package::sample` writes them again; read
 //! the diff.
 
+use std::env::VarError;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +26,11 @@ fn samples(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-fn environment(name: &str) -> Option<String> {
-    (name == "WAREHOUSE_URL").then(|| "postgresql://etl:secret@dw/tpch".to_owned())
+fn environment(name: &str) -> Result<String, VarError> {
+    match name {
+        "WAREHOUSE_URL" => Ok("postgresql://etl:secret@dw/tpch".to_owned()),
+        _ => Err(VarError::NotPresent),
+    }
 }
 
 /// All that is done with a package before a database is asked.

@@ -114,7 +114,8 @@ pub(super) fn note_secrets_of_sql(statement: &str) {
     }
 }
 
-fn percent_decoded(text: &str) -> Option<String> {
+/// The text without its percent-encoding, if it has any.
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {

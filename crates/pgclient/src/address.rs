@@ -152,6 +152,7 @@ impl DatabaseAddress {
     pub fn parse(url: &str, defaults: &ConnectionDefaults) -> Result<DatabaseAddress, ClientError> {
         let fail = |reason: String| ClientError::Address {
             url: redacted_url(url),
+            variable: UrlSettings::variable_in(&reason),
             reason,
         };
         if !is_meant(url) {
@@ -206,7 +207,7 @@ impl DatabaseAddress {
             keepalive: keepalive(settings)?,
             required_auth: settings
                 .get("require_auth")
-                .map(RequiredAuth::parse)
+                .map(|text| RequiredAuth::parse(text, &settings.called("require_auth")))
                 .transpose()?,
             required_peer: required_peer(settings, defaults)?,
             password_file: match settings.get("passfile") {
@@ -348,13 +349,18 @@ fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
     for (name, given) in [("host", &hosts), ("hostaddr", &addresses)] {
         if !given.is_empty() && given.len() != count {
             return Err(format!(
-                "it has {} of {name} for {count} servers",
-                given.len()
+                "it has {} of {} for {count} servers",
+                given.len(),
+                settings.called(name)
             ));
         }
     }
     if ports.len() > 1 && ports.len() != count {
-        return Err(format!("it has {} ports for {count} servers", ports.len()));
+        return Err(format!(
+            "it has {} of {} for {count} servers",
+            ports.len(),
+            settings.called("port")
+        ));
     }
     let mut found = Vec::with_capacity(count);
     for index in 0..count {
@@ -365,7 +371,7 @@ fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
                 .parse()
                 .ok()
                 .filter(|port| *port > 0)
-                .ok_or_else(|| format!("`{text}` is no port"))?,
+                .ok_or_else(|| format!("{} `{text}` is no port", settings.called("port")))?,
         };
         let host = hosts.get(index).map_or("", String::as_str);
         let host = match (host, address) {
@@ -388,7 +394,8 @@ fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
         Some("random") => found.rotate_left(std::process::id() as usize % count),
         Some(other) => {
             return Err(format!(
-                "load_balance_hosts `{other}` is neither disable nor random"
+                "{} `{other}` is neither disable nor random",
+                settings.called("load_balance_hosts")
             ));
         }
     }
@@ -412,9 +419,13 @@ fn check_session_wish(settings: &UrlSettings) -> Result<(), String> {
     match settings.get("target_session_attrs") {
         None | Some("any" | "read-write" | "primary") => Ok(()),
         Some(wish @ ("read-only" | "standby" | "prefer-standby")) => Err(format!(
-            "target_session_attrs={wish} selects a read-only server"
+            "{} `{wish}` selects a read-only server",
+            settings.called("target_session_attrs")
         )),
-        Some(other) => Err(format!("target_session_attrs `{other}` is not known")),
+        Some(other) => Err(format!(
+            "{} `{other}` is none of any, read-write, primary",
+            settings.called("target_session_attrs")
+        )),
     }
 }
 
@@ -538,15 +549,51 @@ mod tests {
 
     #[test]
     fn a_variable_is_named_where_it_is_at_fault() {
-        let error = DatabaseAddress::parse(
-            "postgresql://dw/t",
-            &defaults(&[("sslcrl", "/no/such.crl")]),
-        );
-        let told = error.err().expect("refused").to_string();
-        assert!(
-            told.contains("sslcrl (from PGSSLCRL) has no effect"),
-            "{told}"
-        );
+        for (setting, value, said) in [
+            (
+                "sslcrl",
+                "/no/such.crl",
+                "sslcrl (from PGSSLCRL) has no effect",
+            ),
+            (
+                "require_auth",
+                "x",
+                "require_auth (from PGREQUIREAUTH) has `x`",
+            ),
+            (
+                "require_auth",
+                "gss",
+                "require_auth (from PGREQUIREAUTH) `gss` allows",
+            ),
+            (
+                "connect_timeout",
+                "x",
+                "connect_timeout (from PGCONNECT_TIMEOUT) is `x`",
+            ),
+            (
+                "target_session_attrs",
+                "x",
+                "target_session_attrs (from PGTARGETSESSIONATTRS) `x`",
+            ),
+            (
+                "load_balance_hosts",
+                "x",
+                "load_balance_hosts (from PGLOADBALANCEHOSTS) `x`",
+            ),
+            ("port", "x", "port (from PGPORT) `x` is no port"),
+            ("port", "1,2", "2 of port (from PGPORT) for 1 servers"),
+            ("hostaddr", "1.1.1.1,2.2.2.2", "1 of host for 2 servers"),
+        ] {
+            let url = "postgresql://dw/t";
+            let error = DatabaseAddress::parse(url, &defaults(&[(setting, value)]));
+            let error = error.err().expect("refused");
+            let told = error.to_string();
+            assert!(told.contains(said), "{told}");
+            let is_told = error
+                .hint()
+                .is_some_and(|hint| hint.contains("or unset it"));
+            assert_eq!(is_told, setting != "hostaddr", "{told}");
+        }
     }
 
     #[test]
@@ -576,7 +623,7 @@ mod tests {
         unknown_setting_of_a_service: "postgresql:///?service=odd" => "the service `odd` in /etc";
         unknown_service: "postgresql:///?service=lake" => "`lake` is not in /etc/pg_service.conf";
         a_standby: "postgresql://a/t?target_session_attrs=standby" => "selects a read-only server";
-        two_ports_for_three_hosts: "postgresql:///t?host=a,b,c&port=1,2" => "2 ports for 3";
+        two_ports_for_three_hosts: "postgresql:///t?host=a,b,c&port=1,2" => "2 of port for 3";
         no_port: "postgresql:///t?host=a&port=x" => "`x` is no port";
         certificate_without_key: "postgresql://dw/t?sslcert=x" => "sslkey names no key for it";
         no_certificate: "postgresql://dw/t?sslcertmode=require" => "needs a certificate";

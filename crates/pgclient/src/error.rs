@@ -12,6 +12,8 @@ pub enum ClientError {
     Address {
         /// The URL without its password.
         url: String,
+        /// The variable of the environment that is at fault, if the URL is not.
+        variable: Option<&'static str>,
         /// The problem.
         reason: String,
     },
@@ -121,7 +123,10 @@ impl ClientError {
                 Some(hint.clone())
             }
             ClientError::Refused { hint, .. } => hint.clone(),
-            ClientError::Address { .. } | ClientError::Lost { .. } => None,
+            ClientError::Address { variable, .. } => {
+                variable.map(|variable| format!("correct {variable}, or unset it"))
+            }
+            ClientError::Lost { .. } => None,
         }
     }
 }

@@ -3,6 +3,15 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use inrush_system::small_file::SmallFile;
+
+/// `.pgpass`.
+const FILE: SmallFile = SmallFile {
+    what: "a password file",
+    bytes_max: 16 << 20,
+    may_be_pipe: false,
+};
+
 /// The text of a password file, or the reason why it is not used; `None` if there is no file, as in libpq.
 pub fn text(path: &Path) -> Result<Option<String>, String> {
     let Ok(metadata) = path.metadata() else {
@@ -15,7 +24,7 @@ pub fn text(path: &Path) -> Result<Option<String>, String> {
     if metadata.permissions().mode() & 0o077 != 0 {
         return Err(format!("{shown} can be read by others (fix it: chmod 600)"));
     }
-    match std::fs::read_to_string(path) {
+    match FILE.read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) => Err(format!(
             "{shown} cannot be read: {error} (its owner is user {})",

@@ -77,15 +77,15 @@ pub struct RequiredAuth {
 }
 
 impl RequiredAuth {
-    /// Reads `scram-sha-256,md5`, or `!password,!none`.
-    pub fn parse(text: &str) -> Result<RequiredAuth, String> {
+    /// Reads `scram-sha-256,md5`, or `!password,!none`. `called` is the setting's name in messages.
+    pub fn parse(text: &str, called: &str) -> Result<RequiredAuth, String> {
         let words: Vec<&str> = text.split(',').map(str::trim).collect();
         let is_negative = words[0].starts_with('!');
         let mut named = Vec::new();
         for word in words {
             if word.starts_with('!') != is_negative {
                 return Err(format!(
-                    "require_auth `{text}` mixes methods that are allowed with methods that are forbidden (`!`)"
+                    "{called} `{text}` mixes methods that are allowed with methods that are forbidden (`!`)"
                 ));
             }
             let name = word.trim_start_matches('!');
@@ -93,12 +93,12 @@ impl RequiredAuth {
             let Some((_, method)) = known else {
                 let names: Vec<&str> = WORDS.iter().map(|(name, _)| *name).collect();
                 return Err(format!(
-                    "require_auth has `{name}`, which is not one of {}",
+                    "{called} has `{name}`, which is not one of {}",
                     names.join(", ")
                 ));
             };
             if named.contains(method) {
-                return Err(format!("require_auth has `{name}` twice"));
+                return Err(format!("{called} has `{name}` twice"));
             }
             named.push(*method);
         }
@@ -109,7 +109,7 @@ impl RequiredAuth {
             .collect();
         if !allowed.iter().any(|method| ABLE.contains(method)) {
             return Err(format!(
-                "require_auth `{text}` allows no method that Inrush has: it logs in by scram-sha-256, md5, password, \
+                "{called} `{text}` allows no method that Inrush has: it logs in by scram-sha-256, md5, password, \
                  or where the server asks nothing (none)"
             ));
         }
@@ -137,7 +137,9 @@ mod tests {
     use super::*;
 
     fn allowed(text: &str) -> Vec<AuthMethod> {
-        RequiredAuth::parse(text).expect("good").allowed
+        RequiredAuth::parse(text, "require_auth")
+            .expect("good")
+            .allowed
     }
 
     #[test]
@@ -161,14 +163,14 @@ mod tests {
             ("gss,sspi", "no method that Inrush has"),
             ("", "has ``, which is not one of"),
         ] {
-            let error = RequiredAuth::parse(text).expect_err("refused");
+            let error = RequiredAuth::parse(text, "require_auth").expect_err("refused");
             assert!(error.contains(said), "{error}");
         }
     }
 
     #[test]
     fn only_allowed_methods_are_answered() {
-        let scram = RequiredAuth::parse("scram-sha-256").expect("good");
+        let scram = RequiredAuth::parse("scram-sha-256", "require_auth").expect("good");
         assert!(scram.check(AuthMethod::Scram).is_ok());
         for method in [AuthMethod::Password, AuthMethod::Md5, AuthMethod::None] {
             assert!(scram.check(method).is_err());

@@ -185,6 +185,16 @@ impl UrlSettings {
         }
     }
 
+    /// The variable that a message of [`called`](UrlSettings::called) says is at fault.
+    pub fn variable_in(message: &str) -> Option<&'static str> {
+        let (_, rest) = message.split_once(" (from ")?;
+        let (named, _) = rest.split_once(')')?;
+        let found = LIBPQ_VARIABLES
+            .iter()
+            .find(|(variable, _)| *variable == named);
+        found.map(|(variable, _)| *variable)
+    }
+
     /// A setting that is on or off.
     pub fn switch(&self, name: &str, usual: bool) -> Result<bool, String> {
         match self.get(name) {
@@ -254,12 +264,12 @@ impl UrlSettings {
     /// A whole number.
     pub fn number(&self, name: &str) -> Result<Option<u64>, String> {
         self.get(name)
-            .map(|text| {
-                text.trim()
-                    .parse()
-                    .map_err(|_| format!("{name} is `{text}`, which is not a number"))
-            })
+            .map(|text| text.trim().parse().map_err(|_| self.no_number(name, text)))
             .transpose()
+    }
+
+    fn no_number(&self, name: &str, text: &str) -> String {
+        format!("{} is `{text}`, which is not a number", self.called(name))
     }
 
     /// A length of time in seconds; zero and less mean none, as in libpq.
@@ -270,7 +280,7 @@ impl UrlSettings {
         let seconds: i64 = text
             .trim()
             .parse()
-            .map_err(|_| format!("{name} is `{text}`, which is not a number"))?;
+            .map_err(|_| self.no_number(name, text))?;
         Ok((seconds > 0).then(|| Duration::from_secs(seconds.unsigned_abs())))
     }
 }

@@ -527,7 +527,8 @@ mod tests {
     fn rules(required_auth: Option<&str>) -> LoginRules {
         LoginRules {
             server: "dw:5432".to_owned(),
-            required_auth: required_auth.map(|text| RequiredAuth::parse(text).expect("good")),
+            required_auth: required_auth
+                .map(|text| RequiredAuth::parse(text, "require_auth").expect("good")),
             requires_certificate: false,
         }
     }

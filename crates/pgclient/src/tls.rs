@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use inrush_system::small_file::SmallFile;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
@@ -28,6 +29,27 @@ use super::tls_settings::{OwnCertificate, SslMode};
 
 /// The name of PostgreSQL's protocol in ALPN, for TLS without a preceding request (PostgreSQL 17 and later).
 pub(super) const PROTOCOL: &[u8] = b"postgresql";
+
+/// A file of certificates. Lists of all public authorities have about 1 MB.
+const CERTIFICATES: SmallFile = SmallFile {
+    what: "a file of certificates (PEM)",
+    bytes_max: 16 << 20,
+    may_be_pipe: true,
+};
+
+/// A file of lists of revoked certificates. Those of large authorities have some 10 MB.
+const REVOCATION_LISTS: SmallFile = SmallFile {
+    what: "a list of revoked certificates (PEM)",
+    bytes_max: 256 << 20,
+    may_be_pipe: true,
+};
+
+/// The file of a key.
+const KEY: SmallFile = SmallFile {
+    what: "a key (PEM)",
+    bytes_max: 1 << 20,
+    may_be_pipe: true,
+};
 
 /// The client's side of TLS for one of an address's servers.
 pub fn client_config(
@@ -124,8 +146,10 @@ fn trusted(file: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, String> 
     let Some(file) = file else {
         return Ok(rustls_native_certs::load_native_certs().certs);
     };
-    CertificateDer::pem_file_iter(file)
-        .map_err(|error| format!("cannot read {}: {error}", file.display()))?
+    let text = CERTIFICATES
+        .read(file)
+        .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    CertificateDer::pem_slice_iter(&text)
         .map(|one| one.map_err(|error| format!("{} is not PEM: {error}", file.display())))
         .collect()
 }
@@ -151,9 +175,10 @@ fn revocation_lists(
     }
     let mut lists = Vec::new();
     for file in &files {
-        let found = CertificateRevocationListDer::pem_file_iter(file)
+        let text = REVOCATION_LISTS
+            .read(file)
             .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-        for list in found {
+        for list in CertificateRevocationListDer::pem_slice_iter(&text) {
             lists.push(list.map_err(|error| format!("{} is not PEM: {error}", file.display()))?);
         }
     }
@@ -173,11 +198,12 @@ fn revocation_lists(
 /// Reads our certificate and its key.
 fn own_key(own: &OwnCertificate, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, String> {
     let (file, key_file) = (own.certificate.display(), own.key.display());
-    let certificates: Vec<CertificateDer<'static>> =
-        CertificateDer::pem_file_iter(&own.certificate)
-            .map_err(|error| format!("cannot read the certificate {file}: {error}"))?
-            .collect::<Result<_, _>>()
-            .map_err(|error| format!("the certificate {file} is not PEM: {error}"))?;
+    let text = CERTIFICATES
+        .read(&own.certificate)
+        .map_err(|error| format!("cannot read the certificate {file}: {error}"))?;
+    let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&text)
+        .collect::<Result<_, _>>()
+        .map_err(|error| format!("the certificate {file} is not PEM: {error}"))?;
     if certificates.is_empty() {
         return Err(format!("{file} contains no certificate"));
     }
@@ -195,7 +221,8 @@ fn own_key(own: &OwnCertificate, provider: &CryptoProvider) -> Result<Arc<Certif
             "the key {key_file} can be used by others (fix it: chmod 600)"
         ));
     }
-    let text = std::fs::read(&own.key)
+    let text = KEY
+        .read(&own.key)
         .map_err(|error| format!("cannot read the key {key_file}: {error}"))?;
     let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
         match text.windows(9).any(|word| word == b"ENCRYPTED") {

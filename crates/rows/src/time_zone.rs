@@ -22,6 +22,21 @@ pub fn time_zone(name: &str) -> Option<TimeZone> {
     Some(TimeZone::fixed(Offset::from_seconds(seconds).ok()?))
 }
 
+/// `GMT+3` or `UTC-05:30` as an offset, as people and not as POSIX mean it: `Etc/GMT+3` is 3 hours behind UTC.
+pub fn offset_after_name(name: &str) -> Option<String> {
+    let prefix = name.get(..3)?;
+    let is_utc = ["gmt", "utc"]
+        .iter()
+        .any(|word| prefix.eq_ignore_ascii_case(word));
+    let seconds = offset_seconds(name.get(3..)?.trim().as_bytes()).ok()?;
+    let is_offset = is_utc && name[3..].trim().starts_with(['+', '-']);
+    is_offset.then(|| {
+        let sign = if seconds < 0 { '-' } else { '+' };
+        let minutes = seconds.abs() / 60;
+        format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+    })
+}
+
 /// Seconds ahead of UTC of `Z`, `UTC`, `GMT`, or `+H[H][[:]MM[[:]SS]]`.
 pub fn offset_seconds(zone: &[u8]) -> Result<i32, OffsetFault> {
     let is_utc = [b"z".as_slice(), b"utc", b"gmt"];
@@ -59,6 +74,23 @@ pub fn offset_seconds(zone: &[u8]) -> Result<i32, OffsetFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_offset_after_utc_or_gmt_is_read_as_it_is_meant() {
+        for (name, offset) in [
+            ("GMT+3", Some("+03:00")),
+            ("UTC-5", Some("-05:00")),
+            ("utc +05:30", Some("+05:30")),
+            ("GMT-0130", Some("-01:30")),
+            ("GMT", None),
+            ("UTCZ", None),
+            ("Etc/GMT+3", None),
+            ("GMT+99", None),
+            ("é", None),
+        ] {
+            assert_eq!(offset_after_name(name).as_deref(), offset, "{name}");
+        }
+    }
 
     #[test]
     fn offsets_from_utc() {

@@ -6,6 +6,7 @@ pub mod free_space;
 pub mod lock_file;
 pub mod machine_cpu;
 pub mod process;
+pub mod small_file;
 pub mod system_calls;
 pub mod tcp;
 pub mod users;

@@ -4,6 +4,9 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
+/// As much of a holder's name is read.
+const NAME_BYTES_MAX: u64 = 4096;
+
 /// The result of an attempt to lock.
 #[derive(Debug)]
 pub enum LockAttempt {
@@ -24,9 +27,10 @@ pub fn try_take(path: &Path, holder: &str) -> io::Result<LockAttempt> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let mut other = String::new();
+            let mut other = Vec::new();
             // The holder may be writing its name at this moment.
-            let _ = file.read_to_string(&mut other);
+            let _ = file.take(NAME_BYTES_MAX).read_to_end(&mut other);
+            let other = String::from_utf8_lossy(&other);
             return Ok(LockAttempt::Others(match other.trim() {
                 "" => "another process".to_owned(),
                 other => other.to_owned(),

@@ -41,6 +41,16 @@ pub fn cleanup(
     destination.which.run = arguments.run.as_deref().map(RunName::new);
     let removed = destination.ledger.discard(&destination.which)?;
     let left = destination.ledger.stopped(&destination.which)?;
+    if let Some(run) = &arguments.run
+        && removed.is_empty()
+        && left.is_empty()
+    {
+        return Err(CommandError::Usage {
+            what: format!("--run: the ledger has no stopped run `{run}`"),
+            hint: "`inrush status` lists the stopped runs; a run that has switched left nothing to remove"
+                .to_owned(),
+        });
+    }
     if arguments.ledger.json {
         let _ = output::json(&json(&removed));
     } else {

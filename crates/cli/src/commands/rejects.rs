@@ -112,10 +112,10 @@ fn replay(
     let mut package = replay.package;
     for (name, url) in &arguments.connection {
         let url = package_file::from_here(url);
-        package.connect(name, &url, &credentials::variable)?;
+        package.connect(name, &url, &credentials::environment)?;
     }
     // What another URL takes the place of needs no variable.
-    package.fill_connections(&credentials::variable)?;
+    package.fill_connections(&credentials::environment)?;
     let mut data_trust = DataTrust::OfUser;
     if !arguments.trust {
         let overrides = Overrides {

@@ -202,6 +202,16 @@ impl AdbcDestination {
                         .to_owned(),
             });
         }
+        if quirks.vendor == Vendor::DuckDb && !duckdb::file::is_open(&mut control)? {
+            return Err(Error::Address {
+                what: "no file is named, so DuckDB would keep the rows in memory and lose them at the end of this \
+                       command"
+                    .to_owned(),
+                hint: "name a file: --option path=FILE, or options = { path = \"FILE\" } in a package; duckdb:FILE \
+                       needs no option"
+                    .to_owned(),
+            });
+        }
         let schema = match quirks.current_schema {
             Some(statement) => {
                 let rows = control.rows("cannot ask for the schema", statement)?;

@@ -5,9 +5,17 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use inrush_destination::{Error, Result};
+use inrush_system::small_file::SmallFile;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+/// A record of the ledger.
+const RECORD: SmallFile = SmallFile {
+    what: "a record of a Parquet folder (JSON)",
+    bytes_max: 1 << 30,
+    may_be_pipe: false,
+};
 
 /// An error of the system, with what was being done to which file.
 pub(super) fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
@@ -88,7 +96,7 @@ pub(super) fn write_line<T: Serialize>(
 
 /// Reads what [`write_whole`] wrote; none where there is no such file.
 pub(super) fn read_whole<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let text = match fs::read(path) {
+    let text = match RECORD.read(path) {
         Ok(text) => text,
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(failed("cannot read", path)(error)),

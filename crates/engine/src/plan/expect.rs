@@ -6,13 +6,18 @@ use std::sync::Arc;
 use inrush_files::{FileOrigin, SourceFile};
 use inrush_package::{BoundValue, ControlFile, Flow, RecordField, Trailer};
 use inrush_rows::ids::FileKey;
+use inrush_system::small_file::SmallFile;
 
 use super::error::PlanError;
 use super::identity;
 use crate::verify::{ExactSum, VerifyPlan};
 
-/// Bytes of a control file that are read; one has a line or one for each file.
-const CONTROL_BYTES_MAX: u64 = 16 << 20;
+/// A control file: it has one line, or one for each file.
+const CONTROL_FILE: SmallFile = SmallFile {
+    what: "a control file",
+    bytes_max: 16 << 20,
+    may_be_pipe: true,
+};
 /// The delimiters that are tried for a control file that declares none.
 const DELIMITERS: [&str; 4] = ["|", "\t", ";", ","];
 
@@ -277,15 +282,9 @@ fn read(path: &Path, flow: &str) -> Result<String, PlanError> {
         what: format!("the control file {} cannot be read: {why}", path.display()),
         hint: "if the control file is written last, wait until it is there".to_owned(),
     };
-    let size = std::fs::metadata(path)
-        .map_err(|error| refused(error.to_string()))?
-        .len();
-    if size > CONTROL_BYTES_MAX {
-        return Err(refused(format!(
-            "it has {size} bytes, which is too large for a control file"
-        )));
-    }
-    let bytes = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
+    let bytes = CONTROL_FILE
+        .read(path)
+        .map_err(|error| refused(error.to_string()))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let text = text.trim_start_matches('\u{feff}').to_owned();
     match text.trim().is_empty() {

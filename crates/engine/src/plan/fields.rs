@@ -103,8 +103,8 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
         return Err(Mismatch::new(
             format!(
                 "the header has {}, which no column takes (the header: {})",
-                names.join(", "),
-                header.join(", ")
+                shortened(&names),
+                shortened(header)
             ),
             format!(
                 "list every field: write {:?} for a field that is not loaded, \"* skip\" for all \
@@ -304,6 +304,16 @@ fn numbered(
     }
 }
 
+/// The names of a header for a message. The first record of a file that is not text may be as long as the file.
+fn shortened(names: &[String]) -> String {
+    const SHOWN_CHARS: usize = 1_000;
+    let text = names.join(", ");
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((at, _)) => format!("{}... ({} fields in all)", &text[..at], names.len()),
+        None => text,
+    }
+}
+
 /// The place of a name in the header: the same one, or the only one but for its case.
 fn named(
     detail: &ColumnDetail,
@@ -332,7 +342,7 @@ fn named(
                 format!(
                     "the header has no field {name:?} for column `{}`; it has {}",
                     detail.name,
-                    header.join(", ")
+                    shortened(header)
                 ),
                 hint,
             ))

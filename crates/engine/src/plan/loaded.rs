@@ -37,6 +37,8 @@ struct FoundOfFlow {
     newest_run: Option<RunId>,
     /// The run has loaded a file that the flow does not have.
     has_others: bool,
+    /// Files of the flow were loaded as they are now, and the target does not have their rows any more.
+    has_lost: bool,
 }
 
 /// The ledger's facts of a planned file.
@@ -76,6 +78,20 @@ impl<'a> LoadedFiles<'a> {
         }
     }
 
+    /// Takes note of a file, or of a range of it, that a run has switched into a target which is gone or was emptied.
+    pub fn see_gone(&mut self, switched: &SwitchedFile) {
+        for (flow, found) in self.flows.iter().zip(&mut self.found) {
+            if flow.target != switched.target {
+                continue;
+            }
+            let index = found
+                .index
+                .get_or_insert_with(|| FileIndex::new(&flow.files));
+            let file = index.find(&switched.file_key).map(|at| flow.files[at]);
+            found.has_lost |= file.is_some_and(|file| is_unchanged(file, switched));
+        }
+    }
+
     /// Takes note of a file, or of a range of it, that a run has switched in. The newest run comes first, and all files
     /// of a run before those of the next.
     pub fn see(&mut self, switched: &SwitchedFile) {
@@ -95,12 +111,29 @@ impl<'a> LoadedFiles<'a> {
             found.files.resize(flow.files.len(), FoundFile::default());
             match index.find(&switched.file_key) {
                 Some(at) => {
-                    let is_same = is_same(flow, flow.files[at], switched);
-                    found.files[at].see(switched.run_id, is_same);
+                    let file = flow.files[at];
+                    let is_same = is_unchanged(file, switched);
+                    let holds = (flow.holds)(switched);
+                    found.has_lost |= is_same && !holds;
+                    found.files[at].see(switched.run_id, is_same && holds);
                 }
                 None => found.has_others |= is_newest,
             }
         }
+    }
+
+    /// Notes that these files are loaded once more, for each target that was emptied or made anew after it had their rows.
+    pub fn lost_rows(&self) -> Vec<String> {
+        let flows = self.flows.iter().zip(&self.found);
+        let lost = flows.filter(|(flow, found)| found.has_lost && !flow.replaces);
+        lost.map(|(flow, _)| {
+            format!(
+                "{} does not have the rows that an earlier run loaded from these files: they were deleted since, or \
+                 it is another table now. The files are loaded again",
+                flow.target
+            )
+        })
+        .collect()
     }
 
     /// The run that has loaded all of the plan's files as they are now. If it has loaded only some of them, the plan is
@@ -153,11 +186,9 @@ impl<'a> LoadedFiles<'a> {
     }
 }
 
-/// True if a file that was switched in is this one, its file unchanged and its rows still there.
-fn is_same(flow: &WantedFiles<'_>, file: &SourceFile, switched: &SwitchedFile) -> bool {
-    switched.file_bytes == file.size_bytes
-        && switched.file_modified_ns == file.modified_ns
-        && (flow.holds)(switched)
+/// True if a file is as it was when a run switched it in.
+fn is_unchanged(file: &SourceFile, switched: &SwitchedFile) -> bool {
+    switched.file_bytes == file.size_bytes && switched.file_modified_ns == file.modified_ns
 }
 
 fn shortened(files: &[&Arc<SourceFile>]) -> String {

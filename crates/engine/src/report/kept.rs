@@ -4,10 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use inrush_system::small_file::SmallFile;
 use serde_json::Value;
 
 use super::folder::{PAGE_FILE, REPORT_FILE};
 use super::types::{REPORT_VERSION, RunReport};
+
+/// The file of a report. One of a hundred thousand files has some 50 MB.
+const FILE: SmallFile = SmallFile {
+    what: "a report (JSON)",
+    bytes_max: 256 << 20,
+    may_be_pipe: false,
+};
 
 /// A report that was written by a run.
 #[derive(Clone, Debug)]
@@ -123,7 +131,7 @@ impl KeptReport {
     /// Reads a report.
     pub fn read(path: &Path) -> Result<KeptReport, KeptReportError> {
         let path = path.to_owned();
-        let text = match fs::read(&path) {
+        let text = match FILE.read(&path) {
             Ok(text) => text,
             Err(source) => return Err(KeptReportError::Unreadable { path, source }),
         };

@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use inrush_rows::ids::RunKey;
+use inrush_system::small_file::SmallFile;
 use inrush_verdict::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,13 @@ impl Prediction {
     }
 }
 
+/// The file of a prediction.
+const FILE: SmallFile = SmallFile {
+    what: "a prediction (JSON)",
+    bytes_max: 1 << 20,
+    may_be_pipe: false,
+};
+
 /// The file of a package's prediction: beside the runs' folders, by the key by which a stopped run is found.
 fn path(runs_folder: &Path, run_key: &RunKey) -> PathBuf {
     runs_folder.join(format!("preflight-{}.json", run_key.short()))
@@ -98,7 +106,7 @@ pub fn find_prediction(
     streams: usize,
     stored_bytes: u64,
 ) -> Option<Prediction> {
-    let text = fs::read(path(runs_folder, run_key)).ok()?;
+    let text = FILE.read(&path(runs_folder, run_key)).ok()?;
     let found: Prediction = serde_json::from_slice(&text).ok()?;
     (found.streams == streams && found.stored_bytes == stored_bytes).then_some(found)
 }

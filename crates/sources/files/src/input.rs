@@ -360,7 +360,7 @@ fn check_compressed_kind(
     if signature.starts_with(first) {
         return Err(truncated(planned, compression, first.len() as u64, 0));
     }
-    let found = binary_kind(first);
+    let found = binary_kind(first).or_else(|| super::signature::unreadable_kind(first));
     Err(SourceError::KindMismatch {
         path: planned.path.to_path_buf(),
         expected,

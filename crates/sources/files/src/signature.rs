@@ -69,6 +69,9 @@ pub(super) fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
         [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some("a 7z archive"),
         [b'R', b'a', b'r', b'!', 0x1a, 7, ..] => Some("a RAR archive"),
         [0x1f, 0x9d, ..] => Some("compress (.Z)"),
+        [0x5d, 0, 0, ..] => Some("raw LZMA (.lzma)"),
+        [0x7f, b'E', b'L', b'F', ..] => Some("a program (ELF)"),
+        [b'O', b'R', b'C', ..] if has_zero(bytes, 3..bytes.len()) => Some("ORC"),
         [4, 0x22, 0x4d, 0x18, ..] => Some("lz4"),
         [b'L', b'Z', b'I', b'P', 0 | 1, ..] => Some("lzip"),
         [b'%', b'P', b'D', b'F', b'-', b'1' | b'2', b'.', ..] => Some("a PDF document"),
@@ -83,6 +86,19 @@ pub(super) fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
         }
         _ if is_cpio(bytes) => Some("a cpio archive"),
         _ if is_tar(bytes) => Some(TAR),
+        _ => None,
+    }
+}
+
+/// The kind of a file that is declared as compressed, and is neither that nor text.
+pub(super) fn unreadable_kind(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x78, flags, ..] if (0x7800 + u16::from(*flags)) % 31 == 0 => {
+            Some("zlib, which is gzip without its header")
+        }
+        _ if bytes.iter().any(|byte| matches!(byte, 0..=8 | 14..=25)) => {
+            Some("neither text nor a compression that Inrush knows")
+        }
         _ => None,
     }
 }
@@ -151,7 +167,9 @@ pub(super) fn unpacking(kind: &str) -> Option<&'static str> {
             "ask for the data as CSV: a PDF has no table that could be read exactly"
         }
         "an old Excel or Word file (.xls, .doc)" => "save the sheet as CSV (UTF-8)",
-        "Avro" | "HDF5" => "write it again as Parquet or CSV",
+        "raw LZMA (.lzma)" => "decompress it (unlzma FILE), or compress it by xz or zstd",
+        "a program (ELF)" => "name the file with the rows",
+        "Avro" | "HDF5" | "ORC" => "write it again as Parquet or CSV",
         "an SQLite database" => {
             "write its table as CSV with the sqlite3 command (.mode csv, .headers on, .output)"
         }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use inrush_system::lock_file::{LockAttempt, try_take};
+use inrush_system::small_file::SmallFile;
 
 use super::results::{RESULTS_VERSION, Results};
 use super::summary;
@@ -13,6 +14,12 @@ use crate::whole_file::write_whole;
 
 const RESULTS_FILE: &str = "results.json";
 const LOCK_FILE: &str = "lock";
+
+const FILE: SmallFile = SmallFile {
+    what: "a file of results (JSON)",
+    bytes_max: 256 << 20,
+    may_be_pipe: false,
+};
 
 /// A folder that no other process writes to.
 pub struct ResultsFolder {
@@ -52,7 +59,7 @@ impl ResultsFolder {
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort();
         paths.into_iter().rev().find_map(|path| {
-            let text = std::fs::read_to_string(path.join(RESULTS_FILE)).ok()?;
+            let text = FILE.read_text(&path.join(RESULTS_FILE)).ok()?;
             let results: Results = serde_json::from_str(&text).ok()?;
             let is_it = !results.complete
                 && results.command == command

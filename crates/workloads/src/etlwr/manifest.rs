@@ -3,11 +3,18 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use inrush_system::small_file::SmallFile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::WorkloadError;
 use crate::tpch;
+
+const FILE: SmallFile = SmallFile {
+    what: "the description of these files (JSON)",
+    bytes_max: 1 << 20,
+    may_be_pipe: false,
+};
 
 /// The name of the file with the scale and parts of a folder's files.
 pub const MANIFEST: &str = "etlwr.json";
@@ -60,7 +67,7 @@ impl Manifest {
     /// The manifest of a folder, if it has one.
     pub fn read(folder: &Path) -> Result<Option<Manifest>, WorkloadError> {
         let path = folder.join(MANIFEST);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match FILE.read_text(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => {

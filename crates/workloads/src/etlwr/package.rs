@@ -98,7 +98,9 @@ mod tests {
         };
         let package = package(&tables, &three);
         let resolved = package
-            .resolve(&Default::default(), &|_| None)
+            .resolve(&Default::default(), &|_| {
+                Err(std::env::VarError::NotPresent)
+            })
             .expect("it is right");
         resolved.check().expect("it is right");
         assert_eq!(resolved.run.order, LoadOrder::Package);

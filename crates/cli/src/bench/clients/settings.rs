@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use inrush::clients::{InsertWork, Key, Protocol, Work};
+use inrush_system::small_file::SmallFile;
 use inrush_workloads::clients::{Amount, Settings, Workload};
 
 use crate::arguments::{
@@ -15,8 +16,11 @@ use crate::package_file::from_here;
 /// Seconds of a run, where neither a time nor an amount is given.
 const RUN_S: f64 = 10.0;
 
-/// Bytes of a file with SQL at most: more is another file by mistake.
-const SQL_BYTES_MAX: u64 = 1 << 20;
+const SQL_FILE: SmallFile = SmallFile {
+    what: "a file with SQL",
+    bytes_max: 1 << 20,
+    may_be_pipe: true,
+};
 
 /// The settings of `inrush bench inserts`.
 pub fn of_inserts(arguments: &InsertsArguments) -> Result<Settings, CommandError> {
@@ -113,11 +117,5 @@ fn sql_of(path: &Path) -> Result<String, CommandError> {
         path: path.to_owned(),
         source,
     };
-    let size = path.metadata().map_err(failed)?.len();
-    if size > SQL_BYTES_MAX {
-        return Err(failed(std::io::Error::other(format!(
-            "it has {size} bytes, and a file with SQL has at most {SQL_BYTES_MAX}"
-        ))));
-    }
-    std::fs::read_to_string(path).map_err(failed)
+    SQL_FILE.read_text(path).map_err(failed)
 }

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use inrush_destination::Error;
 
+use crate::session::AdbcSession;
+
 /// What stands before the name of a setting whose value DuckDB does not take.
 pub const SETTING: &str = "it does not take the value of its setting";
 
@@ -39,6 +41,14 @@ pub fn not_open_here(file: &Path) -> Result<(), Error> {
 #[cfg(not(target_os = "linux"))]
 pub fn not_open_here(_file: &Path) -> Result<(), Error> {
     Ok(())
+}
+
+/// True if the rows go into a file, and not into a database in memory.
+pub fn is_open(session: &mut AdbcSession) -> Result<bool, Error> {
+    let statement = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()";
+    let rows = session.rows("cannot ask for the database's file", statement)?;
+    let path = rows.into_iter().flatten().next().flatten();
+    Ok(path.is_some_and(|path| !path.is_empty() && path != ":memory:"))
 }
 
 /// Refuses a file whose folder is not there, or that is no file.

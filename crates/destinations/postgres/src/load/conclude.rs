@@ -307,13 +307,31 @@ pub async fn analyze(context: &Context<'_>, gathering: &mut Gathering) {
         let Some(statement) = statistics::of_target(&context.run.plan, flow) else {
             continue;
         };
-        let analyzing = async { Ok(control.execute(&statement, "analyzing").await?) };
+        let lock_timeout = statistics::lock_timeout(&context.run.plan);
+        let analyzing = async {
+            control.execute(&lock_timeout, "analyzing").await?;
+            let refused = control.execute(&statement, "analyzing").await.err();
+            match refused {
+                Some(error) if error.is_blocked() => Ok(false),
+                Some(error) => Err(error.into()),
+                None => Ok(true),
+            }
+        };
         let analyzed = match context.stop.asked() {
             Some(_) => Err(Error::Interrupted),
             None => context.unless_stopped(analyzing).await,
         };
         match analyzed {
-            Ok(()) => context.notice(&Event::Analyzed { target }),
+            Ok(true) => context.notice(&Event::Analyzed { target }),
+            Ok(false) => {
+                let note = format!(
+                    "{target} was not analyzed: another session held a lock on it for longer than run.lock_timeout_ms \
+                     ({} ms); run this when it has ended: {statement}",
+                    context.run.plan.settings.lock_timeout_ms
+                );
+                context.notice(&Event::Note { text: note.clone() });
+                gathering.note(note);
+            }
             Err(Error::Interrupted) => {
                 gathering.note(format!("{target} was not analyzed: the run was stopped"));
             }

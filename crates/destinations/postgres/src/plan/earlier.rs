@@ -45,7 +45,12 @@ pub async fn find(
         let mut loaded = LoadedFiles::new(&wanted);
         book.switched_files(session, run_key, |file| loaded.see(file))
             .await?;
-        if let Some(run_id) = loaded.run()?
+        let lost_rows = loaded.lost_rows();
+        let run_id = loaded.run()?;
+        if run_id.is_none() {
+            notes.extend(lost_rows);
+        }
+        if let Some(run_id) = run_id
             && let Some(run) = book.run(session, run_id).await?
         {
             return Ok(Earlier::Loaded(Box::new(run)));

@@ -49,6 +49,11 @@ pub fn of_target(plan: &Plan, flow: &FlowPlan) -> Option<String> {
     }
 }
 
+/// The statement that limits how long [`of_target`]'s waits for a lock: nothing else runs in the session meanwhile.
+pub fn lock_timeout(plan: &Plan) -> String {
+    format!("SET lock_timeout = {}", plan.settings.lock_timeout_ms)
+}
+
 fn parents_alone(plan: &Plan) -> bool {
     plan.server.version_number >= ANALYZE_ONLY_VERSION
 }

@@ -155,6 +155,7 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
     }
     for flow in &plan.flows {
         if let Some(statement) = statistics::of_target(plan, flow) {
+            see(&format!("{};", statistics::lock_timeout(plan)));
             see(&format!("{statement};"));
         }
     }

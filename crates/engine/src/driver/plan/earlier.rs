@@ -36,7 +36,12 @@ pub async fn find(
         for run in runs.iter().rev().filter(|run| is_switched(run)) {
             see_switched(destination, run, &mut files)?;
         }
-        if let Some(run_id) = files.run()?
+        let lost_rows = files.lost_rows();
+        let run_id = files.run()?;
+        if run_id.is_none() {
+            notes.extend(lost_rows);
+        }
+        if let Some(run_id) = run_id
             && let Some(at) = runs.iter().position(|run| run.record.run_id == run_id)
         {
             let run = runs.swap_remove(at);
@@ -156,11 +161,9 @@ fn see_switched(
     files: &mut LoadedFiles<'_>,
 ) -> inrush_destination::Result<()> {
     each_record(destination, &run.record, &mut |record| {
-        if run.gone.contains(&record.target) {
-            return;
-        }
+        let is_gone = run.gone.contains(&record.target);
         for split in record.splits {
-            files.see(&SwitchedFile {
+            let switched = SwitchedFile {
                 run_id: run.record.run_id,
                 target_oids: Vec::new(),
                 target: record.target.clone(),
@@ -168,7 +171,11 @@ fn see_switched(
                 file_bytes: split.file_bytes,
                 file_modified_ns: split.file_modified_ns,
                 rows_loaded: split.account.rows_loaded,
-            });
+            };
+            match is_gone {
+                true => files.see_gone(&switched),
+                false => files.see(&switched),
+            }
         }
     })
 }

@@ -173,7 +173,11 @@ impl TableFile {
         };
         let opened = guarded(read).map_err(|reason| damaged(path, kind, reason))?;
         if opened.fields.is_empty() {
-            return Err(damaged(path, kind, "it has no columns".to_owned()));
+            return Err(SourceError::TableKind {
+                path: path.to_path_buf(),
+                what: "the file has no columns, so it has no values to load",
+                mend: "write it again with columns, or name another file",
+            });
         }
         Ok(Some(TableFile {
             kind,

@@ -349,6 +349,24 @@ fn a_wrong_name_is_told_from_damage() {
           format.compression = \"bzip2\"",
         ),
         (
+            "a.gz",
+            b"\x78\x9c\x33\xac\x49\xac\xe1\x02\0".to_vec(),
+            "FOLDER/a.gz: expected gzip, but the file begins like zlib, which is gzip without its header; make it again \
+             as text, gzip, zstd, bzip2 or xz",
+        ),
+        (
+            "a.xz",
+            b"\x5d\0\0\x80\0\xff\xff\xff\xff".to_vec(),
+            "FOLDER/a.xz: expected xz, but the file begins like raw LZMA (.lzma); make it again as text, gzip, zstd, \
+             bzip2 or xz",
+        ),
+        (
+            "a.xz",
+            b"a\x01\x02\x03\x04\x05\x06\x07".to_vec(),
+            "FOLDER/a.xz: expected xz, but the file begins like neither text nor a compression that Inrush knows; make \
+             it again as text, gzip, zstd, bzip2 or xz",
+        ),
+        (
             "a.bz2",
             xz(b"1|a|\n"),
             "FOLDER/a.bz2: expected bzip2, but the file begins like xz; declare it: \
