@@ -2,8 +2,8 @@
 //!
 //! # Why it is sound
 //!
-//! Every call gets places of ours that are valid for as long as it runs, with their lengths. What
-//! it has filled in is read only where it says that it did, and copied before its memory goes.
+//! Every call gets our own memory, valid during the call, with its length. It is read only if the call says that it
+//! filled it in, and copied before it is freed.
 #![expect(
     unsafe_code,
     reason = "calls of the C library that no crate in use has safe"

@@ -137,7 +137,7 @@ impl DemoFolder {
     }
 }
 
-/// The URL to load to; what is kept of an embedded server is kept beside the files.
+/// The URL of the demo's database. An embedded server that is kept has its data beside the files.
 fn url(arguments: &DemoArguments, files: &DemoFolder) -> String {
     match files {
         DemoFolder::Kept(_) if arguments.to == "embedded" => "embedded:data".to_owned(),

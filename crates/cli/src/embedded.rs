@@ -55,8 +55,8 @@ impl Reached {
         has_ended.then(|| server.log_end())
     }
 
-    /// Stops the server, if there is one, after work that is committed: an error of the stop does not change the exit
-    /// status of that work, and is returned as a note.
+    /// Stops the server, if there is one, after committed work: an error of the stop does not change the exit status of
+    /// that work, and is returned as a note.
     pub fn stop_after_commit(self) -> Option<String> {
         let error = self.stop().err()?;
         let text = error.to_string();
@@ -75,7 +75,8 @@ impl Reached {
     }
 }
 
-/// On whose word the server opens a data folder with data in it. What is stored there runs as the server's user.
+/// The permission by which the server opens a data folder with data in it. Code that is stored there runs as the
+/// server's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataTrust {
     /// On the user's: an argument names the folder, or says `--trust`.
@@ -172,7 +173,7 @@ fn reach_with(
     })
 }
 
-/// The data folder that a URL asks for; none where it is no embedded server.
+/// The data folder of a URL; `None` if the URL is not of an embedded server.
 fn data_folder(url: &str, folder: &Path) -> Option<DataFolder> {
     match url.strip_prefix("embedded") {
         Some("") => Some(DataFolder::Temporary {
@@ -185,9 +186,9 @@ fn data_folder(url: &str, folder: &Path) -> Option<DataFolder> {
     }
 }
 
-/// Refuses a data folder that the package names and that Inrush has not made on this machine: what is stored in its
-/// database runs as the server's user. A folder that an argument names is the user's own word, and one that has no data
-/// yet is made. This check names the line of the package, before anything starts; the start of the server
+/// Refuses a data folder that the package names and that Inrush has not made on this machine, because code that is
+/// stored in its database runs as the server's user. A folder that an argument names is allowed, and one without data
+/// is created. This check can name the line of the package, before anything starts; the start of the server
 /// ([`Options::requires_record`]) checks the folder that it has opened.
 pub fn require_made_here(
     package: &Package,

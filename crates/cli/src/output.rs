@@ -1,7 +1,8 @@
 //! The one printer: everything that the command writes to the terminal or the pipe goes through here, so that no value of
 //! a file, a server or a package reaches the terminal as it is, and no secret at all. Clippy refuses other ways (`clippy.toml`).
 //!
-//! A reader that went away is no fault: the run goes on. A disk that is full is one: the command says so at its end ([`lost`]).
+//! If the reader of the output has gone away, the run continues without an error. A full disk is an error, and the
+//! command reports it at its end ([`lost`]).
 
 #![expect(
     clippy::disallowed_methods,
@@ -29,7 +30,7 @@ pub fn lost() -> Option<&'static str> {
 
 /// Writes text to the standard output.
 pub fn say(text: &str) {
-    // No reader is a fault of the run's.
+    // A missing reader is not a fault of the run.
     let _ = write_out(&escaped(&masked(text)));
 }
 
@@ -67,7 +68,7 @@ pub fn document(text: &str) {
     };
 }
 
-/// Writes what the parser of arguments has to say: it repeats arguments, which a shell may have made of file names.
+/// Writes the messages of the parser of arguments. They repeat arguments, which may be file names from a shell.
 pub fn arguments(mut error: clap::Error) {
     let plain = |text: &StyledStr| {
         let text = text.to_string();
@@ -105,7 +106,7 @@ pub fn arguments(mut error: clap::Error) {
     for (kind, value) in clean {
         error.insert(kind, value);
     }
-    // Help goes to a pager that may be closed early: that is no fault.
+    // A pager may close the help early; that is not an error.
     let printed = error.print().and_then(|()| io::stdout().flush());
     if let (Err(lost), false) = (&printed, error.use_stderr()) {
         note_lost(lost);

@@ -19,7 +19,7 @@ pub struct Ready {
     pub data_trust: DataTrust,
 }
 
-/// Reads a package and puts in what the arguments replace.
+/// Reads a package and inserts the values that arguments replace.
 pub fn read(path: &Path, overrides: &OverrideArguments) -> Result<Ready, CommandError> {
     for (name, url) in &overrides.connection {
         credentials::refuse_password(&format!("--connection {name}"), url)?;

@@ -135,7 +135,7 @@ impl Progress {
     }
 
     fn line(&self, text: &str) {
-        // Above the bars; where nothing is drawn it is not told.
+        // Prints above the bars; without bars it is not printed.
         let _ = self.bars.println(indented(&masked(text)));
     }
 }

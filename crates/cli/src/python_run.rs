@@ -93,7 +93,7 @@ fn answer(
 ) -> Value {
     let mut answer = json!({
         "exit_status": exit_status.code(),
-        // A program's exception is no line of a terminal.
+        // The text of a Python exception is not written to a terminal.
         "error": error.map(|text| text.strip_prefix("error: ").unwrap_or(text)),
         "report": report.map(|(report, _)| report),
     });

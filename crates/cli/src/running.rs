@@ -203,7 +203,7 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
         error if reads_a_pipe && !reached.is_temporary() && may_go_on(error) => {
             Some(AFTER_A_PIPE.to_owned())
         }
-        // What such a row needs is no larger number.
+        // Such a row needs another fix than a larger limit.
         inrush::Error::RejectLimit { reject, .. }
             if reject.code == RejectCode::OutsidePartition =>
         {
@@ -291,7 +291,7 @@ fn straight(report: &RunReport) -> Option<String> {
     })
 }
 
-/// True if the error says that the same command goes on where this one stopped.
+/// True if the error's own hint says that the same command resumes the load.
 fn may_go_on(error: &inrush::Error) -> bool {
     match error {
         inrush::Error::Interrupted => true,

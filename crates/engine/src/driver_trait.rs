@@ -17,8 +17,8 @@ pub trait Driver {
     /// Plans a package that was checked, and runs nothing.
     fn check(&self, package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error>;
 
-    /// Runs a package that was checked to its end, or until it is asked to stop. What is loaded already is found
-    /// before anything else is done.
+    /// Runs a checked package to its end, or until it is asked to stop. Files that are loaded already are found before
+    /// anything else is done.
     fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure>;
 
     /// Measures a package that was checked, and predicts its run. What stops that is a finding of the report.
@@ -30,10 +30,10 @@ pub trait Driver {
         report: &mut PreflightReport,
     ) -> Result<(), Error>;
 
-    /// The folder that a preflight makes beside the destination, and takes away again; nothing where it makes none.
+    /// The folder that a preflight makes beside the destination, and takes away again; `None` if it makes none.
     fn scratch_folder(&self, package: &Package, options: &RunOptions<'_>) -> Option<PathBuf>;
 
-    /// The way to what the destination of a connection knows of runs.
+    /// The past runs in the destination of a connection.
     fn past_runs(
         &self,
         connection: &Connection,

@@ -156,7 +156,7 @@ pub enum Error {
         run: RunName,
         /// The target.
         target: String,
-        /// The later run that replaced its rows; none where it was no run.
+        /// The later run that replaced its rows; `None` if it was no run.
         by: Option<RunName>,
     },
     /// The loaded rows differ from the rows that were read.
@@ -173,7 +173,7 @@ pub enum Error {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The limit of the address space does not leave what the streams take.
+    /// The limit of the address space is too small for the streams.
     #[error(
         "{} {} MiB of address space, and {space}; nothing was switched",
         counted_do(*streams as u64, "stream", "need"),

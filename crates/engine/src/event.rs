@@ -29,7 +29,7 @@ pub enum Event {
     Started {
         /// Its name.
         run: RunName,
-        /// It goes on where an earlier one stopped.
+        /// True if it resumes an earlier run.
         resumed: bool,
         /// Units that are kept from it.
         units_kept: usize,

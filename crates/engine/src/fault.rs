@@ -128,7 +128,7 @@ impl FromStr for Fault {
             })
             .ok_or_else(|| {
                 let names: Vec<&str> = POINTS.iter().map(|(name, _)| *name).collect();
-                format!("`{name}` is none of {}", names.join(", "))
+                format!("`{name}` is not one of {}", names.join(", "))
             })
     }
 }
@@ -151,8 +151,8 @@ pub fn reach(fault: Option<&Fault>, point: FaultPoint) {
         if fault.action == Action::Die {
             die(point);
         }
-        // Sent to this thread: one sent to the process stops whichever thread hears of it first, and this one goes on
-        // until it has heard too.
+        // The signal is sent to this thread. One sent to the process would stop the thread that receives it first, and
+        // this thread would continue.
         let _ = signal_hook::low_level::raise(SIGSTOP);
         if fault.action == Action::StopUntilAsked {
             wait_until_asked(fault.stop.as_ref());

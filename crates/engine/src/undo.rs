@@ -1,4 +1,4 @@
-//! `inrush undo`: takes out of the targets what a run brought in, and puts back what it took out.
+//! `inrush undo`: takes the tables of a run out of the targets, and puts back the tables that they replaced.
 
 use crate::fault::Fault;
 use crate::ledger::LedgerRun;
@@ -11,7 +11,7 @@ pub struct UndoOptions<'a> {
     pub ledger_schema: &'a str,
     /// The run's name.
     pub run: &'a RunName,
-    /// Drop what is taken out instead of keeping it.
+    /// Drop the removed tables instead of keeping them.
     pub drop: bool,
     /// The longest wait for the locks of the targets, in milliseconds.
     pub lock_timeout_ms: u32,
@@ -37,8 +37,7 @@ pub struct Undone {
 pub struct UndoneTarget {
     /// The target, `schema.table`, quoted.
     pub target: String,
-    /// Tables that were taken out, as SQL names them, and where each is kept; none where it was
-    /// dropped.
+    /// Tables that were taken out, as SQL names them, and where each is kept; `None` if it was dropped.
     pub taken_out: Vec<(String, Option<String>)>,
     /// Tables that were put back, as SQL names them.
     pub put_back: Vec<String>,

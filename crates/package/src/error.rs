@@ -82,7 +82,7 @@ pub enum PackageFaultKind {
         /// The text to write instead.
         mend: Option<String>,
     },
-    /// A word that is none of those that a setting knows.
+    /// A word that the setting does not know.
     #[error("`{setting}` cannot be `{word}`")]
     UnknownWord {
         /// The setting.

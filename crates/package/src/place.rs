@@ -30,7 +30,7 @@ pub struct Place {
     pub argument: Option<String>,
 }
 
-/// A line of a file and what is meant in it.
+/// A line of a file, and the marked part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Counted from 1.
@@ -75,7 +75,7 @@ impl PackageOrigin {
         }
     }
 
-    /// The file, where there is one.
+    /// The file, if there is one.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
@@ -190,8 +190,7 @@ impl Place {
         }
     }
 
-    /// The line with a caret below what is meant, ending with a newline; empty where there is
-    /// no line to show.
+    /// The line with a caret below the marked part, ending with a newline; empty if there is no line to show.
     pub fn excerpt(&self) -> String {
         let Some(line) = &self.line else {
             return String::new();

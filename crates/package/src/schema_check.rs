@@ -350,7 +350,7 @@ fn key_for(value: &DeValue<'_>, schema: &'static Value) -> Option<&'static str> 
     }
 }
 
-/// The first sentence of what a key means, to stand after a colon.
+/// The first sentence of a key's description, for use after a colon.
 fn meaning(schema: &Value) -> String {
     let description = schema["description"].as_str().unwrap_or_default();
     let first = description

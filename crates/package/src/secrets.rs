@@ -67,7 +67,7 @@ pub fn note_shown_path(path: &Path) {
     }
 }
 
-/// True if a variable's value in a setting of paths is no secret: an absolute path that exists.
+/// True if a variable's value in a setting of paths is not a secret: an absolute path that exists.
 pub fn is_shown_path(value: &str) -> bool {
     let path = Path::new(value);
     path.is_absolute() && path.parent().is_some() && path.exists()

@@ -1,7 +1,8 @@
 //! Tells where in a statement a value stands: among its words, or in a text, a name or a comment.
 //!
-//! This is PostgreSQL's lexical structure (`scan.l`), which DuckDB shares. The lexer reads a statement from its beginning,
-//! piece by piece as values are put in, and looks only backwards: what follows may be a value, too.
+//! It follows PostgreSQL's lexical structure (`scan.l`), which DuckDB shares. The lexer reads a statement from its
+//! beginning, piece by piece while values are inserted, and looks only backwards, because the next text may be a value,
+//! too.
 
 /// The part of a statement that a place lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,7 +255,7 @@ impl SqlLexer {
                     }
                 }
             }
-            // `""` goes on with the name, as a new one would.
+            // `""` continues the name, like a new quoted part.
             '"' => self.enter(State::Name),
             '-' if last == Some('-') => {
                 let ended = self.ended;

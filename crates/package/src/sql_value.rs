@@ -52,7 +52,7 @@ impl StatementText {
         }
     }
 
-    /// Puts the value of `{parameter}` behind what is there already. `is_given`: a command gave it.
+    /// Appends the value of `{parameter}` to the text so far. `is_given`: a command gave the value.
     pub(super) fn push_bare(
         &mut self,
         parameter: &str,
@@ -76,7 +76,7 @@ impl StatementText {
         Ok(())
     }
 
-    /// Puts the value of `{parameter:form}` in its quotes behind what is there already.
+    /// Appends the quoted value of `{parameter:form}` to the text so far.
     pub(super) fn push_quoted(
         &mut self,
         parameter: &str,
@@ -198,7 +198,7 @@ fn bare_kind(place: SqlPlace, value: &str, before: &str) -> Result<Option<ValueK
     }
 }
 
-/// True if a value is a number and stays one behind what is there.
+/// True if a value is a number and stays one behind the text so far.
 fn is_number(value: &str, before: &str) -> bool {
     let unsigned = value.strip_prefix('-');
     let digits = unsigned.unwrap_or(value);

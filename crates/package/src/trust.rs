@@ -11,7 +11,7 @@ use super::url_passwords::redacted_url;
 use super::{Overrides, Package};
 
 impl Package {
-    /// Refuses code that the package chooses, but for what the command's arguments name themselves. The package is
+    /// Refuses code that the package chooses, except for code that the command's arguments name. The package is
     /// resolved.
     pub fn require_trusted(&self, overrides: &Overrides) -> Result<(), PackageError> {
         let mut faults = Vec::new();
@@ -77,7 +77,7 @@ mod tests {
             &[]
         ));
         assert!(is_trusted("url = 'x.duckdb'", &[]));
-        // What the command itself names is its own.
+        // Code that the command itself names is allowed.
         assert!(is_trusted("url = 'adbc:./x.so'", &["adbc:sqlite"]));
         assert!(is_trusted("url = 'adbc:sqlite'", &["adbc:./x.so"]));
         assert!(!is_trusted(

@@ -17,7 +17,8 @@ const SECRET_WORDS: [&str; 7] = [
     "token",
 ];
 
-/// Parameters of URLs whose values are no secrets. A value of any other one is not shown: its name may be a misspelt one.
+/// Parameters of URLs whose values are not secrets. The value of any other parameter is hidden, because its name may be
+/// misspelt.
 const PUBLIC_WORDS: &[&str] = &[
     "account",
     "application_name",
@@ -82,7 +83,7 @@ pub fn redacted_url(url: &str) -> String {
         && let Some(at) = url.rfind('@')
         && let Some(colon) = url[..at].find(':')
     {
-        // The scheme was forgotten; what stands there may be a password all the same.
+        // The scheme is missing; the text may still contain a password.
         return format!("{}:{REDACTED}{}", &url[..colon], &url[at..]);
     }
     blanked(url, hidden(url)).unwrap_or_else(|| url.to_owned())
@@ -176,8 +177,7 @@ pub(super) fn url_without_password(url: &str) -> String {
     rest
 }
 
-/// The line with every password in it replaced, where there is one. `${env:NAME}` is no
-/// password: it says where one is.
+/// The line with every password in it replaced, if there is one. `${env:NAME}` is not a password but the place of one.
 pub(super) fn redact_line(line: &str) -> Option<String> {
     let mut redacted = blanked(line, hidden(line));
     let Some((key, rest)) = line.split_once('=') else {
@@ -312,7 +312,7 @@ fn after_user(text: &str) -> Option<Range<usize>> {
     Some(start + colon + 1..start + at)
 }
 
-/// The first colon that is none of `${env:NAME}`.
+/// The first colon that does not belong to `${env:NAME}`.
 fn colon_outside_braces(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, character) in text.char_indices() {

@@ -377,7 +377,7 @@ fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
         let host = match (host, address) {
             ("", Some(address)) => Host::Tcp(address.clone()),
             ("", None) => usual_host(port),
-            // As libpq has it, an address decides where to connect, whatever the host is.
+            // As in libpq, an address decides where to connect, for any host.
             (path, Some(address)) if path.starts_with('/') => Host::Tcp(address.clone()),
             (path, None) if path.starts_with('/') => Host::Unix(PathBuf::from(path)),
             (name, _) => Host::Tcp(name.to_owned()),
@@ -443,7 +443,7 @@ fn keepalive(settings: &UrlSettings) -> Result<Keepalive, String> {
     let user_timeout = match settings.number("tcp_user_timeout")? {
         Some(0) => None,
         Some(milliseconds) => Some(Duration::from_millis(milliseconds)),
-        // Data that nobody acknowledges is given up as late as an idle peer would be.
+        // Unacknowledged data is given up after the same time as an idle peer.
         None => Some(idle + interval * count),
     };
     Ok(Keepalive {
@@ -616,7 +616,7 @@ mod tests {
     }
 
     refuses! {
-        unknown_sslmode: "postgresql://dw/t?sslmode=always" => "sslmode `always` is none of";
+        unknown_sslmode: "postgresql://dw/t?sslmode=always" => "sslmode `always` is not one of";
         weak_sslmode_for_public_authorities:
             "postgresql://dw/t?sslrootcert=system&sslmode=require" => "needs verify-full";
         unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is not a setting";

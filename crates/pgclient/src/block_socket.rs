@@ -1,9 +1,9 @@
 //! Blocks of a COPY, from a stream's thread straight into the socket.
 //!
-//! The driver takes a block through a channel to the thread that moves the connection's bytes, which copies it
-//! once more before it is written: 8 % of what the loader computed. While a COPY is under way its connection sends
-//! nothing else, so the rows go into the same socket beside the driver, which begins the COPY, hears the server and
-//! ends it. What is encrypted goes through the driver, which has the keys.
+//! The driver takes a block through a channel to the thread that moves the connection's bytes, which copies it once
+//! more before it is written: 8 % of the loader's CPU time. During a COPY its connection sends nothing else, so the
+//! rows are written to the same socket without the driver, which begins the COPY, reads the server's messages and ends
+//! it. Encrypted blocks go through the driver, which has the keys.
 
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
@@ -73,7 +73,7 @@ impl Outgoing {
         self.header_sent > 0 && (self.header_sent < HEADER_BYTES || self.sent < self.end)
     }
 
-    /// Begins the next message; none where all is sent.
+    /// Begins the next message; `None` if all is sent.
     fn next_message(&mut self) -> Option<()> {
         let bytes = (self.block.len() - self.sent).min(MESSAGE_BYTES_MAX);
         if bytes == 0 {
@@ -176,7 +176,7 @@ impl BlockSocket {
         }
     }
 
-    /// Ends the connection for both who have its socket; a send that waits fails.
+    /// Ends the connection for both users of its socket; a send that waits fails.
     pub fn close(&self) {
         // It may have ended by itself.
         let _ = match &self.socket {

@@ -118,7 +118,7 @@ impl ServerConnection {
                 return Err(no_answer("no answer", NO_ANSWER_HINT));
             }
         };
-        // By the server's answer: most of what is reached so asks for TLS and may do without.
+        // The server's answer decides: most servers that are reached this way ask for TLS but work without it.
         let blocks = (!watch.is_encrypted()).then(|| Arc::new(socket));
         let task = spawn(link, address, place, &watch, blocks.clone());
         let settling = settle_in(&client, address, place);
@@ -185,7 +185,7 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// An error of the driver, with the reason where it was we who gave the connection up.
+    /// An error of the driver, with the reason if we gave the connection up.
     pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> ClientError {
         with_reason(ClientError::from_driver(error, doing), &self.watch)
     }
@@ -204,7 +204,7 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// Drops the connection as it is: the server rolls back what was not committed.
+    /// Drops the connection without a farewell: the server rolls back the open transaction.
     pub fn abandon(self) {
         self.task.abort();
     }
@@ -218,7 +218,7 @@ impl ServerConnection {
     }
 }
 
-/// A lost connection with the reason, where it was we who ended it.
+/// A lost connection, with the reason if we ended it.
 fn with_reason(error: ClientError, watch: &SocketWatch) -> ClientError {
     match (error, watch.violation().or(watch.given_up())) {
         (ClientError::Lost { doing, .. }, Some(reason)) => ClientError::Lost {
@@ -260,7 +260,7 @@ pub(super) fn no_answer(
     }
 }
 
-/// Makes a session's settings, and finds out who serves it.
+/// Sets a session's settings, and finds the backend that serves it.
 async fn settle_in(
     client: &Client,
     address: &DatabaseAddress,
@@ -282,8 +282,8 @@ async fn settle_in(
         .await
         .map_err(|error| ClientError::from_driver(error, doing))?;
     if row.get(2) {
-        // Foreign keys are not checked there and triggers do not fire. Who may not set it is
-        // told before anything is loaded.
+        // With this setting foreign keys are not checked and triggers do not fire. A role that may not change it is
+        // refused before anything is loaded.
         let set = "SET session_replication_role = origin";
         if let Err(error) = client.batch_execute(set).await
             && error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE)
@@ -350,7 +350,7 @@ pub(super) async fn connect(
             let _ = SockRef::from(&stream).set_send_buffer_size(UNIX_SEND_BUFFER_BYTES);
             let watch = Arc::new(SocketWatch::new(address.login_rules(place)));
             let mut config = config.clone();
-            // libpq does not use TLS on a unix socket either, whatever sslmode says.
+            // libpq does not use TLS on a unix socket either, for any sslmode.
             config.ssl_mode(tokio_postgres::config::SslMode::Disable);
             config.ssl_negotiation(tokio_postgres::config::SslNegotiation::Postgres);
             let socket = BlockSocket::of_unix(&stream, &watch)
@@ -573,7 +573,7 @@ fn refused(
             chain(&error),
             "the server is starting or stopping: try again in a moment".to_owned(),
         ),
-        Some(_) => (chain(&error), "the server let nobody in".to_owned()),
+        Some(_) => (chain(&error), "the server refused the login".to_owned()),
         None if !has_password && chain(&error).contains("password missing") => (
             format!("the server asks user {user} for a password, and none was given"),
             "set PGPASSWORD, or a line in ~/.pgpass (mode 0600)".to_owned(),

@@ -182,7 +182,7 @@ mod tests {
         for _ in 1..UNANSWERED_MAX {
             assert_eq!(judge(Look::Unanswered, &mut unanswered), None);
         }
-        // Once it answers, all counts anew.
+        // Once it answers, the count starts again.
         assert_eq!(judge(Look::Refused, &mut unanswered), None);
         for _ in 1..UNANSWERED_MAX {
             assert_eq!(judge(Look::Unanswered, &mut unanswered), None);

@@ -28,9 +28,9 @@ pub const MESSAGE_OVERHEAD_BYTES: u64 = 128;
 struct MessageKind {
     byte: u8,
     name: &'static str,
-    /// Before the login; 0 where it may not come then.
+    /// Before the login; 0 if it may not come then.
     before_login: u32,
-    /// After it; 0 where it may not come then.
+    /// After it; 0 if it may not come then.
     after_login: u32,
 }
 
@@ -77,7 +77,7 @@ fn least(byte: u8) -> u32 {
     }
 }
 
-/// Says what is wrong with a message of this kind and length (which counts itself and not the kind).
+/// The fault of a message of this kind and length (which includes itself but not the kind).
 pub fn check(byte: u8, length: u32, logged_in: bool) -> Result<(), String> {
     let when = match logged_in {
         true => "after the login",

@@ -138,7 +138,7 @@ impl RawConnection {
         }
     }
 
-    /// Receives into a buffer, and returns how many bytes; 0 where the server has closed the connection.
+    /// Receives into a buffer, and returns how many bytes; 0 if the server has closed the connection.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(session) = &mut self.session else {
             return not_interrupted(|| (&self.socket).read(buffer));
@@ -164,7 +164,7 @@ impl AsFd for RawConnection {
     }
 }
 
-/// Writes what the session has ready; what the socket does not take stays in the session.
+/// Writes the bytes that the session has ready; bytes that the socket does not take stay in the session.
 fn write_encrypted(session: &mut ClientConnection, socket: &Socket) -> io::Result<()> {
     while session.wants_write() {
         match session.write_tls(&mut &*socket) {

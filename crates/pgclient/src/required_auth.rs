@@ -1,6 +1,6 @@
 //! `require_auth`: the methods by which a server may authenticate us, with libpq's meaning.
 
-/// A way in which a server finds out who connects.
+/// A method by which a server authenticates a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthMethod {
     /// The server asks nothing.

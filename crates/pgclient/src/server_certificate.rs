@@ -116,7 +116,7 @@ impl ChainSearch<'_> {
     }
 }
 
-/// True if an authority may issue certificates of servers, with so many authorities between it and the server.
+/// True if an authority may issue certificates of servers, with this number of authorities between it and the server.
 fn may_issue(authority: &Certificate, below: usize) -> bool {
     let body = &authority.tbs_certificate;
     let allows_below = match body.get::<BasicConstraints>() {
@@ -126,7 +126,7 @@ fn may_issue(authority: &Certificate, below: usize) -> bool {
         Ok(None) => true,
         Err(_) => false,
     };
-    // Constraints of names are webpki's to check, and it does not reach here. What is critical and not known means no.
+    // webpki checks constraints of names, but not for this certificate. An unknown critical extension means no.
     let is_known = |id: &ObjectIdentifier| {
         [
             BasicConstraints::OID,

@@ -165,7 +165,7 @@ impl UrlSettings {
         self.values.insert(name.to_owned(), value);
     }
 
-    /// A setting that is not empty: to libpq an empty one is none.
+    /// A setting that is not empty: libpq ignores an empty one.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values
             .get(name)
@@ -201,7 +201,10 @@ impl UrlSettings {
             None => Ok(usual),
             Some("1") => Ok(true),
             Some("0") => Ok(false),
-            Some(other) => Err(format!("{} `{other}` is none of 0, 1", self.called(name))),
+            Some(other) => Err(format!(
+                "{} `{other}` is not one of 0, 1",
+                self.called(name)
+            )),
         }
     }
 
@@ -217,7 +220,7 @@ impl UrlSettings {
             return Ok(word);
         }
         Err(format!(
-            "{} `{word}` is none of {}",
+            "{} `{word}` is not one of {}",
             self.called(name),
             words.join(", ")
         ))
@@ -269,7 +272,7 @@ impl UrlSettings {
         format!("{} is `{text}`, which is not a number", self.called(name))
     }
 
-    /// A length of time in seconds; zero and less is none, as libpq has it.
+    /// A length of time in seconds; zero and less mean none, as in libpq.
     pub fn seconds(&self, name: &str) -> Result<Option<Duration>, String> {
         let Some(text) = self.get(name) else {
             return Ok(None);

@@ -4,10 +4,10 @@
 //! ends the connection at one that no server sends (`message_limits.rs`), or that asks for the password in a way that
 //! `require_auth` forbids.
 //!
-//! The driver tells of a refusal only when a COPY is finished: a server that refuses the first
-//! row of a 10 GB file would be sent the rest for nothing. The watch lets us know sooner, because it notes an
-//! `ErrorResponse`. The same headers carry the backend's process id
-//! (`BackendKeyData`); one that differs from what the backend says of itself betrays a pooler.
+//! The driver reports a refusal only when a COPY is finished: a server that refuses the first row of a 10 GB file would
+//! be sent the rest for nothing. The watch reports it sooner, because it notes an `ErrorResponse`. The same headers
+//! carry the backend's process id (`BackendKeyData`); if it differs from the id that the backend itself reports, there
+//! is a pooler between.
 
 use std::collections::HashSet;
 use std::io;
@@ -170,7 +170,7 @@ pub struct Watched<S> {
 /// Reads the headers of the messages that come by.
 #[derive(Default)]
 struct Headers {
-    /// The server answers an `SSLRequest` with one byte that is no message.
+    /// The server answers an `SSLRequest` with one byte that is not a message.
     answer_expected: bool,
     /// The following bytes are TLS; another watch above reads them.
     encrypted: bool,
@@ -187,7 +187,7 @@ struct Headers {
     asked_by: Option<AuthMethod>,
     /// Bytes of the answer to the present question so far.
     answer_bytes: u64,
-    /// The name in a `ParameterStatus` so far; none where no name is being read.
+    /// The name in a `ParameterStatus` so far; `None` if no name is being read.
     reported_name: Option<Vec<u8>>,
     /// Names of settings that were reported.
     reported: HashSet<Vec<u8>>,
@@ -234,7 +234,7 @@ fn header_length(kind: u8) -> usize {
 }
 
 impl Headers {
-    /// Looks at what has come; an error ends the connection.
+    /// Checks the bytes that have arrived; an error ends the connection.
     fn see(&mut self, mut bytes: &[u8], watch: &SocketWatch) -> io::Result<()> {
         if watch.violation.get().is_some() {
             return Err(
@@ -246,7 +246,7 @@ impl Headers {
             self.encrypted = match bytes[0] {
                 b'S' => true,
                 b'N' => false,
-                // What comes with it is not shown: whoever is on the way could have written it.
+                // The rest of it is not shown: anybody between could have written it.
                 b'E' => {
                     return Err(watch.violated(
                         "answered the request for TLS with an error: it is overloaded, or not a PostgreSQL server",
@@ -329,7 +329,7 @@ impl Headers {
                 self.logged_in = true;
                 self.answer_bytes = 0;
             }
-            // These are no part of an answer, and come at any time.
+            // These are not part of an answer, and may come at any time.
             b'N' | b'A' | b'S' => {}
             _ => self.count_answer(length, watch)?,
         }
@@ -360,7 +360,7 @@ impl Headers {
         }
         let code = self.word(5);
         let method = match AuthMethod::of_request(code) {
-            // AuthenticationOk: what was asked before, if anything, was answered.
+            // AuthenticationOk: an earlier request, if there was one, is answered.
             None if code == 0 && self.asked_by.is_none() => Some(AuthMethod::None),
             method => method,
         };
@@ -444,7 +444,7 @@ impl<S: TlsStream + Unpin> TlsStream for Watched<S> {
 pub struct WatchedTls<T> {
     /// Makes the TLS connections.
     pub inner: T,
-    /// Notes what comes by.
+    /// Notes facts of the passing messages.
     pub watch: Arc<SocketWatch>,
 }
 

@@ -37,7 +37,7 @@ pub struct OwnCertificate {
 pub struct TlsSettings {
     /// The level of TLS.
     pub mode: SslMode,
-    /// Certificates of trusted authorities; the system's where there is none.
+    /// Certificates of trusted authorities; those of the system if there are none.
     pub root_certificate: Option<PathBuf>,
     /// Lists of certificates that are revoked, with the setting that named each: a file, or a folder of files.
     pub revocation_lists: Vec<PathBuf>,
@@ -100,8 +100,8 @@ impl TlsSettings {
         Ok(tls)
     }
 
-    /// True if the server's certificate must come from a trusted authority. libpq checks that under `require` too where
-    /// a root certificate is given.
+    /// True if the server's certificate must come from a trusted authority. libpq checks that under `require` too if a
+    /// root certificate is given.
     pub fn checks_chain(&self) -> bool {
         match self.mode {
             SslMode::VerifyCa | SslMode::VerifyFull => true,

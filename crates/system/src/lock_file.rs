@@ -28,7 +28,7 @@ pub fn try_take(path: &Path, holder: &str) -> io::Result<LockAttempt> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut other = Vec::new();
-            // Who holds it may be writing its name at this moment.
+            // The holder may be writing its name at this moment.
             let _ = file.take(NAME_BYTES_MAX).read_to_end(&mut other);
             let other = String::from_utf8_lossy(&other);
             return Ok(LockAttempt::Others(match other.trim() {

@@ -23,9 +23,8 @@ pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i32; LANES]) -> bool {
     true
 }
 
-/// Days since 1970-01-01 of `YYYY-MM-DD` at the start of each field, 0 for NULL; nothing where one
-/// is not written so, or where it needs a closer look, as 29 February does. `ends` has the day's
-/// digits in its highest two bytes.
+/// Days since 1970-01-01 of `YYYY-MM-DD` at the start of each field, 0 for NULL; `None` if one is not written so, or
+/// where it needs a closer look, as 29 February does. `ends` has the day's digits in its highest two bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
@@ -50,7 +49,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
     }
     // Century, year in it, month and day, in 16 bits each.
     let pairs = pairs(digits);
-    // A hundred centuries and the year; nothing of the others.
+    // The lane of the year: 100 times the century plus the year in it; the other lanes are zero.
     let year = _mm512_madd_epi16(pairs, _mm512_set1_epi64(0x0001_0064));
     let month = _mm512_and_si512(_mm512_srli_epi64::<32>(pairs), _mm512_set1_epi64(0xFFFF));
     let day = _mm512_srli_epi64::<48>(pairs);
@@ -64,7 +63,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
     if is_unfit & lanes.present() != 0 {
         return None;
     }
-    // Years that begin with March have their odd day at the end.
+    // In years that begin with March the leap day is the last day.
     let is_before_march = _mm512_cmple_epu64_mask(month, _mm512_set1_epi64(2));
     let year = _mm512_mask_sub_epi64(year, is_before_march, year, one);
     // Exact for all years of four digits.

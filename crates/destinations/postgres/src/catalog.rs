@@ -42,7 +42,7 @@ pub struct TableFacts {
     pub structure: String,
     /// Names of foreign keys from it; attaching a partition checks them row by row.
     pub foreign_keys: Vec<String>,
-    /// Rules on INSERT that are not disabled: they write something else than what is inserted.
+    /// Rules on INSERT that are not disabled: they write other rows than the inserted ones.
     pub insert_rules: Vec<String>,
     /// The table access method, where it is not the database's own default.
     pub access_method: Option<String>,
@@ -152,7 +152,7 @@ impl TableFacts {
     }
 }
 
-/// Reads a table; none where there is no relation of that name.
+/// Reads a table; `None` if there is no relation of that name.
 pub async fn target(
     session: &Session,
     schema: &str,

@@ -1,4 +1,4 @@
-//! Errors of the destination, with what a user of a load can do about each.
+//! Errors of the destination, with the fix for the user of a load.
 
 use inrush_pgclient::{ClientError, RefusalFacts};
 use tokio_postgres::error::SqlState;
@@ -57,11 +57,10 @@ impl PostgresError {
             PostgresError::Unsuitable { hint, .. } => Some(hint.clone()),
             PostgresError::Encode(_) => None,
             PostgresError::Client(ClientError::Lost { .. }) => Some(
-                "once the server answers again, the same command goes on from what was committed, \
-                 if anything was"
+                "once the server answers again, the same command resumes from the committed units"
                     .to_owned(),
             ),
-            // A partition's own bounds are no constraint with a name.
+            // A partition's own bounds are not a named constraint.
             PostgresError::Client(ClientError::Refused { code, facts, .. })
                 if *code == SqlState::CHECK_VIOLATION && facts.constraint.is_none() =>
             {

@@ -49,8 +49,8 @@ const SETTINGS_OF_INTEREST: &[&str] = &[
     "max_connections",
 ];
 
-/// Reads what the server is and refuses what cannot be loaded into: too old a version, a
-/// standby, a transaction pooler.
+/// Reads the server's facts and refuses servers that cannot be loaded: too old a version, a standby, a transaction
+/// pooler.
 pub async fn inspect(
     session: &Session,
     address: &DatabaseAddress,

@@ -68,7 +68,7 @@ impl Session {
         Ok(queried.await?)
     }
 
-    /// An error of the driver, with the reason where it was we who gave the connection up.
+    /// An error of the driver, with the reason if we gave the connection up.
     pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> PostgresError {
         self.connection.error(error, doing).into()
     }
@@ -78,7 +78,7 @@ impl Session {
         Ok(self.connection.cancel(address).await?)
     }
 
-    /// Drops the connection as it is: the server rolls back what was not committed.
+    /// Drops the connection without a farewell: the server rolls back the open transaction.
     pub fn abandon(self) {
         self.connection.abandon();
     }

@@ -16,7 +16,7 @@ pub struct SwapPlan {
 }
 
 impl SwapPlan {
-    /// Asks the catalog for what the table `oid` has. `target` is its name, which the new one gets.
+    /// Reads the properties of the table `oid` from the catalog. `target` is its name, which the new one gets.
     pub async fn of(session: &Session, oid: u32, target: &str) -> Result<SwapPlan, PostgresError> {
         Ok(SwapPlan {
             dress: dress(session, oid, target).await?,

@@ -58,6 +58,11 @@ impl<'session> Transaction<'session> {
         self.session.execute(self.commit, doing).await
     }
 
+    /// Leaves it open, for a later step of the run that commits it.
+    pub fn leave_open(mut self) {
+        self.undo = None;
+    }
+
     /// Undoes it and waits until that is done.
     pub async fn roll_back(mut self, doing: &str) -> Result<(), PostgresError> {
         match self.undo.take() {
@@ -72,8 +77,8 @@ impl Drop for Transaction<'_> {
         let Some(undo) = self.undo.take() else {
             return;
         };
-        // The first poll hands the statement to the connection. Nobody waits for the reply: a connection that is lost
-        // tells so at its next statement.
+        // The first poll hands the statement to the connection. The reply is not awaited: a lost connection shows at
+        // its next statement.
         let sending = pin!(self.session.client.batch_execute(undo));
         let _ = sending.poll(&mut Context::from_waker(Waker::noop()));
     }

@@ -43,7 +43,8 @@ impl PastRuns for LedgerOfServer {
                 .await?;
             let mut removed = Vec::new();
             for stopped in find(&session, which).await? {
-                // Forgetting what went straight in would load it twice: only who names the run may.
+                // If a cleanup removed such a run, its rows would be loaded twice; so it does that only for a run that
+                // is named.
                 if stopped.held || (stopped.rows_straight > 0 && which.run.is_none()) {
                     continue;
                 }
@@ -113,7 +114,7 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Ledge
     Ok(found)
 }
 
-/// In one transaction, fenced like any other: a loader that lives on against all signs cannot
+/// In one transaction, fenced like any other: a loader that is still alive, although all signs say otherwise, cannot
 /// commit afterwards.
 async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Result<(), LedgerError> {
     let book = Ledger::new(&which.ledger_schema);
@@ -124,7 +125,7 @@ async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Resul
     let doing = "removing what a stopped run left";
     let transaction = Transaction::begin(session, doing).await?;
     session.execute(PATIENCE, doing).await?;
-    // Read anew: a backend of the run may have committed until it was ended.
+    // Read again: a backend of the run may have committed before it ended.
     for unit in book.units(session, taken.run_id).await? {
         if unit.straight || !unit.stands {
             continue;

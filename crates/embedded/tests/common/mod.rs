@@ -110,7 +110,7 @@ pub fn query(server: &EmbeddedServer, statement: &str) -> String {
         .to_owned()
 }
 
-/// Processes that work inside a folder or name it in their arguments, this one left out.
+/// Other processes whose working folder is inside this folder, or whose arguments name it.
 pub fn processes_at(folder: &Path) -> Vec<u32> {
     let text = folder.display().to_string();
     let Ok(entries) = std::fs::read_dir("/proc") else {
@@ -131,7 +131,7 @@ pub fn processes_at(folder: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// Waits until something holds, which is another process's doing.
+/// Waits until a condition is true that another process brings about.
 pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {

@@ -47,7 +47,7 @@ pub trait Transactions {
 /// A transaction of a unit. Dropped before its end, it is rolled back.
 pub trait UnitTransaction {
     /// Begins it, writes the rows of its work by the loop, and commits them with their records in the ledger. Returns
-    /// what was committed.
+    /// the committed part.
     fn perform(
         &mut self,
         rows: &mut RowLoop<'_>,
@@ -62,7 +62,7 @@ pub trait UnitTransaction {
 pub enum Method<'a, A> {
     /// The quickest way: a row that the destination refuses undoes the transaction.
     Quick,
-    /// So that the destination can refuse single rows, into staging that is given this beside what it has anyway.
+    /// The destination can refuse single rows; the staging gets these additions.
     Careful(Option<&'a A>),
 }
 

@@ -27,7 +27,7 @@ pub enum FileEnd {
     Fed(Option<u64>),
 }
 
-/// Checks files by what the ledger has of them: the ranges of each cover it exactly, and all its bytes were read.
+/// Checks files by their records in the ledger: the ranges of each file cover it exactly, and all its bytes were read.
 pub fn check_files<'a>(
     files: impl Iterator<Item = (&'a Arc<SourceFile>, FileEnd)>,
     own: &[&SplitRecord],
@@ -41,7 +41,7 @@ pub fn check_files<'a>(
         let of_file = by_file.remove(&key).unwrap_or_default();
         match end {
             FileEnd::File => {
-                // What is read whole may have no end that is known before.
+                // The end of a file that is read whole may not be known before.
                 let ends = of_file.iter().all(|split| split.byte_end.is_some());
                 check_file(file, &of_file, ends.then_some(file.size_bytes))?;
                 check_bytes(file, &of_file)?;

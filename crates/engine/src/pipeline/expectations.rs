@@ -9,16 +9,6 @@ use crate::plan::expect::{self, Promise};
 use crate::plan::{Reading, identity};
 use crate::verify::{ExactSum, VerifyError};
 
-/// Checks the files of a flow by what the ledger has of its own file ranges.
-pub fn check<'a>(
-    flow: &Reading,
-    files: impl Iterator<Item = &'a Arc<SourceFile>>,
-    own: &[&SplitRecord],
-) -> Result<(), VerifyError> {
-    check_promises(flow, own)?;
-    check_trailers(flow, files, own)
-}
-
 /// Checks what control files and the package promise of a flow by all of its file ranges.
 pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), VerifyError> {
     for promise in &flow.expect.promises {
@@ -52,7 +42,7 @@ pub fn check_trailers<'a>(
     Ok(())
 }
 
-/// Checks a file's trailer: it stands behind its last row, and says what the file has.
+/// Checks a file's trailer: it stands behind the last row, and its numbers are those of the file.
 fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     let trailer = flow
         .expect

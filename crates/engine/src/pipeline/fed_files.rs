@@ -20,16 +20,16 @@ impl FedFiles {
         flows: &[F],
         chunk_bytes: usize,
         streams: usize,
-        finished: impl Fn(UnitPlace, &F::Unit, &Split) -> Vec<Range<u64>>,
+        finished: impl Fn(SplitPlace) -> Vec<Range<u64>>,
     ) -> FedFiles {
         let mut found = BTreeMap::new();
         for (flow_at, flow) in flows.iter().enumerate() {
             for (unit_at, unit) in flow.units().iter().enumerate() {
                 let splits = unit.splits().iter().enumerate();
-                for (split_at, split) in splits.filter(|(_, split)| split.is_fed) {
-                    let finished = finished((flow_at, unit_at), unit, split);
-                    let file = FedFile::new(chunk_bytes, streams, finished);
-                    found.insert((flow_at, unit_at, split_at), file);
+                for (split_at, _) in splits.filter(|(_, split)| split.is_fed) {
+                    let place = (flow_at, unit_at, split_at);
+                    let file = FedFile::new(chunk_bytes, streams, finished(place));
+                    found.insert(place, file);
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! Files that several streams take parts of: who has what, and when all of it is committed.
+//! Files of which several streams take parts: the parts of each stream, and the moment when all of the file is
+//! committed.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -118,7 +119,7 @@ impl FedFile {
         next
     }
 
-    /// Says that so many ranges are committed.
+    /// Notes that this number of ranges is committed.
     pub fn committed(&self, ranges: usize) {
         self.open.fetch_sub(ranges, Ordering::AcqRel);
     }
@@ -161,8 +162,7 @@ impl FedFile {
 pub fn turns(bytes_count: u64, is_pipe: bool, streams: usize) -> impl Iterator<Item = u64> {
     let streams = streams.max(1);
     let part = bytes_count / streams as u64;
-    // Somebody writes into a pipe, and nobody knows for how long: one stream begins with it. The others help where
-    // nothing else is left.
+    // A pipe may go on for any time, so one stream begins with it. The others help when no other work is left.
     let first = if is_pipe { u64::MAX } else { part };
     std::iter::once(first).chain(std::iter::repeat_n(part, streams - 1))
 }

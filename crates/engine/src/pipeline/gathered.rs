@@ -14,7 +14,7 @@ pub struct Gathered {
     pub account: Account,
     count: usize,
     is_verified: bool,
-    /// The sums of all tallies; none where one is missing.
+    /// The sums of all tallies; `None` if one is missing.
     sums: Option<Vec<ExactSum>>,
     /// The records that the ledger does not have yet.
     records: Vec<SplitRecord>,
@@ -46,7 +46,7 @@ impl Gathered {
         self.count
     }
 
-    /// The sums of all rows that were sent; none where a split has none.
+    /// The sums of all rows that were sent; `None` if a split has none.
     pub fn sums(&self) -> Option<Vec<ExactSum>> {
         self.sums.clone()
     }

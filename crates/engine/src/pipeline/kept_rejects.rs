@@ -87,7 +87,7 @@ impl<'a> KeptRejects<'a> {
         let counted = self.count.add(&self.flow.name, rejects).and(has_room);
         rejects.clear();
         counted.inspect_err(|_| {
-            // The rows that led here stay readable for whoever fixes the file.
+            // The rejected rows so far stay readable for the person who fixes the file.
             let _ = self.file.finish();
         })
     }

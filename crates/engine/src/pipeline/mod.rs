@@ -2,30 +2,26 @@
 //! that all drivers share.
 //!
 //! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. They take their [`work_items`]; [`work`] is what one transaction loads, and
-//! [`row_loop`] takes its rows from their source to the destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`coverage`],
-//! [`recheck`] and [`expectations`] compare these facts with the files before anything is published. [`report_facts`] and [`flow_reports`]
-//! make the report. What a destination does with rows is
-//! its driver's own ([`crate::driver_trait`]).
+//! [`row_loop`] takes its rows from their source to the destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`file_checks`]
+//! and [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its report are in
+//! [`crate::run`]. What a destination does with rows is its driver's own ([`crate::driver_trait`]).
 
-pub mod announcements;
 pub mod coverage;
 mod damage;
-pub mod ending;
 pub mod event_sink;
 pub mod expectations;
 pub mod fed_files;
 pub mod feeding;
-pub mod flow_reports;
+pub mod file_checks;
 pub mod gathered;
 pub mod kept_rejects;
 pub mod metering;
 pub mod naming;
 pub mod piece_events;
 mod reading_meter;
-pub mod recheck;
+mod recheck;
 pub mod reject_count;
 pub mod reject_files;
-pub mod report_facts;
 pub mod results;
 pub mod row_loop;
 pub mod sharing;
@@ -52,8 +48,8 @@ pub use self::threads::{require_address_space, runtime};
 
 /// The options of a run beside its package. The caller reads the environment; the library does not.
 ///
-/// The default loads from and into the current folder, by one stream, and tells nobody. A caller sets the fields that
-/// differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
+/// The default loads from and into the current folder, by one stream, and sends events to nobody. A caller sets the
+/// fields that differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
 pub struct RunOptions<'a> {
     /// Relative paths of files start here.
     pub folder: PathBuf,

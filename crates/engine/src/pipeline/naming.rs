@@ -1,4 +1,4 @@
-//! The name of a run, and of who holds it.
+//! The name of a run and of its holder.
 
 use inrush_rows::ids::RunName;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,8 +12,8 @@ pub fn holder() -> String {
     format!("process {} on {host}", std::process::id())
 }
 
-/// A name that sorts by time and that no other run has: time, package, and what the clock's
-/// nanoseconds and the process's number make of chance.
+/// A name that sorts by time and that no other run has: time, package, and a digest of the clock's nanoseconds and the
+/// process's number.
 pub fn new_run_name(package: &str) -> RunName {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

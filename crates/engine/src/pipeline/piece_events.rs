@@ -33,7 +33,7 @@ pub struct PieceEvents<'a> {
 
 /// A piece of work whose transaction has ended, committed or not.
 pub struct EndedPiece<'a> {
-    /// All of its unit: what was loaded of it before does not count.
+    /// It is the whole unit: the counts of earlier attempts are dropped.
     pub is_whole: bool,
     /// The destination could refuse rows of it.
     pub is_careful: bool,
@@ -48,7 +48,7 @@ pub struct EndedPiece<'a> {
 }
 
 impl<'a> EndedPiece<'a> {
-    /// `meter` is what the stream's gauge has measured meanwhile.
+    /// `meter` is the measurement of the stream's gauge for this piece.
     pub fn of(rows: RowLoop<'a>, mut meter: Meter) -> EndedPiece<'a> {
         let RowLoop {
             rejects,

@@ -1,4 +1,4 @@
-//! Reading, with what it costs.
+//! Reading, with its cost.
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
@@ -7,7 +7,7 @@ use inrush_verdict::Phase;
 
 use crate::gauge::Gauge;
 
-/// Tells a stream's gauge what a source costs, from its opening on.
+/// Adds the cost of a source to a stream's gauge, from its opening on.
 pub struct ReadingMeter<'a> {
     gauge: &'a Gauge,
     told: SourceMeter,

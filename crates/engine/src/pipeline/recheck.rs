@@ -12,8 +12,8 @@ use crate::ledger::SplitRecord;
 use crate::plan::contents::{ContentChecks, Contents};
 use crate::plan::identity;
 
-/// A file that was written to while it was loaded, and whose size and time are what they were, has
-/// given rows of two texts: what was loaded of it is read again and compared.
+/// A file that was written to while it was loaded, and whose size and time are the same as before, has given rows of
+/// two texts. So its loaded ranges are read again and compared.
 pub async fn texts<'a>(
     dialect: &Dialect,
     files: impl Iterator<Item = &'a Arc<SourceFile>>,
@@ -25,7 +25,7 @@ pub async fn texts<'a>(
         let Some((state, modified_ns)) = file.state_now() else {
             continue;
         };
-        // What was written to it at another time came after it was read, or was found then.
+        // A change at any other time came after the read, or was found then.
         if state == file.state || modified_ns != file.modified_ns {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Rejects of a flow, counted over all streams at once and held against what its package accepts.
+//! The rejects of a flow, counted over all streams and compared with the limits of its package.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,7 +21,7 @@ pub struct RowTally {
     pub rejects: u64,
     /// Rows that were read, those among them.
     pub rows: u64,
-    /// Bytes of text that they, and what was skipped between them, took.
+    /// Bytes of text of the rows and of the skipped lines between them.
     pub bytes: u64,
     /// Bytes of the files that the rejected ones are kept in.
     pub kept_bytes: u64,
@@ -62,7 +62,7 @@ pub struct RejectCount {
 }
 
 impl RejectCount {
-    /// Counts on from what is kept of an earlier attempt.
+    /// Continues counting from the kept rows of an earlier attempt.
     pub fn new<'a>(
         flow: &Reading,
         splits: impl Iterator<Item = &'a Split>,
@@ -93,7 +93,7 @@ impl RejectCount {
     /// Rows of a transaction that was rolled back do not count.
     pub fn take_back(&self, undone: RowTally) {
         let mut tally = self.locked();
-        // What the ledger tells of a unit counts bytes before its first row, too, which nobody has counted here.
+        // The ledger's bytes of a unit include those before its first row, which are not counted here.
         tally.rejects = tally.rejects.saturating_sub(undone.rejects);
         tally.rows = tally.rows.saturating_sub(undone.rows);
         tally.bytes = tally.bytes.saturating_sub(undone.bytes);
@@ -195,8 +195,7 @@ fn is_past(rejected: u64, rows: u64, share_max: f64) -> bool {
     rejected as f64 > share_max * rows as f64
 }
 
-/// Bytes of text in all file ranges of a flow; nothing where one has to be decompressed or translated,
-/// or is a pipe.
+/// Bytes of text in all file ranges of a flow; `None` if one has to be decompressed or translated, or is a pipe.
 fn bytes_total<'a>(splits: impl Iterator<Item = &'a Split>) -> Option<u64> {
     let mut total = 0;
     for split in splits {
@@ -308,7 +307,7 @@ mod tests {
             Err(Error::RejectBytes { rejected: 3, .. }) => {}
             other => panic!("{other:?}"),
         }
-        // What is undone takes no room any more.
+        // Rejects that were taken back use no space any more.
         count.take_back(RowTally {
             rejects: 1,
             kept_bytes: 1,

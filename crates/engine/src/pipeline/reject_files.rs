@@ -16,7 +16,7 @@ pub fn of_key(flow: &str, unit_key: &UnitKey) -> String {
     format!("{flow}.{}", unit_key.short())
 }
 
-/// The name of the file of what the ledger has under this key: a unit, or ranges of one that is fed.
+/// The name of the file for the ledger's record with this key: a unit, or ranges of a fed unit.
 pub fn of_record(flow: &str, record_key: &UnitKey) -> String {
     let unit_key = identity::unit_of(record_key);
     format!(

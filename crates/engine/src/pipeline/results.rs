@@ -17,7 +17,7 @@ pub const REJECTS_SHOWN: usize = 20;
 pub struct StreamResult {
     /// Pieces of work that it finished.
     pub loaded: LoadedPieces,
-    /// The first rejects of what it did not finish.
+    /// The first rejects of unfinished work.
     pub rejects: Vec<Reject>,
     /// The time that it spent in each phase.
     pub meter: Meter,
@@ -108,7 +108,7 @@ pub struct Loaded {
     pub flow: usize,
     /// Index of the unit in it.
     pub unit: usize,
-    /// All of the unit: what was loaded of it before does not count.
+    /// It is the whole unit: the counts of earlier attempts are dropped.
     pub is_whole: bool,
     /// The server could refuse rows of it.
     pub is_careful: bool,

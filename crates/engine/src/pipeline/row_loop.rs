@@ -52,7 +52,7 @@ pub struct Written {
     pub end: usize,
     /// Rows with a value that the destination has no counterpart for.
     pub misfits: Vec<RowFault>,
-    /// Rows that the destination refused for what it has, such as a constraint. The ledger keeps their places.
+    /// Rows that the destination refused because of its constraints or existing rows. The ledger keeps their places.
     pub refused: Vec<RowFault>,
 }
 
@@ -295,7 +295,7 @@ impl RowLoop<'_> {
         self.fed.add(cost);
     }
 
-    /// Adds up what a converter has changed.
+    /// Adds up the values that a converter has changed.
     pub fn note_changes(&mut self, converter: &Converter) {
         for (column, changes) in converter.changes() {
             if changes.total() > 0 {

@@ -30,7 +30,7 @@ struct Streams {
 }
 
 impl Sharing {
-    /// A unit that lacks so many splits; the others are committed.
+    /// A unit that lacks this number of splits; the others are committed.
     pub fn new(splits_left: usize, committed: RowTally) -> Sharing {
         Sharing {
             splits_left: AtomicUsize::new(splits_left),

@@ -10,7 +10,12 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::plan::Reading;
 
-/// Finds the first records of those ranges that cannot be read without it. `splits` are of one flow, and ranges of the same
+/// Whether ranges of the files of a flow cannot be read without it.
+pub fn is_needed(reading: &Reading) -> bool {
+    inrush_files::needs_place(&reading.dialect)
+}
+
+/// Finds the first records of ranges, where [`is_needed`] says so. `splits` are of one flow, and ranges of the same
 /// file follow each other; `is_kept` says of each by its index whether it is committed already.
 pub fn find_first_records<'s>(
     event_sink: EventSink<'_>,
@@ -20,9 +25,6 @@ pub fn find_first_records<'s>(
     threads: usize,
     stop: &Stop,
 ) -> Result<(), Error> {
-    if !inrush_files::needs_place(&reading.dialect) {
-        return Ok(());
-    }
     let mut splits: Vec<&mut Split> = splits.collect();
     let mut at = 0;
     let of_one_file =

@@ -41,7 +41,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// A gauge for each of so many streams.
+/// A gauge for each of this number of streams.
 pub fn gauges(streams: usize) -> Vec<Arc<Gauge>> {
     (0..streams).map(|_| Arc::default()).collect()
 }

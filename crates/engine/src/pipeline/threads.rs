@@ -39,7 +39,7 @@ pub fn require_address_space(streams: usize, memory_bytes: u64) -> Result<(), Er
     }
 }
 
-/// Starts so many threads at once, and lets them end: the runtime panics where it cannot have its own.
+/// Starts this number of threads at once, and lets them end: the runtime would panic if it could not start its own.
 fn try_threads(count: usize) -> io::Result<()> {
     std::thread::scope(|scope| {
         let mut waiting = Vec::new();
@@ -91,7 +91,7 @@ mod tests {
         let (end, ended) = mpsc::channel::<()>();
         let threads = runtime().expect("threads");
         let waiting = threads.spawn_blocking(move || ended.recv());
-        // It would wait for the thread, which waits for what comes next.
+        // It would wait for the thread, which waits for the next batch.
         drop(threads);
         drop(end);
         drop(waiting);

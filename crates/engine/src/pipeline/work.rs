@@ -78,7 +78,7 @@ pub trait FileWriter: RowWriter {
 }
 
 impl RowLoop<'_> {
-    /// Writes the rows of those splits of the work, and gathers what the ledger is to know of them.
+    /// Writes the rows of those splits of the work, and gathers their records for the ledger.
     pub async fn copy(
         &mut self,
         unit_key: &UnitKey,
@@ -209,7 +209,7 @@ impl RowLoop<'_> {
         }
         writer.end_file().await?;
         self.note_changes(&converter);
-        // What the first try had told as progress was taken back.
+        // The progress of the first attempt was taken back.
         self.note_fed(&SourceMeter {
             stored_bytes: taken.stored_bytes,
             ..feed.meter()

@@ -35,7 +35,7 @@ pub struct ChangedFile {
 /// Bytes of a file, and when it was changed last, in nanoseconds since 1970.
 type SizeAndTime = (u64, i64);
 
-/// The files of a flow, as far as they are held against what was loaded of them.
+/// The files of a flow that are compared with their loaded text.
 pub struct PlannedFiles<'a> {
     /// The flow's target.
     pub target: String,
@@ -47,7 +47,7 @@ pub struct PlannedFiles<'a> {
     pub unit_keys: BTreeSet<&'a UnitKey>,
 }
 
-/// The plan's files, held against what a stopped run has loaded of them. Its splits come one after the other, and only
+/// Compares the plan's files with the records of a stopped run. The records are read one after the other, and only
 /// those of files that were touched since are kept.
 pub struct FilesBefore<'a> {
     flows: &'a [PlannedFiles<'a>],
@@ -165,8 +165,8 @@ impl<'a> FilesBefore<'a> {
     }
 }
 
-/// Refuses files that a stopped run has loaded in part and that are not what they were: rows of
-/// both would come together. What nothing is loaded of may change.
+/// Refuses files that a stopped run has loaded in part and that have changed: rows of both texts would be mixed. A file
+/// of which nothing is loaded may change.
 pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
     let Some(first) = changed.first() else {
         return Ok(());

@@ -206,7 +206,7 @@ impl KnownColumns<'_> {
         ))
     }
 
-    /// There is no such column in the target.
+    /// The target has no such column.
     pub fn no_column(&self, field: &str, target: &TargetColumns) -> PlanError {
         let names = &target.all;
         let near = names

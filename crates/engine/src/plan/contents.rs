@@ -34,7 +34,7 @@ pub struct ContentChecks {
 }
 
 impl ContentChecks {
-    /// Holds a file against its splits in the ledger, of which there is one at least.
+    /// Compares a file with its splits in the ledger, of which there is at least one.
     pub async fn look(
         &self,
         file: &Arc<SourceFile>,

@@ -104,7 +104,7 @@ impl PlanError {
     }
 }
 
-/// A flow, before what is said of it.
+/// A flow's name, as a prefix of a message.
 fn of_flow(flow: Option<&str>) -> String {
     flow.map_or(String::new(), |flow| format!("flow `{flow}`: "))
 }

@@ -66,7 +66,7 @@ impl ExpectPlan {
 pub struct Promise {
     /// The source of the promise, in words.
     pub by: String,
-    /// The key of the file; none where it is of all files.
+    /// The key of the file; `None` if it is of all files.
     pub file_key: Option<FileKey>,
     /// The number of rows.
     pub rows: Option<u64>,
@@ -91,7 +91,7 @@ pub fn summed(flow: &Flow) -> Vec<String> {
     names
 }
 
-/// Reads what is promised of the files.
+/// Reads the promises for the files.
 pub fn plan(
     flow: &Flow,
     name: &str,

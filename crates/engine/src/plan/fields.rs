@@ -62,7 +62,7 @@ impl Mismatch {
     }
 }
 
-/// A file, before what is said of it.
+/// A file's name, as a prefix of a message.
 pub fn place(file: Option<&Path>) -> String {
     file.map_or(String::new(), |file| format!("{}: ", file.display()))
 }

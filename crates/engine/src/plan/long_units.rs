@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(shared(&[1, 9, 1], 2, all), [1]);
         // One that cannot be shared is waited for anyway.
         assert_eq!(shared(&[9, 5, 1], 2, |index| index != 0), [0; 0]);
-        // A pipe, of which nobody knows the length.
+        // A pipe, whose length is unknown.
         assert_eq!(shared(&[5, 0, 5], 2, all), [1]);
     }
 

@@ -28,7 +28,7 @@ const PATH_COPIES: u64 = 4;
 pub struct FileCost {
     /// Bytes from the plan to the report, as measured with the engine.
     pub engine_bytes: u64,
-    /// The run goes on where an earlier attempt stopped.
+    /// The run resumes an earlier attempt.
     pub is_resumed: bool,
     /// The package promises sums of all files together.
     pub is_promised: bool,
@@ -49,20 +49,19 @@ pub struct MemoryBound {
     pub program_bytes: u64,
     /// Files and ranges of files.
     pub file_count: u64,
-    /// Bytes of what is kept of them.
+    /// Bytes of memory for them.
     pub files_bytes: u64,
-    /// Bytes of the decompressors that are at work at a time; zero where no file is compressed.
+    /// Bytes of the decompressors that are at work at a time; zero if no file is compressed.
     pub decoder_bytes: u64,
     /// Bytes of one stream.
     pub stream_bytes: u64,
     /// Bytes of all streams.
     pub streams_bytes: u64,
-    /// Bytes of the one reader that feeds all streams from a file that cannot be cut; zero where
-    /// there is none.
+    /// Bytes of the one reader that feeds all streams from a file that cannot be cut; zero if there is none.
     pub feed_bytes: u64,
-    /// Bytes of the row groups that all streams decode at a time; zero where no file has typed rows.
+    /// Bytes of the row groups that all streams decode at a time; zero if no file has typed rows.
     pub row_group_bytes: u64,
-    /// Bytes of the destination's library; zero where it has none of its own.
+    /// Bytes of the destination's own library; zero if it has none.
     pub library_bytes: u64,
     /// Bytes by which each stream may grow for one very long record.
     pub long_record_bytes: u64,

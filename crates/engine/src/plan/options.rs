@@ -25,12 +25,12 @@ pub struct PlanOptions<'a> {
     pub is_replay: bool,
     /// Another run of the package may be in progress, so its staging tables are not leftovers.
     pub unlocked: bool,
-    /// Gathers what the plan would be refused for, where all of it is asked for and not only the first.
+    /// Gathers all reasons to refuse the plan, if all are wanted and not only the first.
     pub obstacles: Option<&'a Obstacles>,
 }
 
 impl PlanOptions<'_> {
-    /// Passes on what was found, or notes why there is nothing.
+    /// Passes a result on, or notes the reason why there is none.
     pub fn or_note<T, E: PlanRefusal>(&self, found: Result<T, E>) -> Result<Option<T>, E> {
         match (found, self.obstacles) {
             (Ok(found), _) => Ok(Some(found)),

@@ -24,6 +24,9 @@ pub trait PlannedFlow {
     /// Its load units, in the order of their numbers.
     fn units(&self) -> &[Self::Unit];
 
+    /// The splits of all units, to be changed, with what is read of them.
+    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>);
+
     /// The splits of all units.
     fn all_splits(&self) -> impl Iterator<Item = &Split> {
         self.units().iter().flat_map(PlannedUnit::splits)
@@ -66,14 +69,19 @@ pub trait PlannedUnit {
     /// Its splits. Ranges of the same file follow each other.
     fn splits(&self) -> &[Split];
 
+    /// Its staging table; empty if it has none of its own.
+    fn staging_table(&self) -> &str {
+        ""
+    }
+
     /// Bytes of text of its files; of compressed ones an estimate.
     fn bytes_count(&self) -> u64;
 
     /// True if several streams fill it: each split is committed by itself, and one that is fed in many parts.
     fn is_shared(&self) -> bool;
 
-    /// The splits that one stream loads in the order of the files. What was cut into
-    /// ranges for several streams, or was to be fed to them, is whole again.
+    /// The splits that one stream loads in the order of the files. Splits that were cut into ranges for several
+    /// streams, or were to be fed to them, are whole again.
     fn whole_splits(&self) -> Vec<Split> {
         let splits = self.splits();
         if !self.is_shared() {

@@ -9,7 +9,7 @@ use inrush_sniff::row_names;
 
 use super::error::PlanError;
 
-/// Rows of the first file that are held against its header.
+/// The number of rows of the first file that are compared with its header.
 const ROWS_LOOKED_AT: usize = 32;
 
 /// The names in a header, and the file that it stands in.
@@ -97,7 +97,7 @@ fn refuse_row_names(
     let ends_empty = |row: &PreviewRecord| matches!(row.fields.last(), Some(None));
     let lacks_a_name = rows.len() > 1
         && !dialect.trailing_delimiter
-        // Somebody said that the last fields are of no use.
+        // The format declares that the last fields are ignored.
         && dialect.extra_fields == ExtraFields::Reject
         && rows.iter().all(has_one_more)
         && !rows.iter().all(ends_empty);

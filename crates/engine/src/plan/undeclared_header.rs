@@ -1,4 +1,4 @@
-//! A first record that is the header, where neither package nor file name says that there is one.
+//! A first record that is a header, although neither the package nor the file's name says so.
 //!
 //! `.tsv` and `.tbl` have no header by themselves. A file of theirs whose first record is the
 //! names of the columns has one all the same; loaded as a row it would be a reject at best.

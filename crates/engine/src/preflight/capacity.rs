@@ -1,9 +1,9 @@
 //! The resources that a load of a size needs within a time, and its time with other resources: a simulation of the same
 //! pieces of work over streams, from the costs that a preflight has measured. Arithmetic alone.
 //!
-//! A stream is as fast as one stream was here, as long as no resource that all streams share is used up: cores of the
-//! loader and of the server, the network, the disks. Each of them carries so many bytes of text in a second as its costs for
-//! a byte allow. Pieces of work, with what each of them needs beside its rows, then go round among the streams
+//! A stream is as fast as one stream was here, until a shared resource is used up: cores of the loader and of the
+//! server, the network, the disks. Each of them carries as many bytes of text per second as its cost for a byte allows.
+//! The pieces of work, with the time that each needs beside its rows, are then dealt to the streams
 //! ([`model::schedule`]).
 
 use inrush_rows::quantity::counted;

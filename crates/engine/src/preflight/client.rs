@@ -37,7 +37,7 @@ impl Client<'_> {
         }
     }
 
-    /// Reads the sample. What is not in the page cache afterwards is no part of it any more.
+    /// Reads the sample. Portions that are not in the page cache afterwards are left out.
     pub fn read(&self, flows: &mut [FlowFound]) -> Result<ReadFound, Error> {
         let places: Vec<_> = flow_found::portions(flows)
             .map(|portion| portion.place.clone())

@@ -13,8 +13,8 @@ use super::sample_batches::{self, Making, SampleWork};
 use crate::error::Error;
 use crate::meter::nanoseconds;
 
-/// Text that a thread reads at least, however long it takes: of small files all of it, so that what is said of their
-/// rows does not depend on the clock.
+/// The least text that a thread reads, in any time: small files are read completely, so that the findings about their
+/// rows do not depend on the clock.
 const TEXT_BYTES_MIN: u64 = 4 << 20;
 
 /// Encoded rows that are kept for the destination: enough that none of it is in a core's cache when it is sent.
@@ -69,7 +69,7 @@ impl Decoded {
     }
 }
 
-/// Lets so many threads read, convert and encode portions, as far as the time goes.
+/// Lets this number of threads read, convert and encode portions, as far as the time allows.
 pub fn measure(
     making: &Making<'_>,
     portions: &[Portion],

@@ -44,7 +44,7 @@ pub use self::result::{
 const READ_TIME: Duration = Duration::from_millis(600);
 /// For each measurement of a step, all flows together.
 pub const STEP_TIME: Duration = Duration::from_millis(1000);
-/// For all steps together: what the prediction rests on.
+/// The time for all steps together, on which the prediction rests.
 const TOGETHER_TIME: Duration = Duration::from_millis(2500);
 
 /// The time of each measurement of a flow.

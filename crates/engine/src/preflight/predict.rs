@@ -125,8 +125,7 @@ pub struct PredictedPhases {
     pub analyze_s: f64,
 }
 
-/// Tells what is left of a run that was stopped after its last row: nothing was measured, because nothing is left to
-/// load.
+/// Predicts a run that was stopped after its last row: nothing was measured, because nothing is left to load.
 pub fn tell_loaded(
     report: &mut PreflightReport,
     options: &RunOptions<'_>,
@@ -172,7 +171,7 @@ pub fn tell(
         because: answer.because,
         leaves_out,
     };
-    // Of a run that cannot succeed there is none to find it.
+    // A run that cannot succeed has no report that would show it.
     if !report.is_stopped()
         && let Err(error) = leave_prediction(&options.runs_folder, run_key, &prediction)
     {

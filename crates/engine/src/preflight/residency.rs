@@ -1,7 +1,7 @@
 //! The part of a file that is in the page cache, and how the cache is asked to drop it.
 //!
-//! `mincore` looks without touching: reading with `RWF_NOWAIT` would start to read ahead what it asks about. Of a file
-//! that is neither ours nor may be written by us the system does not tell, and says that all of it is there.
+//! `mincore` does not read: a read with `RWF_NOWAIT` would start to read ahead. For a file that we do not own and may
+//! not write, the system does not tell, and says that all of it is in memory.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use rustix::fs::{Access, Advice, access, fadvise};
 use rustix::param::page_size;
 use rustix::process::geteuid;
 
-/// Bytes of these that the page cache holds; none where the system does not tell us.
+/// Bytes of these that the page cache holds; `None` if the system does not tell us.
 pub fn cached_bytes(file: &File, byte_range: &Range<u64>) -> Option<u64> {
     if !tells(file) || byte_range.is_empty() {
         return None;

@@ -83,7 +83,7 @@ pub struct FilesFound {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum PreflightStep {
-    /// Reading what the page cache does not hold.
+    /// Reading data that is not in the page cache.
     ReadDisk,
     /// Reading from the page cache.
     ReadCache,

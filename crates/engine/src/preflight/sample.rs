@@ -57,8 +57,8 @@ pub fn place(file: &SourceFile, byte_range: Range<u64>) -> Option<StoredRange> {
     })
 }
 
-/// The portions of pieces of work, one list for each, for so many streams: those that are taken first lie
-/// far from each other.
+/// The portions of pieces of work, one list for each piece, for this number of streams: the portions that are taken
+/// first are far from each other.
 pub fn portions(
     works: &[Vec<Split>],
     dialect: &Dialect,
@@ -81,7 +81,7 @@ fn of_work(splits: &[Split], dialect: &Dialect, wanted: u64) -> Result<Vec<Porti
     let count = candidates.len() as u64;
     let mut chosen = Vec::new();
     for number in far_apart(count.min(wanted)) {
-        // Evenly over all of them, whatever their number is.
+        // Evenly over all pieces, for any number of them.
         let index = number * count / count.min(wanted);
         let split = candidates[index as usize].clone();
         let range = stored_range(&split);
@@ -121,14 +121,14 @@ fn candidates(split: &Split, dialect: &Dialect) -> Result<Vec<Split>, Error> {
             .map(|index| Split::range(Arc::clone(file), portion(index), None))
             .collect());
     }
-    // What has no way into its middle is read from its beginning: of a range, only the first has one.
+    // A split that cannot be read from its middle is read from its beginning, so only the first range has a portion.
     match split.byte_range.start {
         0 => Ok(vec![split.clone()]),
         _ => Ok(Vec::new()),
     }
 }
 
-/// The stored bytes of a portion that are read: of what is read from its beginning a part.
+/// The stored bytes of a portion that are read; for a portion that begins at the file's beginning, a part of them.
 fn stored_range(split: &Split) -> Range<u64> {
     let range = split.byte_range.clone();
     let end = match split.file.compression {

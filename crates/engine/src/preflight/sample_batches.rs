@@ -1,4 +1,4 @@
-//! The rows of the sample, batch by batch: read, scanned and converted by what a run reads, scans and converts with.
+//! The rows of the sample, batch by batch: read, scanned and converted by the code of a run.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -44,7 +44,7 @@ pub struct SampleWork {
 }
 
 impl SampleWork {
-    /// Adds what was seen elsewhere.
+    /// Adds the measurement of another thread.
     pub fn add(&mut self, other: SampleWork) {
         self.meter.add(&other.meter);
         self.rows_read += other.rows_read;
@@ -82,7 +82,7 @@ pub struct SampleBatches<'a> {
     at: usize,
     rejects: Vec<Reject>,
     work: SampleWork,
-    /// Counts what is summed up.
+    /// Counts the sums as part of the work.
     gauge: Gauge,
 }
 
@@ -96,7 +96,7 @@ pub fn portion<'a>(
     let split = portion.split.clone();
     let reader = open_split(split, reading.file_form(), making.chunk_bytes)?;
     let mut batches = SampleBatches::new(making, converter, reader);
-    // What is read of all of it is read to its very end, where a file that was cut off says so.
+    // A file that is read completely is read to its very end, where a cut-off file shows.
     if portion.place.size_bytes() < portion.split.size_bytes() {
         batches.stored_bytes_max = portion.place.size_bytes();
     }

@@ -38,7 +38,7 @@ pub struct BesideRows {
     pub connect_s: f64,
     /// Making it.
     pub create_s: f64,
-    /// Counting, and what is verified.
+    /// Counting and verifying.
     pub measure_s: f64,
     /// The CHECK, where it was not there before the rows, and indexes.
     pub ready_s: f64,

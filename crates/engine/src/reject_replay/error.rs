@@ -22,7 +22,7 @@ pub enum ReplayError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A line of a `.jsonl` is none that Inrush writes.
+    /// A line of a `.jsonl` does not have the form that Inrush writes.
     #[error("{}:{line}: this line is not a reject: {source}", path.display())]
     Line {
         /// The file.

@@ -139,7 +139,7 @@ pub(super) fn files(folder: &Path, suffix: &str) -> Result<Vec<PathBuf>, ReplayE
     Ok(found)
 }
 
-/// The flow that a file's name says: what stands before the unit's key.
+/// The flow in a file's name: the part before the unit's key.
 pub(super) fn flow_of(path: &Path, suffix: &str) -> Option<String> {
     let stem = path.file_name()?.to_str()?.strip_suffix(suffix)?;
     let points = stem.rmatch_indices('.').map(|(at, _)| at);

@@ -28,10 +28,9 @@ pub struct Replay {
     pub rows_rejected: u64,
 }
 
-/// A run's package as it stands in its folder, so that its rejects can be loaded once more: flows
-/// have their names and targets in full, and what was guessed of their files is said. Passwords
-/// are left out, and so are parameters, whose values stand where they were used: one of them may
-/// have been a password.
+/// The package of a run as it is stored in the run's folder, so that its rejects can be loaded later: flows have their
+/// names and targets in full, and guesses about their files are written down. Passwords are left out, and so are
+/// parameters, whose values are inserted: one of them may have been a password.
 pub fn to_save<'a>(
     package: &Package,
     flows: impl Iterator<Item = (&'a Reading, String)>,
@@ -116,7 +115,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     if embedded(&package) {
         return Err(ReplayError::Gone { run });
     }
-    // What was replayed itself keeps the name that it had first.
+    // A replay of a replay keeps the first package's name.
     let first_name = package.name.split(NAME_PART).next().unwrap_or_default();
     package.name = format!("{first_name}{NAME_PART}{run}");
     package.flows = flows;

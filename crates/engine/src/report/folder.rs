@@ -34,7 +34,7 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder, or opens that of the attempt before; the log goes on.
+    /// Creates the folder, or opens that of an earlier attempt and continues its log.
     pub fn open(runs_folder: &Path, run: &RunName) -> Result<RunFolder, Error> {
         let path = runs_folder.join(run.as_str());
         note_shown_path(runs_folder);
@@ -44,7 +44,7 @@ impl RunFolder {
             let path = path.display().to_string();
             move |source| Error::Folder { path, source }
         };
-        // Rows of the input stand in it: nobody else reads them.
+        // The folder contains rows of the input, so only its owner may read it.
         for folder in [&path, &rejects] {
             fs::DirBuilder::new()
                 .recursive(true)
@@ -102,7 +102,7 @@ impl RunFolder {
         });
         let written = self.write_report_alone(report, units);
         match (page, &written) {
-            // Without a report there is none to make a page of.
+            // Without a report there is no page.
             (Some(_), Err(_)) => drop(report.notes.pop()),
             (Some(text), Ok(())) => self.notice(&Event::Note { text }),
             (None, _) => {}
@@ -143,7 +143,7 @@ impl RunFolder {
         })
     }
 
-    /// After how many more bytes of rejects the disk is looked at: a part of what is left free.
+    /// The number of further bytes of rejects after which the disk is checked: a part of the reserve.
     pub fn look_every(&self) -> u64 {
         self.look_every
     }
@@ -209,7 +209,7 @@ impl Observer for RunFolder {
     }
 }
 
-/// Refuses a link in the place of a folder: what is written there would come out elsewhere.
+/// Refuses a link in the place of a folder: files would be written elsewhere.
 fn refuse_link(folder: &Path) -> io::Result<()> {
     match fs::symlink_metadata(folder)?.is_dir() {
         true => Ok(()),

@@ -26,7 +26,7 @@ pub struct KeptReport {
     value: Value,
 }
 
-/// Why there is no report.
+/// Why a report cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptReportError {
     /// There is no run of this name.
@@ -57,7 +57,7 @@ pub enum KeptReportError {
         /// The parser's error, with its place.
         source: serde_json::Error,
     },
-    /// It is no report.
+    /// The file is not a report.
     #[error("{}: JSON, but not the report of a run: {reason}", path.display())]
     NotReport {
         /// The file.

@@ -36,7 +36,7 @@ struct ReasonLine {
     column: Option<String>,
     value: Option<String>,
     code: RejectCode,
-    /// The cause in words; nothing where another line has it.
+    /// The cause in words; `None` if another line has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The line of this file that has the reason, counted from 1.
@@ -141,7 +141,7 @@ impl WrittenReasons {
     }
 }
 
-/// A name without what no file's name may hold.
+/// The name with the characters that a file name cannot hold replaced.
 pub fn reject_file_name(name: &str) -> String {
     name.chars()
         .map(|c| if c == '/' || c.is_control() { '_' } else { c })
@@ -262,7 +262,7 @@ impl RejectFile {
         self.open.iter_mut().try_for_each(OpenFile::finish)
     }
 
-    /// Removes the files: what they tell of was undone.
+    /// Removes the files, because the load of their rows was rolled back.
     pub fn remove(&mut self) -> Result<(), Error> {
         self.open.clear();
         self.last_count = 0;
@@ -319,7 +319,7 @@ impl OpenFile {
     }
 }
 
-/// A reject as it is written: without what variables of the environment and passwords hold.
+/// A reject as it is written, without the values of environment variables and passwords.
 fn shown(reject: &ReasonLine) -> serde_json::Result<Vec<u8>> {
     if secrets::is_empty() {
         return serde_json::to_vec(reject);
@@ -355,7 +355,7 @@ fn ends_with_its_file(reject: &Reject, dialect: &Dialect) -> bool {
     let Terminator::Text(terminator) = dialect.terminator else {
         return false;
     };
-    // In `a;` and then `;;` the first terminator is found too early.
+    // For `a;` followed by `;;`, the first terminator would be found one byte too early.
     let terminator = reject
         .encoding
         .unwrap_or(TextEncoding::Utf8)
@@ -424,7 +424,7 @@ fn beginning(header: Option<&[String]>, dialect: &Dialect) -> Vec<u8> {
     bytes
 }
 
-/// The header as the dialect writes it.
+/// The header in the dialect of the file.
 fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
     if let Some(fixed) = &dialect.fixed {
         return fixed_header_line(names, fixed, dialect);
@@ -693,7 +693,7 @@ mod tests {
             let encoding = TextEncoding::parse(name).expect("known");
             let raw = encoding.encode("x,\u{e4}");
             let one = reject(&raw, RejectCode::Syntax, Some(encoding));
-            // A carriage return of its own is not a part of the line end.
+            // A carriage return that belongs to the row is not a part of the line end.
             let returned = reject(&encoding.encode("y\r"), RejectCode::Syntax, Some(encoding));
             let found = kept(&dialect, Some(&names), &[one, returned]);
             let text = format!("{mark}id,gr\u{f6}\u{df}e\nx,\u{e4}\ny\r\r\n");

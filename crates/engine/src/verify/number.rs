@@ -7,7 +7,7 @@ use inrush_rows::column::ColumnType;
 
 use super::exact::ExactSum;
 
-/// Ten to the power of 19: what a large number is cut at, so that many can be added in 128 bits.
+/// Ten to the power of 19: large numbers are cut into parts of this size, so that many can be added in 128 bits.
 const CUT: i128 = 10_i128.pow(19);
 const CUT_EXPONENT: i32 = 19;
 /// Numbers of more digits before their point are not added up, where the type does not bound them.
@@ -71,7 +71,7 @@ impl SumForm {
             }
             SumForm::DecimalText { scale } => {
                 for text in array.as_string_view().iter().flatten() {
-                    // A database cannot add what is as large as that.
+                    // A number so large that a database cannot add it.
                     let is_small = scale.is_some() || whole_digits(text) <= SMALL_DIGITS_MAX;
                     if !is_small || !sums[0].add_text(text) {
                         sums[1].add(1);

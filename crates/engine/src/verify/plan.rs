@@ -31,8 +31,7 @@ pub struct VerifyColumn {
 }
 
 impl VerifyPlan {
-    /// A plan by which nothing is summed up yet but what the engine compares. `types` are the columns' as the
-    /// destination writes them.
+    /// A plan that sums up only the driver's own comparisons. `types` are the columns' types in the destination.
     pub fn new<'a>(
         columns: &[Column],
         types: impl Iterator<Item = &'a String>,
@@ -77,7 +76,7 @@ impl VerifyPlan {
         items.get(items.len().checked_sub(from_end)? + 1).cloned()
     }
 
-    /// The sums of several tallies; none where one of them is not of this plan.
+    /// The sums of several tallies; none if one of them is not of this plan.
     pub fn total<'a>(
         &self,
         tallies: impl Iterator<Item = Option<&'a [String]>>,

@@ -29,7 +29,7 @@ pub struct Settings {
     pub pipeline: u16,
     /// In an open loop, calls in a second of all clients together.
     pub rate: Option<f64>,
-    /// Addresses of the server that are dealt to the clients; the URL's own where there are none.
+    /// Addresses of the server that are dealt to the clients; empty means the URL's own.
     pub endpoints: Vec<String>,
     /// CPUs that the threads of the clients are placed on, in turn.
     pub cpus: Vec<usize>,
@@ -209,7 +209,7 @@ pub fn client_numbers(text: &str) -> Result<Vec<u16>, String> {
             let number = word.trim().parse::<u32>().ok();
             let number = number.filter(|number| (1..=CLIENTS_MAX).contains(number));
             number.and_then(|number| u16::try_from(number).ok()).ok_or_else(|| {
-                format!("`{word}` is no number of clients: write numbers from 1 to {CLIENTS_MAX}, as in 1,8,64 or 1-20")
+                format!("`{word}` is not a number of clients: write numbers from 1 to {CLIENTS_MAX}, as in 1,8,64 or 1-20")
             })
         };
         let (first, last) = (number(first)?, number(last)?);
@@ -235,7 +235,7 @@ pub fn cpu_numbers(text: &str) -> Result<Vec<usize>, String> {
         let number = |word: &str| -> Result<usize, String> {
             let number = word.trim().parse::<usize>().ok();
             number.filter(|number| *number < 1024).ok_or_else(|| {
-                format!("`{word}` is no number of a CPU: write numbers from 0 on, as in 0-3,8")
+                format!("`{word}` is not the number of a CPU: write numbers from 0 on, as in 0-3,8")
             })
         };
         let (first, last) = (number(first)?, number(last)?);

@@ -17,7 +17,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Looks in a second.
 const LOOKS_PER_S: u32 = 10;
 
-/// The wall clock has jumped where it moved by so much more or less than the clock that only counts.
+/// The wall clock has jumped if it moved by at least so much more or less than the monotonic clock.
 const JUMP_MIN_S: f64 = 0.5;
 
 /// The observations of a run.
@@ -27,13 +27,13 @@ pub struct Watched {
     pub looks: u64,
     /// The number of samples of sessions in each state.
     states: BTreeMap<BackendState, u64>,
-    /// And at a wait event.
+    /// The number of samples of sessions at each wait event.
     events: BTreeMap<String, u64>,
     /// Each second.
     pub seconds: Vec<WatchedSecond>,
     /// Microseconds of CPU of the server's processes, where they are on this machine.
     pub server_cpu_us: Option<u64>,
-    /// Context switches of the sessions' processes, likewise.
+    /// Context switches of the sessions' processes, if they are on this machine.
     pub server_switches: Option<u64>,
     /// Microseconds of CPU of the whole machine.
     pub machine_cpu_us: u64,
@@ -116,7 +116,7 @@ fn shares(states: impl Iterator<Item = (BackendState, u64)>) -> Vec<StateShare> 
     found
 }
 
-/// The counters of processes, added up over their lives: one that is over keeps what it had.
+/// The counters of processes, added up over their lives: a process that has ended keeps its last value.
 #[derive(Default)]
 struct Processes {
     last: BTreeMap<i32, u64>,
@@ -192,7 +192,7 @@ pub fn watch(
         number += 1;
         let due = subjects.start + INTERVAL * number;
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        // Who was kept from looking in time leaves looks out.
+        // If this thread gets no CPU in time, it leaves samples out.
         let passed = subjects.start.elapsed().as_millis() / INTERVAL.as_millis();
         number = number.max(u32::try_from(passed).unwrap_or(u32::MAX));
         if let Some(seen) = look.look() {
@@ -218,7 +218,7 @@ pub fn watch(
             last.client_us = client_us.max(last.client_us);
             last.machine = machine;
             let seconds = (number / LOOKS_PER_S) as usize;
-            // A second in which nobody could look has nothing.
+            // A second without any sample has no figures.
             while watched.seconds.len() + 1 < seconds {
                 watched.seconds.push(WatchedSecond::default());
             }

@@ -21,7 +21,7 @@ use crate::embedded::cores;
 use crate::errors::CommandError;
 use crate::{Surroundings, credentials, output, running};
 
-/// Does what the arguments ask for.
+/// Runs the command with these arguments.
 pub fn etlwr(
     arguments: &EtlwrArguments,
     surroundings: &Surroundings,

@@ -65,7 +65,7 @@ impl PostgresClient {
             Ok(bytes) => {
                 let seen = self.replies.see(&self.buffer[..bytes]);
                 let answered = seen.map_err(|error| CallFailure(error.to_string()))?;
-                // What TLS has read ahead wakes nobody up.
+                // Bytes that TLS has already read do not wake `poll`.
                 Ok((
                     answered,
                     bytes == self.buffer.len() || self.raw.is_encrypted(),

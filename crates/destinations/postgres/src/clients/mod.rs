@@ -1,8 +1,8 @@
 //! A server that many clients call: the contract of `inrush_destination::clients` for PostgreSQL.
 //!
-//! All tables and functions are in a schema of their own (`own_schema`), made over a control connection that stays open for
-//! as long as the measurement takes. Clients are connections without the driver (`connection`), with the settings that the site
-//! gives its clients. `look` sees what their backends do, and `statements` has what they are sent.
+//! All tables and functions are in a schema of their own (`own_schema`), created over a control connection that stays
+//! open during the measurement. Clients are connections without the driver (`connection`), with the settings that the
+//! site gives its clients. `look` samples their backends, and `statements` has the statements that they send.
 
 mod connection;
 mod look;

@@ -52,7 +52,7 @@ impl Statements {
         matches!(self.work, Work::Insert(_)).then(|| format!("{}.rows", self.schema))
     }
 
-    /// Inserts so many rows of default values.
+    /// Inserts this number of rows of default values.
     pub fn insert(&self, rows: u32) -> String {
         let table = format!("{}.rows", self.schema);
         match rows {
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(kinds(&extended.encode(call(1, true, false))), "PBEPBES");
         let prepared = statements(Protocol::Prepared, 3);
         assert_eq!(kinds(&prepared.encode(call(3, false, false))), "BES");
-        // What is not prepared is parsed.
+        // A statement that is not prepared is parsed each time.
         assert_eq!(kinds(&prepared.encode(call(1, false, true))), "PBEBES");
         assert_eq!(kinds(&prepared.prepare().0), "PPPS");
     }

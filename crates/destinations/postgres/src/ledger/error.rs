@@ -19,7 +19,7 @@ pub enum LedgerError {
         )
     )]
     Busy {
-        /// Its name; none where it has none yet.
+        /// Its name; `None` if it has none yet.
         run: Option<RunName>,
         /// Process, host and session that hold it.
         holder: String,

@@ -1,10 +1,10 @@
 //! Marks of appended files, which a database keeps outside of the ledger.
 //!
-//! If the ledger is lost (its schema dropped, another one named) and the same command is given again, appended rows would
-//! be loaded twice. So a run that appends leaves a mark for each target: an empty large object whose comment
-//! names the run, the target's OID and the files. A large object is no part of any schema, and every role may make one,
-//! also a role that may only INSERT. It commits with the rows that it tells of, or before the first of them where they
-//! go straight into the target.
+//! If the ledger is lost (its schema was dropped, or the package names another one) and the same command is given
+//! again, appended rows would be loaded twice. So a run that appends leaves a mark for each target: an empty large
+//! object whose comment names the run, the target's OID and the files. A large object is not part of any schema, and
+//! every role may create one, also a role that may only INSERT. The mark commits with its rows, or before the first of
+//! them if they are written directly to the target.
 //!
 //! A plan is refused only for the mark of a run that the ledger does not know, with the same package, files and table.
 
@@ -21,16 +21,17 @@ use crate::{PostgresError, Session};
 const MARKS_MAX: usize = 500;
 /// Bytes of a package's marks together; a plan reads no more of them for a target.
 const BYTES_MAX: usize = 1 << 20;
-/// Keys that a mark has: the smallest ones, which the same files always share, and most overlapping sets do.
+/// The most keys of a mark. The smallest keys are taken: the same files always have the same ones, and most overlapping
+/// sets share some.
 const KEYS_MAX: usize = 1_000;
-/// Keys that each mark has, however many a run leaves.
+/// The fewest keys of each mark, for any number of marks of a run.
 const KEYS_MIN: usize = 16;
 /// Digits of a file's key in a mark.
 const DIGITS: usize = 16;
 /// Files that one query asks for.
 const ASKED_MAX: usize = 10_000;
 
-/// The beginning of every mark, without its keys: the words before them are shorter than what is read here.
+/// The length of the beginning of a mark that is read without its keys; the words before the keys are shorter.
 const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
        octet_length(d.description)::bigint AS bytes, \
        string_to_array(substr(d.description, 1, 250), ' ') AS words \
@@ -41,7 +42,7 @@ const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
 /// The mark of a run for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// For the person who finds it.
+    /// A sentence for the person who finds the mark.
     about: String,
     run: RunName,
     target_oid: u32,
@@ -104,7 +105,8 @@ impl Mark {
     }
 }
 
-/// The key of a file as it is: the ledger, too, takes one of another size or time for another. A pipe has none.
+/// The key of a file in its present state: with another size or time it counts as another file, as in the ledger. A
+/// pipe has none.
 pub fn file_key(file: &SourceFile) -> Option<String> {
     if file.is_pipe() {
         return None;
@@ -123,8 +125,8 @@ fn beginning(run_key: &RunKey) -> String {
     format!("inrush mark {run_key} ")
 }
 
-/// The marks of a package that tell of one of these files (OID of the target, key), the oldest first. The server compares
-/// the keys: none of them comes here but the first that is found.
+/// The marks of a package that name one of these files (OID of the target, key), the oldest first. The server compares
+/// the keys and returns only the first match of each mark.
 pub async fn find(
     session: &Session,
     run_key: &RunKey,
@@ -214,7 +216,7 @@ pub async fn leave(
     for text in &texts {
         let rows = session.query("SELECT lo_create(0)", &[], doing).await?;
         let oid: u32 = rows[0].get(0);
-        // A dump of the database reads all of its large objects, whoever makes it.
+        // A dump of the database reads all of its large objects, for any role.
         let statements = format!(
             "COMMENT ON LARGE OBJECT {oid} IS {}; GRANT SELECT ON LARGE OBJECT {oid} TO PUBLIC",
             literal(text)

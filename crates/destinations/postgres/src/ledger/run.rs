@@ -151,9 +151,9 @@ impl Ledger {
         Ok(rows.iter().map(record).collect())
     }
 
-    /// Takes the lock that the holder of a run with this key has as long as it lives, or tells
-    /// who has it. A loader that was killed a moment ago may still have a backend that finds
-    /// that out, so the lock is waited for a little.
+    /// Takes the lock that the holder of a run with this key has as long as it lives, or returns the holder. A loader
+    /// that was killed a moment ago may still have a backend that has not noticed yet, so this waits a little for the
+    /// lock.
     pub async fn lock(&self, session: &Session, run_key: &RunKey) -> Result<(), LedgerError> {
         let doing = "taking the run's lock";
         session.execute("SET lock_timeout = '3s'", doing).await?;

@@ -88,7 +88,7 @@ pub struct Replaced {
 }
 
 impl Ledger {
-    /// Writes what a switch did, inside its transaction.
+    /// Records the effects of a switch, inside its transaction.
     pub async fn record_switched(
         &self,
         session: &Session,

@@ -27,7 +27,7 @@ pub struct UnitRow {
     pub staging_table: String,
     /// True if several streams fill it.
     pub shared: bool,
-    /// True if its rows go straight into the target: there is no staging table of that name.
+    /// True if its rows are written directly to the target: there is no staging table of that name.
     pub straight: bool,
     /// True if all of its splits are in it and it is ready for the switch.
     pub finished: bool,
@@ -40,8 +40,8 @@ pub struct UnitRow {
     pub key_smallest: Option<String>,
     /// Its largest key as text.
     pub key_largest: Option<String>,
-    /// The table that its rows went into still has the name that it had: its staging table, or
-    /// where they went straight in the target. Of what is written now it is true.
+    /// True if the table of its rows still has its name: the staging table or, for direct writes, the target. Always
+    /// true for a unit that is written now.
     pub stands: bool,
     /// The server's files of the staging table now, as a digest.
     pub files: Option<String>,
@@ -120,8 +120,8 @@ fn split_of(row: &Row) -> SplitRecord {
 }
 
 impl UnitRow {
-    /// True if what was committed of it can be kept by a plan that has a unit of its key: its table is the one that it
-    /// was begun with, and the plan looks for it there.
+    /// True if a plan with a unit of its key can keep its committed part: its table is the one that it began with, and
+    /// the plan looks for it there.
     pub fn is_kept(&self, staging_schema: &str) -> bool {
         self.stands && (self.straight || self.staging_schema == staging_schema)
     }
@@ -318,8 +318,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let table = stored::table("$14::bool", "$5::text", "$6::text", "$7::text");
         let filenodes = stored::filenodes("$14::bool", &table);
-        // Rows that went straight into a target went into the one of the first split: what has its
-        // name later is another table.
+        // Direct writes went into the target of the first split; a table that has its name later is another one.
         let sql = format!(
             "INSERT INTO {} AS unit (run_id, epoch, unit_key, flow, target, staging_schema, \
                              staging_table, shared, finished, rows_counted, key_smallest, \

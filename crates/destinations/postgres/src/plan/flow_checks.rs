@@ -27,7 +27,7 @@ pub struct FlowChecks {
 }
 
 impl FlowChecks {
-    /// Decides what is compared. The server's hash is tried before it is relied on.
+    /// Decides which comparisons are made. The server's hash is tested before it is used.
     pub async fn of(
         request: &FlowRequest<'_>,
         target: &FlowTarget<'_>,

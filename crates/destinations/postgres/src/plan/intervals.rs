@@ -13,8 +13,8 @@ use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_files::FlowFiles;
 use crate::plan::failure::PlanFailure;
 
-/// The partitions that are declared, with the files that go to each, by the key of their first row; none where units are
-/// no partitions, or files or parts of files are.
+/// The declared partitions, with the files of each by the key of their first row; `None` if units are not partitions,
+/// or if files or parts of files are partitions.
 pub async fn declared(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,
@@ -46,7 +46,7 @@ pub async fn declared(
     .await
 }
 
-/// The key of each file's first row; none where it has no row.
+/// The key of each file's first row; none if it has no row.
 fn first_keys(
     target: &FlowTarget<'_>,
     files: &FlowFiles,

@@ -3,12 +3,12 @@
 //! [`build`] reads files and catalog and writes the plan; a run executes nothing that the plan does not hold.
 //! `check` prints it (`print.rs`, `print_flow.rs`).
 //!
-//! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`), how
-//! units become part of the target (`publishing.rs`), what is checked (`flow_checks.rs`), the partitions that are declared
-//! (`intervals.rs`), what of the target gives way (`flow_replacement.rs`), and its units (`units.rs`).
+//! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`),
+//! the way of units into the target (`publishing.rs`), the comparisons (`flow_checks.rs`), the declared partitions
+//! (`intervals.rs`), the replaced part of the target (`flow_replacement.rs`), and its units (`units.rs`).
 
 pub mod additions;
-mod begin_steps;
+pub mod begin_steps;
 mod bounds;
 mod build;
 mod columns;
@@ -39,7 +39,9 @@ mod statements;
 pub mod statistics;
 pub mod switch_statements;
 pub mod switch_steps;
+pub mod take_out_steps;
 mod target;
+mod unchecked_types;
 pub mod unit_steps;
 mod units;
 mod upsert;
@@ -50,7 +52,7 @@ use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
 use inrush_files::Split;
-use inrush_package::{IndexPolicy, Mode, RunSettings};
+use inrush_package::{IndexPolicy, Mode, Package, RunSettings};
 use inrush_pgcopy::PgType;
 use inrush_rows::ids::{FileKey, RunKey, RunName, SplitKey, UnitKey};
 
@@ -58,6 +60,8 @@ use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
 use crate::engine::ledger::{LedgerRun, TouchedFile};
 use crate::engine::plan::{MemoryBound, PlannedFlow, PlannedUnit, Reading};
+use crate::engine::report::ServerReport;
+use crate::engine::run::plan::{PlanFacts, RunPlan};
 use crate::ledger::mark::Mark;
 use crate::server_facts::ServerFacts;
 use crate::staging::{Model, NewColumn, UnitBounds};
@@ -69,8 +73,11 @@ pub use disk::DiskFacts;
 pub use earlier::keepable;
 pub use failure::PlanFailure;
 pub use privileges::Privilege;
-pub use replace_mode::{KeepPlan, ReplacePlan};
+pub use replace_mode::ReplacePlan;
 pub use routing::RoutePlan;
+
+/// Text that a stream loads from a feed in one transaction: what a stop throws away.
+const FED_TRANSACTION_BYTES: u64 = 64 << 20;
 
 /// A package resolved against real files and the real catalog.
 #[derive(Clone, Debug)]
@@ -79,7 +86,7 @@ pub struct Plan {
     pub package: String,
     /// SHA-256 of the package, secrets left out.
     pub package_hash: String,
-    /// SHA-256 of what the plan would run.
+    /// SHA-256 of the statements of the plan.
     pub plan_hash: String,
     /// Names the package and its targets in the ledger: the key by which a stopped run is found.
     pub run_key: RunKey,
@@ -101,7 +108,7 @@ pub struct Plan {
     pub memory: MemoryBound,
     /// The server's disk, where it can be seen.
     pub disk: Option<DiskFacts>,
-    /// Locks that the switch takes, against what the server has room for.
+    /// The number of locks of the switch, compared with the server's limit.
     pub locks_needed: u64,
     /// The work of an earlier run of the same package.
     pub earlier: Earlier,
@@ -178,7 +185,7 @@ pub struct FlowPlan {
     pub overlap: Option<String>,
 }
 
-/// Most of what is asked of a flow is how its files are read.
+/// Most callers need the way in which its files are read.
 impl Deref for FlowPlan {
     type Target = Reading;
 
@@ -249,10 +256,52 @@ impl FlowPlan {
     pub fn splits(&self) -> impl Iterator<Item = &Split> {
         self.units.iter().flat_map(|unit| &unit.splits)
     }
+}
 
-    /// Its place in the order in which streams take work.
-    pub fn turn_of(flows: &[FlowPlan]) -> impl Fn(usize) -> usize {
-        move |flow| flows[flow].turn
+impl RunPlan for Plan {
+    type Flow = FlowPlan;
+
+    fn facts(&self) -> PlanFacts<'_> {
+        PlanFacts {
+            package: &self.package,
+            package_hash: &self.package_hash,
+            plan_hash: &self.plan_hash,
+            run_key: &self.run_key,
+            destination: &self.destination,
+            settings: &self.settings,
+            streams: self.streams,
+            memory_bytes: self.memory.total(),
+            batch_rows: self.settings.batch_rows as usize,
+            fed_bytes: FED_TRANSACTION_BYTES,
+            notes: &self.notes,
+        }
+    }
+
+    fn server(&self) -> ServerReport {
+        ServerReport {
+            version: self.server.version.clone(),
+            settings: self.server.settings.clone(),
+        }
+    }
+
+    fn flows(&self) -> &[FlowPlan] {
+        &self.flows
+    }
+
+    fn flows_mut(&mut self) -> &mut [FlowPlan] {
+        &mut self.flows
+    }
+
+    fn add_note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    fn turn(&self, flow: usize) -> usize {
+        self.flows[flow].turn
+    }
+
+    fn saved_tables(&self, _: &Package) -> Vec<String> {
+        self.flows.iter().map(FlowPlan::target).collect()
     }
 }
 
@@ -265,6 +314,11 @@ impl PlannedFlow for FlowPlan {
 
     fn units(&self) -> &[UnitPlan] {
         &self.units
+    }
+
+    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>) {
+        let units = self.units.iter_mut();
+        (&self.reading, units.flat_map(|unit| &mut unit.splits))
     }
 
     fn is_straight(&self) -> bool {
@@ -291,6 +345,10 @@ impl PlannedUnit for UnitPlan {
 
     fn splits(&self) -> &[Split] {
         &self.splits
+    }
+
+    fn staging_table(&self) -> &str {
+        &self.staging_table
     }
 
     fn bytes_count(&self) -> u64 {
@@ -385,7 +443,7 @@ pub struct KeyPlan {
 }
 
 impl KeyPlan {
-    /// The type with its collation: what a value is cast to before it is compared.
+    /// The type with its collation; values are cast to it before they are compared.
     pub fn comparable_type(&self) -> String {
         match &self.collation {
             Some(collation) => format!("{} COLLATE {collation}", self.type_sql),

@@ -262,7 +262,7 @@ pub async fn find(
             create: true,
         });
     }
-    // Those that make tables first: what they need holds for the others too.
+    // Flows that create tables come first: their privileges are enough for the others.
     let (straight, others): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.is_straight());
     for flow in others.into_iter().chain(straight) {
         if needs.iter().all(|need| need.schema != flow.schema) {

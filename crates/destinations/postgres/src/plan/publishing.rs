@@ -27,7 +27,7 @@ pub struct Publishing {
 }
 
 impl Publishing {
-    /// Decides it. What a user should know is added to `notes`.
+    /// Decides the way into the target. Notes for the user are added to `notes`.
     pub async fn decide(
         request: &FlowRequest<'_>,
         target: &FlowTarget<'_>,

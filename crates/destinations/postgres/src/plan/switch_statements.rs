@@ -177,7 +177,7 @@ pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
                 "ALTER TABLE {partition} REPLICA IDENTITY {words}"
             )));
         }
-        // LIKE leaves the owner out; whoever owns the target owns its parts.
+        // LIKE does not copy the owner; the owner of the target must own its partitions.
         statements.push(Metadata(format!(
             "ALTER TABLE {partition} OWNER TO {}",
             identifier(&facts.owner)
@@ -231,7 +231,7 @@ pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> 
     }
 }
 
-/// Counts the rows of a unit that will update one of the target. NULL is no key.
+/// Counts the rows of a unit that will update a row of the target. A NULL is not equal to any key.
 pub fn count_updates(target: &str, source: &str, key: &[String]) -> String {
     let same: Vec<String> = key
         .iter()
@@ -280,8 +280,7 @@ pub fn lock_mode(flow: &FlowPlan) -> &'static str {
     match &flow.publish {
         Publish::Straight(_) => "ROW EXCLUSIVE",
         Publish::Route(route) => routing::lock_mode(flow, route),
-        // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
-        // take tables out and put others in.
+        // The lock waits for sessions that read the target now, and later sessions wait until the tables are exchanged.
         _ if flow
             .replace
             .as_ref()

@@ -192,7 +192,7 @@ fn check_triggers(
     facts: &TableFacts,
 ) -> Result<(), PlanError> {
     let refuse = |what: String, hint: String| Err(target.refusal(what, hint));
-    // What is merged is inserted, into whatever partition, and fires them.
+    // Merged rows are inserted, and fire the triggers of any partition.
     let is_attached = facts.partitioning.is_some() && flow.mode != Mode::Upsert;
     match (flow.triggers, is_attached) {
         (TriggerPolicy::Fire, true) if !facts.insert_triggers.is_empty() => refuse(

@@ -33,7 +33,7 @@ pub struct TrialServer<'a> {
     pub measuring_time: Duration,
 }
 
-/// Connections that are open, each with what it fills.
+/// Open connections, each with its table.
 pub struct Opened {
     /// By stream.
     pub streams: Vec<(Session, Trial)>,
@@ -44,7 +44,7 @@ pub struct Opened {
 }
 
 impl TrialServer<'_> {
-    /// Opens so many connections, and makes a table for each: of the unit that `choose` says.
+    /// Opens this number of connections, and creates a table for each, like that of the unit that `choose` returns.
     pub fn open(
         &self,
         streams: usize,
@@ -73,7 +73,7 @@ impl TrialServer<'_> {
         })
     }
 
-    /// Lets each connection do its part, all at once, and takes back what they did.
+    /// Runs the part of each connection, all at once, and rolls it back.
     pub fn run<T: Send>(
         &self,
         opened: Opened,
@@ -98,7 +98,7 @@ impl TrialServer<'_> {
         matches!(self.address.place().host, Host::Unix(_))
     }
 
-    /// CPU seconds that a session's backend has taken; none where it cannot be seen.
+    /// CPU seconds that a session's backend has taken; `None` if it cannot be seen.
     pub fn backend_cpu_s(&self, session: &Session) -> Option<f64> {
         let database = self.address.config.get_dbname().unwrap_or_default();
         let process_id = session.backend_process_id;

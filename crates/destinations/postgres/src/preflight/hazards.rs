@@ -17,7 +17,7 @@ const OTHER_CONNECTIONS: i64 = 1;
 /// Locks in the way that are named at most.
 const LOCKS_MAX: usize = 5;
 
-/// A load that would fill more than this share of what is free leaves little room.
+/// A load that would fill more than this share of the free space leaves little room.
 const DISK_SHARE: f64 = 0.8;
 
 /// Another run of the package that is at work now.

@@ -4,7 +4,7 @@ use crate::catalog::TableFacts;
 use crate::engine::preflight::model::Schedule;
 use crate::plan::{FlowPlan, Plan, Publish};
 
-/// A load of more seconds meets what a trial of a few is too short for.
+/// A load longer than this has effects that a trial of a few seconds does not show.
 const SHORT_S: f64 = 60.0;
 
 /// Each of them in words.

@@ -1,4 +1,4 @@
-//! The pieces of work that streams take, as the model has them: each with what it needs beside its rows.
+//! The pieces of work of the streams in the model: each with the time that it needs beside its rows.
 
 use super::predict::MeasuredPlan;
 use crate::engine::preflight::model::{Beside, WorkPiece};
@@ -69,7 +69,7 @@ fn ready_s(
     let times = text / (tried.work.meter.text_bytes as f64 / plan.streams as f64).max(1.0);
     let mut seconds = (tried.beside.measure_s + tried.beside.ready_s) * times;
     if statistics::of_unit(plan, flow, unit).is_some() {
-        // It looks at so many rows, however many there are.
+        // ANALYZE reads at most this number of rows.
         seconds += tried.beside.analyze_s;
     }
     seconds

@@ -41,7 +41,7 @@ pub struct ServerFound {
 }
 
 impl ServerFound {
-    /// Measures all of it, and with each flow what the server takes of it.
+    /// Measures the server, and for each flow the speed at which the server takes its rows.
     pub fn measure(
         preflight: &Preflight<'_>,
         flows: &mut [FlowFound],
@@ -148,7 +148,7 @@ impl ServerFound {
             || matches!(&planned.publish, Publish::Route(route) if !route.is_new);
         let one = match streams {
             1 => None,
-            // Half as long: it says what a stream does that is left alone.
+            // Half of the time: this shows the speed of a stream alone.
             _ => {
                 let at = TrialServer {
                     measuring_time: at.measuring_time / 2,
@@ -218,7 +218,7 @@ impl ServerFound {
     }
 }
 
-/// The pieces of work that are tried, but for those of which there is no sample.
+/// The pieces of work that are tried: those with a sample.
 fn works(flow: &FlowPlan, found: &FlowFound) -> Vec<TrialWork> {
     let works = found.works.iter().map(|(unit, portions)| TrialWork {
         unit: *unit,

@@ -1,7 +1,7 @@
 //! All steps together, as a run does them: streams that read, scan, convert, encode and send at once, into tables made
 //! as the run makes them. What streams take from each other, cores above all, is in these figures and in no others.
 //!
-//! What follows the rows is timed too: counting, verifying, the CHECK, indexes, ANALYZE. Then all of it is rolled
+//! The work after the rows is timed too: counting, verifying, the CHECK, indexes, ANALYZE. Then everything is rolled
 //! back.
 
 use std::sync::Arc;
@@ -51,7 +51,7 @@ struct Ran {
     table_bytes: u64,
 }
 
-/// Tries pieces of work by so many streams at once; where there are fewer pieces than streams, several streams take
+/// Tries pieces of work by this number of streams at once; if there are fewer pieces than streams, several streams take
 /// from one.
 pub fn measure(
     server: &TrialServer<'_>,
@@ -201,7 +201,7 @@ async fn stream(
     })
 }
 
-/// A COPY under way, held against the keys that are expected, as a run does.
+/// A COPY under way, whose rows are compared with the expected keys, as in a run.
 struct Sending<'a> {
     server: &'a TrialServer<'a>,
     trial: &'a Trial,
@@ -251,7 +251,7 @@ impl<'a> Sending<'a> {
         Instant::now() >= self.deadline
     }
 
-    /// Sends what comes until the time is over.
+    /// Sends batches until the time is over.
     async fn all_of(
         mut self,
         mut batches: SampleBatches<'_>,

@@ -14,7 +14,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// For so much text.
+    /// The volume for this number of bytes of text.
     pub fn of(measured: &MeasuredPlan<'_>, text_bytes: f64) -> Volume {
         let (mut tables, mut wal, mut text) = (0.0, 0.0, 0.0);
         for flow in &measured.with_speed {

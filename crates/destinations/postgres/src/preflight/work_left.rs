@@ -1,4 +1,4 @@
-//! The work that a run would find: all of it, or what a stopped run has left; and the flows whose samples stand for it.
+//! The work of the next run: all of it, or the rest of a stopped run; and the flows whose samples represent it.
 
 use inrush_files::Split;
 
@@ -6,6 +6,7 @@ use crate::engine::error::Error;
 use crate::engine::pipeline::work_items::{self, Committed, WorkItem};
 use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::engine::preflight::sample;
+use crate::engine::run::plan::RunPlan;
 use crate::plan::{Earlier, FlowPlan, Plan, UnitPlan};
 
 /// The part of a plan that is left to load.
@@ -30,12 +31,7 @@ impl<'a> WorkLeft<'a> {
         };
         WorkLeft {
             plan,
-            items: work_items::left(
-                &plan.flows,
-                plan.streams,
-                FlowPlan::turn_of(&plan.flows),
-                committed,
-            ),
+            items: work_items::left(&plan.flows, plan.streams, |flow| plan.turn(flow), committed),
         }
     }
 

@@ -15,7 +15,7 @@ pub struct CopiedRows {
 }
 
 impl CopiedRows {
-    /// Fails unless these are so many rows in all.
+    /// Fails unless the number of all rows is this.
     pub fn hold_against(&self, target: &str, expected: u64) -> Result<(), SwitchError> {
         let refused = self.refused.len() as u64;
         if self.copied + refused == expected {

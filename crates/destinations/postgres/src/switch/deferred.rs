@@ -89,7 +89,7 @@ pub async fn check_all(
             });
         }
     }
-    // Triggers find what they name as in any other session.
+    // Triggers look up names as in any other session.
     search_path::of_users(session, doing).await?;
     for one in &found {
         let checked = set_immediate(session, &one.constraints, doing).await;
@@ -114,9 +114,9 @@ async fn set_immediate(
     session.execute(&sql, doing).await
 }
 
-/// The constraints of a flow's target, and of its partitions, that can be put off. Without those
-/// that need the rows of `later` flows, and without those that have the name of one of these: SQL tells
-/// constraints by their names and not by their tables.
+/// The deferrable constraints of a flow's target and of its partitions. Left out are those that need the rows of
+/// `later` flows, and those with the name of one of these, because SQL tells constraints apart by their names and not
+/// by their tables.
 async fn names(
     session: &Session,
     plan: &Plan,

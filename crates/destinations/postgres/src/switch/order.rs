@@ -1,5 +1,5 @@
-//! The order in which targets get their rows: a table before those whose foreign keys refer to it, so
-//! that rows find what they refer to where one package loads both.
+//! The order in which targets get their rows: a table before those whose foreign keys refer to it, so that rows find
+//! the referenced rows if one package loads both.
 
 use std::collections::BTreeSet;
 

@@ -12,7 +12,7 @@ use crate::plan::switch_statements::{SwitchStep, UnitTask, declared};
 use crate::quote::qualified;
 use crate::{Session, catalog, row_numbers};
 
-/// Switches a routed flow, and returns what was done: a task for each partition that was made.
+/// Switches a routed flow, and returns the tasks: one for each partition that was made.
 pub async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,

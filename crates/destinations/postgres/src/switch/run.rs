@@ -43,9 +43,9 @@ pub struct SwitchTask<'a> {
     pub fault: Option<&'a Fault>,
 }
 
-/// Switches all targets in one transaction, and marks the run as switched in it. Where a lock
-/// cannot be had in time, all is rolled back and tried again a few times. Returns what was done,
-/// with the names that the partitions have.
+/// Switches all targets in one transaction, and marks the run as switched in it. If a lock cannot be had in time,
+/// everything is rolled back and tried again a few times. Returns the tasks that were done, with the names of the
+/// partitions.
 pub async fn run(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -203,7 +203,7 @@ impl Switch {
     }
 }
 
-/// Switches one flow. Returns what was done, with the names that the partitions have.
+/// Switches one flow. Returns the tasks that were done, with the names of the partitions.
 async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -303,7 +303,7 @@ async fn publish_units(
                         .copy(careful, &unit.staging_table, &statement, target.rows)
                         .await?;
                     if let (Some(count), false) = (count, rows.refused.is_empty()) {
-                        // Of one key there is one row, so those of refused rows are as before.
+                        // For one key there is one row, so the keys of refused rows keep theirs.
                         let count = format!("{count} AND s.ctid = ANY ($1::text[]::tid[])");
                         let rows = session.query(&count, &[&rows.refused], &doing).await?;
                         updated = updated.map(|all| all - rows[0].get::<_, i64>(0));

@@ -18,7 +18,7 @@ use crate::{Session, catalog};
 pub struct UndoMethod<'a> {
     pub session: &'a Session,
     pub run: &'a LedgerRun,
-    /// Drop what is taken out.
+    /// Drop the tables that are taken out.
     pub drop: bool,
 }
 

@@ -18,8 +18,8 @@ pub struct Comparison {
     pub level: Verify,
     /// The loaded columns, in the order of the batches.
     pub columns: Vec<ComparedColumn>,
-    /// The database keeps texts in UTF-8, as we send them; in any other encoding it is asked for what
-    /// they are in UTF-8.
+    /// The database keeps texts in UTF-8, as we send them; a database in another encoding is asked for their UTF-8
+    /// bytes.
     pub is_utf8: bool,
 }
 
@@ -169,7 +169,7 @@ impl DriverSums for Comparison {
     }
 }
 
-/// Makes our side of what is compared.
+/// Creates our side of the comparison.
 #[derive(Debug)]
 struct OurSide {
     comparison: Arc<Comparison>,

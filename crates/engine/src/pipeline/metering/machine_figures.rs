@@ -13,7 +13,7 @@ use crate::report::loader_cpu_s;
 /// Bytes of a sector in `/proc/diskstats`, the same for every device.
 const SECTOR_BYTES: u64 = 512;
 
-/// The machine's figures, and what they need to be read.
+/// The machine's figures, and the open files from which they are read.
 pub struct MachineColumns {
     /// All cores, busy, microseconds.
     pub cpu: Figure,

@@ -62,7 +62,7 @@ pub trait FedSource: Sync {
 
 /// Samples the server's side of the streams' connections ten times a second.
 pub trait Backends: Send {
-    /// Looks at what each stream's backend does now. What does not answer is left alone: a load goes on without.
+    /// Samples each stream's backend now. If it does not answer, the load continues without samples.
     fn look<'l>(&'l mut self, gauges: &'l [Arc<Gauge>]) -> Looking<'l, ()>;
 
     /// The figures of the whole server since the first sample, and the microseconds of CPU that sampling took there.
@@ -93,7 +93,7 @@ pub struct Subjects<'a> {
     pub backends: Option<Box<dyn Backends + 'a>>,
 }
 
-/// Looks until the streams have ended, and says what was seen.
+/// Samples until the streams have ended, and returns the measurements.
 pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
     let mut steps = Steps::default();
     let mut columns = Columns::new(&subjects, &mut steps);
@@ -114,7 +114,7 @@ pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
         }
         let mut look = steps.look();
         columns.read(&subjects, &mut look);
-        // Who was kept from looking in time has several intervals to account for.
+        // A thread that got no CPU in time has several intervals to account for.
         let passed = begun.elapsed().as_secs_f64() / INTERVAL.as_secs_f64();
         let passed = match is_over {
             true => passed.ceil(),

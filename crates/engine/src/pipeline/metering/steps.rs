@@ -6,7 +6,7 @@ pub const STEPS_MAX: usize = 1_200;
 /// The kind of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureKind {
-    /// A sum that grows: a step has what came in it.
+    /// A sum that grows: a step has the increase in its time.
     Sum,
     /// A state: a step has the last one.
     State,
@@ -76,7 +76,7 @@ impl Steps {
         }
     }
 
-    /// Adds a look that came `looks` intervals after the one before; what came meanwhile is divided evenly.
+    /// Adds a sample that came `looks` intervals after the one before; the increase is divided evenly among them.
     pub fn add(&mut self, look: &Look, looks: usize) {
         let looks = looks.max(1);
         let mut deltas = vec![0; self.kinds.len()];
@@ -161,12 +161,12 @@ impl Steps {
         self.rows.len()
     }
 
-    /// A figure over all steps; nothing where it was never known.
+    /// A figure over all steps; `None` if it was never known.
     pub fn series(&self, column: Figure) -> Option<Vec<u64>> {
         self.seen[column.0].then(|| self.rows.iter().map(|row| row[column.0]).collect())
     }
 
-    /// A figure over all steps, zero where it was not known.
+    /// A figure over all steps, zero if it was not known.
     pub fn series_or_zero(&self, column: Figure) -> Vec<u64> {
         self.rows.iter().map(|row| row[column.0]).collect()
     }
@@ -214,7 +214,7 @@ mod tests {
         let mut look = steps.look();
         look.set(known, 5);
         steps.add(&look, 1);
-        // Known in the middle: what was before it is not of this step.
+        // Known in the middle of a step: the sum before it does not belong to this step.
         look.set(known, 7);
         steps.add(&look, 1);
         assert_eq!(steps.series(known), Some(vec![0, 2]));

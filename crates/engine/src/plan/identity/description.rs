@@ -21,8 +21,7 @@ use inrush_scan::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// A description that is being made: pairs of a name and what it says, in the order in which they
-/// are added.
+/// A description under construction: pairs of a name and a value, in the order in which they are added.
 #[derive(Debug, Default)]
 pub struct Description(Map<String, Value>);
 

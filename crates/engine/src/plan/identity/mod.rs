@@ -64,8 +64,8 @@ impl Digesting {
     }
 }
 
-/// Names a package and its targets: the same package goes on where it stopped, even if its
-/// settings were changed meanwhile.
+/// Names a package and its targets: the same package resumes its stopped run, even if its settings were changed in
+/// between.
 pub fn run_key(package: &str, targets: &[String]) -> RunKey {
     let mut targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     targets.sort_unstable();
@@ -77,8 +77,8 @@ pub fn file_key(file: &SourceFile) -> FileKey {
     FileKey::new(digest(file.identity().iter().map(String::as_str)))
 }
 
-/// Names a split within its unit: the same file is the same wherever the command is given, and
-/// however its path is written.
+/// Names a split within its unit: the same file has the same key in any working folder and for any spelling of its
+/// path.
 pub fn split_key(split: &Split) -> SplitKey {
     let mut texts = split.file.identity();
     texts.push(split.byte_range.start.to_string());
@@ -86,8 +86,8 @@ pub fn split_key(split: &Split) -> SplitKey {
     SplitKey::new(digest(texts.iter().map(String::as_str)))
 }
 
-/// Names a unit by its files, their sizes, and the description of what shapes its rows. A file's
-/// time is no part of it: whether the file has the text that it had is asked of its contents.
+/// Names a unit by its files, their sizes, and the description of what shapes its rows. A file's time is not part of
+/// it: the file's contents tell if it still has the same text.
 pub fn unit_key(run_key: &RunKey, shape: &str, splits: &[Split]) -> UnitKey {
     let mut digest = Digesting::default();
     digest.add(run_key.as_str());

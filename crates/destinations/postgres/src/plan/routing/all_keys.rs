@@ -83,7 +83,7 @@ impl KeyScans {
 type KeyedPartitions = BTreeMap<i64, (i64, Interval)>;
 
 impl KeyScan<'_> {
-    /// Names the files as they are and all that decides what is found in them.
+    /// The state of the files, and all settings that decide the result of the pass.
     fn name(&self) -> String {
         let mut texts = vec![format!(
             "{} {:?} {:?} {:?} {:?}",

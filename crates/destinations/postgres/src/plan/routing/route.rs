@@ -6,8 +6,8 @@ use crate::staging::UnitBounds;
 
 /// The route of a flow's rows to their partitions.
 ///
-/// The staging table is partitioned as the target is, so that the server routes each row as COPY
-/// brings it: exactly as it would in the target, whatever the key is.
+/// The staging table is partitioned like the target, so the server routes each row during COPY exactly as it would in
+/// the target, for any kind of key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutePlan {
     /// The key as SQL says it: `RANGE (day)`.

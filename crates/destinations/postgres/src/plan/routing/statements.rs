@@ -102,7 +102,7 @@ impl Below<'_> {
                     qualified(schema, &name)
                 ));
             }
-            // It proves the bound to ATTACH. What becomes the target as a whole is not attached.
+            // It proves the bound to ATTACH. A staging table that becomes the whole target is not attached.
             if let (super::route::Becomes::New { bounds, .. }, false) =
                 (&node.becomes, route.is_new)
             {

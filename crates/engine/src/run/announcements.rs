@@ -1,28 +1,17 @@
 //! The events that the observer and the log get before the first row is read.
 
-use super::RunOptions;
-use super::event_sink::EventSink;
-use crate::event::{Event, TargetSize};
-use crate::plan::planned::PlannedFlow;
 use inrush_rows::ids::RunName;
 
-/// The facts of a plan that its event contains.
-pub struct PlanFacts<'a, F> {
-    /// The package's name.
-    pub package: &'a str,
-    /// Product, version and place of the destination.
-    pub destination: &'a str,
-    /// Threads that read and write.
-    pub streams: usize,
-    /// The flows.
-    pub flows: &'a [F],
-    /// Notes for the user before the run.
-    pub notes: &'a [String],
-}
+use super::plan::RunPlan;
+use crate::event::{Event, TargetSize};
+use crate::pipeline::RunOptions;
+use crate::pipeline::event_sink::EventSink;
+use crate::plan::PlannedFlow;
 
 /// Tells the plan. There is no log yet.
-pub fn planned<F: PlannedFlow>(plan: &PlanFacts<'_, F>, options: &RunOptions<'_>) {
-    let size = |flow: &F| TargetSize {
+pub fn planned<P: RunPlan>(plan: &P, options: &RunOptions<'_>) {
+    let facts = plan.facts();
+    let size = |flow: &P::Flow| TargetSize {
         flow: flow.reading().name.clone(),
         target: flow.reading().target.clone(),
         stored_bytes: flow.stored_bytes(),
@@ -30,12 +19,12 @@ pub fn planned<F: PlannedFlow>(plan: &PlanFacts<'_, F>, options: &RunOptions<'_>
         units: flow.units().len(),
     };
     options.observer.notice(&Event::Planned {
-        package: plan.package.to_owned(),
-        destination: plan.destination.to_owned(),
-        streams: plan.streams,
-        targets: plan.flows.iter().map(size).collect(),
+        package: facts.package.to_owned(),
+        destination: facts.destination.to_owned(),
+        streams: facts.streams,
+        targets: plan.flows().iter().map(size).collect(),
     });
-    for note in plan.notes {
+    for note in facts.notes {
         options.observer.notice(&Event::Note { text: note.clone() });
     }
 }

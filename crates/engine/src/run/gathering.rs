@@ -9,13 +9,14 @@ use inrush_rows::ids::{RunKey, RunName};
 use inrush_rows::reject::Reject;
 use inrush_verdict::Measurements;
 
-use super::RunOptions;
-use super::results::{Loaded, LoadedPieces, REJECTS_SHOWN, StreamResult};
-use super::stream_threads::StreamsOutcome;
+use super::plan::PlanFacts;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::Account;
 use crate::pace::Pace;
+use crate::pipeline::RunOptions;
+use crate::pipeline::results::{Loaded, LoadedPieces, REJECTS_SHOWN, StreamResult};
+use crate::pipeline::stream_threads::StreamsOutcome;
 use crate::report::{
     self, ColumnChangesReport, Outcome, Phases, Prediction, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
@@ -30,24 +31,10 @@ pub struct Gathering {
     streams: Vec<StreamReport>,
     /// Pieces of work that are committed.
     pub loaded: LoadedPieces,
-    /// The first rejects of what was not finished.
+    /// The first rejects of unfinished work.
     rejects: Vec<Reject>,
     notes: Vec<String>,
     measurements: Option<Measurements>,
-}
-
-/// The facts of the plan that every report has.
-pub struct About<'a> {
-    /// The package.
-    pub package: &'a str,
-    /// SHA-256 of the package.
-    pub package_hash: &'a str,
-    /// SHA-256 of what the plan does.
-    pub plan_hash: &'a str,
-    /// The URL of the destination.
-    pub destination: &'a str,
-    /// The server.
-    pub server: ServerReport,
 }
 
 /// The facts of the work that was done.
@@ -184,7 +171,8 @@ impl Gathering {
     /// The report of a run that was carried out or stopped.
     pub fn report(
         &mut self,
-        about: About<'_>,
+        facts: PlanFacts<'_>,
+        server: ServerReport,
         options: &RunOptions<'_>,
         done: Done<'_>,
     ) -> RunReport {
@@ -218,14 +206,15 @@ impl Gathering {
                 .filter(|_| !inrush_verdict::is_too_short(self.phases.load_s))
                 .map(inrush_verdict::verdict),
             measurements,
-            ..self.frame(about, options)
+            ..self.frame(facts, server, options)
         }
     }
 
     /// The report of a run that had nothing left to do: it ends as the one did that had done it.
     pub fn already_loaded(
         &self,
-        about: About<'_>,
+        facts: PlanFacts<'_>,
+        server: ServerReport,
         options: &RunOptions<'_>,
         run: RunName,
         tables: Vec<TableReport>,
@@ -237,19 +226,24 @@ impl Gathering {
             exit_status: status_of_loaded(&account),
             account,
             tables,
-            ..self.frame(about, options)
+            ..self.frame(facts, server, options)
         }
     }
 
     /// The fields that every report has.
-    fn frame(&self, about: About<'_>, options: &RunOptions<'_>) -> RunReport {
+    fn frame(
+        &self,
+        facts: PlanFacts<'_>,
+        server: ServerReport,
+        options: &RunOptions<'_>,
+    ) -> RunReport {
         RunReport {
             report_version: REPORT_VERSION,
             inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
             run: RunName::new(""),
-            package: about.package.to_owned(),
-            package_hash: about.package_hash.to_owned(),
-            plan_hash: about.plan_hash.to_owned(),
+            package: facts.package.to_owned(),
+            package_hash: facts.package_hash.to_owned(),
+            plan_hash: facts.plan_hash.to_owned(),
             outcome: Outcome::Loaded,
             exit_status: ExitStatus::Clean,
             error: None,
@@ -266,8 +260,8 @@ impl Gathering {
             streams: Vec::new(),
             rejects: Vec::new(),
             notes: self.notes.clone(),
-            destination: about.destination.to_owned(),
-            server: about.server,
+            destination: facts.destination.to_owned(),
+            server,
             machine: report::machine(),
             embedded: options.embedded.clone(),
             measurements: None,
