@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.command import CLEAN, USAGE, Inrush
 from harness.contents import state
 from harness.packages import flow, package
 from harness.servers import Database
@@ -193,13 +193,6 @@ def test_a_path_that_is_no_small_file_is_not_read_whole(
         return
     inrush(*words, big).expect(USAGE, "it has 1500000000 bytes, and a package (TOML text) is a")
     inrush(*words, "/dev/zero").expect(USAGE, "it is a device, and a package (TOML text) is a")
-
-
-def test_a_device_is_no_certificate(newest_database: Database, inrush: Inrush) -> None:
-    outcome = inrush(
-        "status", "--to", f"{newest_database.url}?sslmode=verify-ca&sslrootcert=/dev/zero"
-    )
-    outcome.expect(FAILED, "/dev/zero: it is a device, and a file of certificates (PEM)")
 
 
 def test_a_run_that_is_not_there_is_not_cleaned_up(

@@ -319,7 +319,7 @@ def test_a_database_in_memory_is_refused(inrush: Inrush, option: tuple[str, ...]
     inrush.write("a.csv", "id,name\n1,a\n")
     words = ("load", "a.csv", "--to", "adbc:duckdb", "--table", "t", *LISTED)
     options = [word for value in option for word in ("--option", value)]
-    inrush(*words, *options).expect(FAILED, "DuckDB would keep the rows in memory", "duckdb:FILE")
+    inrush(*words, *options).expect(USAGE, "DuckDB would keep the rows in memory", "duckdb:FILE")
 
 
 def test_the_file_of_a_driver_is_local(inrush: Inrush) -> None:

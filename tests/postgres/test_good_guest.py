@@ -83,7 +83,7 @@ def test_a_blocked_switch_does_not_queue_up_the_target(
     assert database.value("SELECT count(*) FROM loaded WHERE id >= 0") == 1_000
 
 
-@pytest.mark.parametrize("way", ["staged", "one_transaction", "straight"])
+@pytest.mark.parametrize("way", ["one_transaction", "straight"])
 def test_analyze_does_not_wait_for_a_lock_without_limit(
     newest_database: Database, inrush: Inrush, way: str
 ) -> None:

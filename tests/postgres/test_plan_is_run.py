@@ -146,7 +146,9 @@ def hold(inrush: Inrush, database: Database, text: str) -> None:
         log.seek(before)
         ran = logged(database, log.read())
     for statements in ran:
-        left_over = (one for one in plan if one.is_repeated or not one.is_used)
+        unused = (one for one in plan if one.is_repeated or not one.is_used)
+        # A line that must be run comes before the same one that need not.
+        left_over = sorted(unused, key=lambda one: one.is_repeated)
         match = next((one for one in left_over if one.holds(statements)), None)
         assert match, "not in the plan:\n" + "\n".join(statements) + "\nleft of it:\n" + left(plan)
         match.is_used = True

@@ -635,9 +635,9 @@ mod tests {
         unknown_tls: "postgresql://dw/t?ssl_min_protocol_version=1.2" => "is not one of TLSv1,";
         compression: "postgresql://dw/t?sslcompression=1" => "reveals secrets";
         newer_protocol: "postgresql://dw/t?min_protocol_version=3.2" => "speaks version 3.0";
-        unknown_protocol: "postgresql://dw/t?max_protocol_version=4" => "not one of 3.0, 3.2, latest";
+        unknown_protocol: "postgresql://dw/t?max_protocol_version=4" => "is not one of 3.0, 3.2, latest";
         gss_encryption: "postgresql://dw/t?gssencmode=require" => "does not encrypt by GSSAPI";
-        unknown_gssencmode: "postgresql://dw/t?gssencmode=on" => "not one of disable, prefer, require";
+        unknown_gssencmode: "postgresql://dw/t?gssencmode=on" => "is not one of disable, prefer, require";
         other_encoding: "postgresql://dw/t?client_encoding=latin1" => "Inrush sends UTF-8";
         replication: "postgresql://dw/t?replication=database" => "needs an ordinary session";
         peer_without_names: "postgresql://dw/t?requirepeer=postgres" => "cannot be checked";

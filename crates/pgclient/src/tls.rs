@@ -454,3 +454,26 @@ impl ServerCertVerifier for Verifier {
             .supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_not_read_as_a_certificate() {
+        let device = PathBuf::from("/dev/zero");
+        let provider = rustls::crypto::ring::default_provider();
+        let own = OwnCertificate {
+            certificate: device.clone(),
+            key: device.clone(),
+        };
+        for refusal in [
+            trusted(Some(&device)).err(),
+            revocation_lists(std::slice::from_ref(&device)).err(),
+            own_key(&own, &provider).err(),
+        ] {
+            let told = refusal.expect("refused");
+            assert!(told.contains("/dev/zero: it is a device"), "{told}");
+        }
+    }
+}
