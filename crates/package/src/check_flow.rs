@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use inrush_rows::suggest::suggestion;
-use inrush_rows::time_zone::time_zone;
+use inrush_rows::time_zone::{offset_seconds, time_zone};
 
 use super::check_expect::check_expect;
 use super::check_modes::check_mode;
@@ -171,9 +171,16 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
     if let Some(zone) = &detail.zone
         && time_zone(zone).is_none()
     {
-        let mend = match near_zone(zone) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "write it like \"Europe/Vienna\" or \"UTC\"".to_owned(),
+        let mend = match (offset_meant(zone), near_zone(zone)) {
+            (Some(offset), _) => format!(
+                "write `{offset}` for clocks that are {} UTC",
+                match offset.as_bytes()[0] {
+                    b'-' => "behind",
+                    _ => "ahead of",
+                }
+            ),
+            (None, Some(near)) => format!("did you mean `{near}`?"),
+            (None, None) => "write it like \"Europe/Vienna\", \"+01:00\" or \"UTC\"".to_owned(),
         };
         faults.value(
             &format!("{path}.zone"),
@@ -184,6 +191,24 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
     }
 }
 
+/// The offset that a zone such as `GMT+3` or `UTC-05:30` stands for, in words of today: 3 hours ahead of UTC. The IANA
+/// database has names such as `Etc/GMT+3` for the opposite.
+fn offset_meant(zone: &str) -> Option<String> {
+    let word = zone.get(..3)?;
+    if !["gmt", "utc"]
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known))
+    {
+        return None;
+    }
+    let offset = zone[3..].trim_start();
+    let minutes = offset_seconds(offset.as_bytes()).ok()? / 60;
+    let sign = if minutes < 0 { '-' } else { '+' };
+    let minutes = minutes.abs();
+    (offset.starts_with(['+', '-']))
+        .then(|| format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60))
+}
+
 /// The zone that was likely meant. Cities are compared, not `Europe/` too: half of that would
 /// be alike in any two zones.
 fn near_zone(zone: &str) -> Option<String> {
@@ -191,6 +216,8 @@ fn near_zone(zone: &str) -> Option<String> {
     let known: Vec<String> = jiff::tz::db()
         .available()
         .map(|name| name.to_string())
+        // Their signs are the opposite of what most people mean.
+        .filter(|name| !name.starts_with("Etc/GMT"))
         .collect();
     let cities: Vec<String> = known.iter().map(|name| city(name)).collect();
     let near = suggestion(&city(zone), cities.iter().map(String::as_str))?;
