@@ -23,7 +23,7 @@ use super::{Batches, Opened, RowGroup, TableField, field_of, is_in_order, with_f
 /// Why a file with encrypted columns is not read.
 pub(super) const ENCRYPTED: &str = "some of its columns are encrypted";
 
-/// What stands between two files that were joined.
+/// The marks where two files were joined.
 const SEAM: &[u8] = b"PAR1PAR1";
 
 /// A Parquet file's footer.
