@@ -208,6 +208,24 @@ def test_files_become_partitions(database: Database, inrush: Inrush, write: Writ
     assert_same_rows(database, "t", "expected", "id")
 
 
+def test_rejects_have_the_values_of_the_file(
+    database: Database, inrush: Inrush, write: Write
+) -> None:
+    documents = ['{"a":1,"a":2}', '{"b,c": 1}', 'say "no"', None]
+    path = write("t", pa.table({"doc": pa.array(documents)}), 4)
+    database.execute("CREATE TABLE t (doc jsonb NOT NULL)")
+    load = flow("t", str(path), mode="append", rejects={"rows_max": 3})
+    outcome = inrush("run", inrush.write("p.toml", package(database.url, load)))
+    outcome.expect(LOADED_WITH_REJECTS)
+    told = [(reject["value"], reject["code"]) for reject in outcome.rejects()]
+    assert told == [
+        ('{"a":1,"a":2}', "form_lost"),
+        ('say "no"', "syntax"),
+        ("", "null_not_allowed"),
+    ]
+    assert database.rows("SELECT doc::text FROM t") == [('{"b,c": 1}',)]
+
+
 def test_rejects_name_rows_and_can_be_mended(
     database: Database, inrush: Inrush, write: Write
 ) -> None:

@@ -213,7 +213,23 @@ KINDS = [
     Kind("uuid[]", ("{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}",), (("{a0ee}", "syntax", "element"),)),
     Kind("bool[]", ("{t,f,NULL}",), (("{2}", "syntax", "element [1]"),)),
     Kind("json[]", ('{"{\\\\"a\\\\": 1}"}',), (('{"{"}', "syntax", "element [1]"),)),
-    Kind("jsonb[]", ('{"[1, 2]",NULL}',), (('{"["}', "syntax", "element [1]"),)),
+    Kind(
+        "jsonb",
+        ('{"b": {"a": 1}, "a": [{"a": 1}, {"a": 1}]}', '{"a": "a", "A": "a"}'),
+        (
+            ('{"a": 1, "a": 2}', "form_lost", 'the key "a" stands twice'),
+            ('{"a": 1, "\\\\u0061": 1}', "form_lost", 'the key "a" stands twice'),
+            ('[{"x": {"b": 1, "c": 2, "b": 1}}]', "form_lost", 'the key "b" stands twice'),
+        ),
+    ),
+    Kind(
+        "jsonb[]",
+        ('{"[1, 2]",NULL}',),
+        (
+            ('{"["}', "syntax", "element [1]"),
+            ('{1,"{\\\\"a\\\\": 1, \\\\"a\\\\": 2}"}', "form_lost", "stands twice"),
+        ),
+    ),
     Kind("bytea[]", ('{"\\\\\\\\x00ff"}',), (('{"\\\\\\\\x0"}', "syntax", "element [1]"),)),
     Kind("float8[]", ("{1.5,NaN,-0}",), (("{1e400}", "out_of_range", "element [1]"),)),
     Kind("name[]", ("{a}",), (("{" + "a" * 64 + "}", "too_long", "element [1]"),)),

@@ -103,19 +103,38 @@ def binary(value: str) -> Meaning:
     return may(out)
 
 
+class RepeatedKeyError(ValueError):
+    """A key that stands twice in one object."""
+
+
 def parsed_json(value: str) -> Any:
-    """Return what JSON says, numbers exactly, the last of equal keys; raise ValueError if none."""
+    """Return what JSON says, numbers exactly; raise ValueError if none, or of a repeated key."""
 
     def refuse(word: str) -> Any:
         raise ValueError(word)
 
-    return json.loads(value, parse_float=Decimal, parse_int=Decimal, parse_constant=refuse)
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise RepeatedKeyError
+        return dict(pairs)
+
+    return json.loads(
+        value,
+        parse_float=Decimal,
+        parse_int=Decimal,
+        parse_constant=refuse,
+        object_pairs_hook=members,
+    )
 
 
 def json_text(value: str, column: Column) -> Meaning:
     """Return the text of JSON, or what `jsonb` keeps of it."""
     try:
         found = parsed_json(value)
+    except RepeatedKeyError:
+        if column.kind == "json":
+            return must(value)
+        return nothing("jsonb keeps one of equal keys only")
     except (ValueError, RecursionError):
         return nothing("it is no JSON")
     escapes = re.search(r"\\u(d[89a-f][0-9a-f]{2}|0000)", value, re.I)

@@ -144,7 +144,15 @@ def _json(random: Random) -> str:
     )
     if random.random() < 0.3:
         return random.choice(
-            ('{"a": 1, "a": 2}', "1e400", "12345678901234567890.10", '"\\u00e9"', "NaN", "{a:1}")
+            (
+                '{"a": 1, "a": 2}',
+                '[{"a": 1, "\\u0061": 2}]',
+                "1e400",
+                "12345678901234567890.10",
+                '"\\u00e9"',
+                "NaN",
+                "{a:1}",
+            )
         )
     return json.dumps(value, ensure_ascii=False)
 

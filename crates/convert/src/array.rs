@@ -54,14 +54,39 @@ fn of_element(subscripts: &[i64], text: &str, error: ValueError) -> ValueError {
     let place: String = subscripts.iter().map(|one| format!("[{one}]")).collect();
     let end = text.floor_char_boundary(QUOTED_BYTES_MAX);
     let more = if end < text.len() { "..." } else { "" };
+    let takes_none = match names_a_setting(&error.reason) {
+        true => {
+            ". In an array elements take no such setting: write them as the element's type has them, or load the \
+             column as text"
+        }
+        false => "",
+    };
     ValueError {
         code: error.code,
         reason: format!(
-            "element {place}, {:?}{more}: {}",
+            "element {place}, {:?}{more}: {}{takes_none}",
             &text[..end],
             error.reason
         ),
     }
+}
+
+/// True if a reason recommends a setting of columns, all of which are for single values.
+fn names_a_setting(reason: &str) -> bool {
+    let settings = [
+        "`round`",
+        "on_truncate",
+        "zone = ",
+        "format = ",
+        "null = ",
+        "nan = ",
+        "group_separator",
+        "decimal_separator",
+        "negative = ",
+        "true_words",
+        "year_pivot",
+    ];
+    settings.iter().any(|setting| reason.contains(setting))
 }
 
 #[cfg(test)]
@@ -134,6 +159,37 @@ mod tests {
             let code = checked(element, text).map_err(|error| error.code);
             assert_eq!(code, expected, "{element:?} {text}");
         }
+    }
+
+    #[test]
+    fn a_setting_that_arrays_do_not_take_is_not_recommended() {
+        let varchar = ColumnType::Text {
+            characters_max: Some(3),
+            blank_padded: false,
+        };
+        for (element, text) in [
+            (&varchar, "{abcd}"),
+            (&ColumnType::Int32, "{1.5}"),
+            (
+                &ColumnType::TimestampTz { fraction_digits: 6 },
+                "{2024-01-01 00:00:00}",
+            ),
+            (&ColumnType::Date, "{31/12/2024}"),
+            (
+                &ColumnType::Timestamp { fraction_digits: 0 },
+                "{2024-01-01 00:00:00.5}",
+            ),
+        ] {
+            let reason = checked(element, text).expect_err("a reject").reason;
+            assert!(
+                reason.contains("elements take no such setting"),
+                "{element:?}: {reason}"
+            );
+        }
+        let reason = checked(&ColumnType::Int32, "{x}")
+            .expect_err("a reject")
+            .reason;
+        assert!(!reason.contains("no such setting"), "{reason}");
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl ColumnConverter {
             } => ColumnConverter::Interval(Interval::new(None, *fraction_digits, *has_infinity)),
             ColumnType::Uuid => ColumnConverter::Uuid(Uuid),
             ColumnType::Binary => ColumnConverter::Binary,
-            ColumnType::Json => ColumnConverter::Json(Json),
+            ColumnType::Json => ColumnConverter::Json(Json::text()),
             ColumnType::Enum { labels } => ColumnConverter::Enum(Enumeration::new(labels)),
             ColumnType::Opaque => ColumnConverter::Opaque(Opaque),
             ColumnType::Special(special) => ColumnConverter::of_special(column, special)?,
@@ -151,6 +151,7 @@ impl ColumnConverter {
             SpecialType::TimeTz { fraction_digits } => {
                 ColumnConverter::TimeTz(TimeTz::new(column, *fraction_digits)?)
             }
+            SpecialType::Jsonb => ColumnConverter::Json(Json::members()),
             SpecialType::Array { element } => ColumnConverter::Array(Array::new(column, element)?),
         })
     }

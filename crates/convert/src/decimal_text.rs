@@ -45,6 +45,12 @@ impl DecimalText {
         };
         if !is_zero && integer_digits > integer_digits_max {
             return Err(ValueError::out_of_range(match self.limit {
+                // Zeros stand behind the point of each of its numbers.
+                Some((precision, scale)) if integer_digits_max < 0 => format!(
+                    "numeric({precision},{scale}) holds only numbers below {}; likely its \
+                     precision and its scale were exchanged: give the column a larger precision",
+                    power_below_one(-integer_digits_max)
+                ),
                 Some((precision, scale)) => format!(
                     "{} before the point, but numeric({precision},{scale}) holds \
                      {integer_digits_max}",
@@ -158,6 +164,15 @@ fn write_plain(number: &Literal<'_>, negative: bool, fraction_digits: i64, built
     }
 }
 
+/// Ten to a negative power: `0.01` for 2.
+fn power_below_one(power: i64) -> String {
+    const ZEROS_MAX: i64 = 20;
+    match power {
+        ..=ZEROS_MAX => format!("0.{}1", "0".repeat(power as usize - 1)),
+        power => format!("1e-{power}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use inrush_rows::reject::RejectCode;
@@ -222,6 +237,7 @@ mod tests {
         negative_scale_range: Some((3, -2)), "100000" => Err(RejectCode::OutOfRange);
         negative_scale_zeros: Some((3, -2)), "12300.00" => Ok("12300");
         scale_past_precision: Some((2, 4)), "0.0012" => Ok("0.0012");
+        scale_past_precision_tenths: Some((2, 4)), "0.012" => Err(RejectCode::OutOfRange);
         scale_past_precision_range: Some((2, 4)), "0.0112" => Err(RejectCode::OutOfRange);
         empty: None, "" => Err(RejectCode::Syntax);
         word: None, "abc" => Err(RejectCode::Syntax);
@@ -251,6 +267,34 @@ mod tests {
             // The library reads both as the same number.
             prop_assert_eq!(once.parse::<f64>().ok().map(|value| value + 0.0),
                 text.parse::<f64>().ok().map(|value| value + 0.0));
+        }
+    }
+
+    #[test]
+    fn the_range_of_a_scale_past_the_precision_is_said() {
+        for (limit, text, expected) in [
+            (
+                (2, 4),
+                "0.012",
+                "numeric(2,4) holds only numbers below 0.01;",
+            ),
+            ((2, 4), "17", "numeric(2,4) holds only numbers below 0.01;"),
+            ((1, 2), "0.1", "numeric(1,2) holds only numbers below 0.1;"),
+            (
+                (1, 900),
+                "0.1",
+                "numeric(1,900) holds only numbers below 1e-899;",
+            ),
+            (
+                (2, 2),
+                "1.2",
+                "1 digit stands before the point, but numeric(2,2) holds 0",
+            ),
+        ] {
+            let checked = DecimalText::new(Some(limit))
+                .check(text, &mut Built::at_end_of(&mut String::new()));
+            let reason = checked.map(drop).expect_err("out of range").reason;
+            assert!(reason.starts_with(expected), "{reason}");
         }
     }
 }

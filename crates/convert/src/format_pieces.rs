@@ -70,6 +70,24 @@ impl Pieces {
         })
     }
 
+    /// The letters at the end of the format that say UTC, if they are all that stands there.
+    pub fn utc_at_end(&self) -> Option<&'static str> {
+        let pieces = self.pieces.iter().rev();
+        let behind_blanks = pieces.skip_while(|piece| piece.kind == PieceKind::Blank);
+        let mut letters: Vec<u8> = behind_blanks
+            .map_while(|piece| match piece.kind {
+                PieceKind::Literal(byte) if byte.is_ascii_alphabetic() => {
+                    Some(byte.to_ascii_uppercase())
+                }
+                _ => None,
+            })
+            .collect();
+        letters.reverse();
+        ["Z", "UTC", "GMT"]
+            .into_iter()
+            .find(|word| word.as_bytes() == letters)
+    }
+
     /// Walks over a value as the library does. An error tells that it has fewer digits than it must.
     pub fn walk(&self, text: &[u8]) -> Result<Walk, ValueError> {
         self.walk_by(text, |_, _| {})

@@ -7,7 +7,16 @@ pub(super) enum FormatUse {
     Time,
     Timestamp,
     TimestampTz {
-        /// The column declares a zone for values without an offset.
-        has_zone: bool,
+        /// The zone of values without an offset.
+        zone: DeclaredZone,
     },
+}
+
+/// The zone that a column declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DeclaredZone {
+    Absent,
+    /// UTC, or another one that is never ahead of it or behind.
+    Utc,
+    Other,
 }

@@ -13,7 +13,7 @@ use super::date_time_range::{LEAP_SECOND, in_range, time_lost};
 use super::error::{ConvertError, ValueError};
 use super::fixed_width_dates::FixedWidth;
 use super::format_pieces::{Pieces, Walk};
-use super::format_use::FormatUse;
+use super::format_use::{DeclaredZone, FormatUse};
 use super::second_digits::SecondDigits;
 
 /// A declared format that can be used.
@@ -200,12 +200,26 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
         .at(16, 24, 58, 0)
         .to_zoned(jiff::tz::TimeZone::UTC)
         .expect("UTC has every time");
-    let (text, parts) = strtime::format(format, &sample)
-        .and_then(|text| strtime::parse(format, &text).map(|parts| (text, parts)))
-        .map_err(|error| format!("{error}; its letters are those of strftime, such as %d/%m/%Y"))?;
+    let unusable = |error: jiff::Error| {
+        format!("{error}; its letters are those of strftime, such as %d/%m/%Y")
+    };
+    let text = strtime::format(format, &sample).map_err(unusable)?;
+    // It knows why pieces that touch cannot be told apart, where the library only fails.
     let pieces = Pieces::of(format)?;
+    let parts = strtime::parse(format, &text).map_err(unusable)?;
     check_letters(&letters, format_use, year_pivot)?;
     check_parts(&letters, &parts, format_use)?;
+    if let FormatUse::TimestampTz {
+        zone: DeclaredZone::Other,
+    } = format_use
+        && parts.offset().is_none()
+        && let Some(word) = pieces.utc_at_end()
+    {
+        return Err(format!(
+            "it ends with {word:?}, which says that times are in UTC, and the column declares another zone; declare \
+             zone = \"UTC\", or take the {word:?} out of the format"
+        ));
+    }
     pieces
         .walk(text.as_bytes())
         .map_err(|error| format!("{text:?}, which it writes itself, {}", error.reason))?;
@@ -299,7 +313,12 @@ fn check_parts(
         }
     }
     let is_zoned = matches!(format_use, FormatUse::TimestampTz { .. });
-    if format_use == (FormatUse::TimestampTz { has_zone: false }) && !has_offset && !has(b's') {
+    if let FormatUse::TimestampTz {
+        zone: DeclaredZone::Absent,
+    } = format_use
+        && !has_offset
+        && !has(b's')
+    {
         return Err(
             "its values have no offset from UTC (%z), and no zone is declared; declare zone = \
              \"UTC\" or the zone that the file was written in"
@@ -340,6 +359,15 @@ mod tests {
         };
     }
 
+    #[test]
+    fn utc_is_only_refused_in_another_zone() {
+        let of = |zone, format| reason(format, ColumnType::Date, FormatUse::TimestampTz { zone });
+        assert_eq!(of(DeclaredZone::Utc, "%Y-%m-%dT%H:%M:%SZ"), None);
+        assert_eq!(of(DeclaredZone::Other, "%Y-%m-%dT%H:%M:%S%z"), None);
+        assert_eq!(of(DeclaredZone::Other, "%Y-%m-%d %H:%M Uhr"), None);
+        assert_eq!(of(DeclaredZone::Other, "Z %Y-%m-%d %H:%M"), None);
+    }
+
     refused! {
         no_directive: FormatUse::Date, "YYYY-MM-DD" => "no letter";
         empty: FormatUse::Date, "" => "no letter";
@@ -350,11 +378,16 @@ mod tests {
         no_time: FormatUse::Time, "%M:%S" => "has no time";
         date_in_time: FormatUse::Time, "%d %H:%M" => "parts of a date";
         offset_in_date: FormatUse::Timestamp, "%Y-%m-%d %H:%M %z" => "timestamptz";
-        no_offset: FormatUse::TimestampTz { has_zone: false }, "%Y-%m-%d %H:%M" => "zone";
+        no_offset: FormatUse::TimestampTz { zone: DeclaredZone::Absent }, "%Y-%m-%d %H:%M" => "zone";
         no_half: FormatUse::Timestamp, "%Y-%m-%d %I:%M" => "%p";
         half_of_24: FormatUse::Timestamp, "%Y-%m-%d %H:%M %p" => "%p";
-        zone_name: FormatUse::TimestampTz { has_zone: true }, "%Y-%m-%d %H:%M %Q" => "%Q";
+        zone_name: FormatUse::TimestampTz { zone: DeclaredZone::Other }, "%Y-%m-%d %H:%M %Q" => "%Q";
         epoch_without_zone: FormatUse::Timestamp, "%s" => "timestamptz";
-        epoch_with_more: FormatUse::TimestampTz { has_zone: true }, "%s%.f" => "alone";
+        epoch_with_more: FormatUse::TimestampTz { zone: DeclaredZone::Other }, "%s%.f" => "alone";
+        utc_in_a_zone: FormatUse::TimestampTz { zone: DeclaredZone::Other }, "%Y-%m-%dT%H:%M:%SZ"
+            => "ends with \"Z\"";
+        utc_in_words: FormatUse::TimestampTz { zone: DeclaredZone::Other }, "%d.%m.%Y %H:%M:%S%.f UTC "
+            => "ends with \"UTC\"";
+        blanks_in_a_number: FormatUse::Date, "%d%_m%Y" => "%_m";
     }
 }

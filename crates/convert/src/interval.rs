@@ -198,6 +198,9 @@ mod tests {
         verbose: "@ 1 year 2 mons 3 days 4 hours 5 mins 6.5 secs" => Ok((14, 3, 4 * HOUR + 306_500_000));
         verbose_ago: "@ 1 day 2 hours ago" => Ok((0, -1, -2 * HOUR));
         verbose_zero: "@ 0" => Ok((0, 0, 0));
+        verbose_nothing: "@" => Err(RejectCode::Syntax);
+        verbose_blanks: " @  " => Err(RejectCode::Syntax);
+        verbose_ago_of_nothing: "@ ago" => Err(RejectCode::Syntax);
         units_upper_case: "1 YEAR 2 Months" => Ok((14, 0, 0));
         weeks: "2 weeks 1 day" => Ok((0, 15, 0));
         long_units: "1 millennium 1 century 1 decade" => Ok((13_320, 0, 0));

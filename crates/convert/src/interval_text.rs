@@ -116,6 +116,9 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
     loop {
         cursor.take_while(is_blank);
         if cursor.is_at_end() {
+            if !seen.any() {
+                return Err(fault("nothing follows the `@`"));
+            }
             break;
         }
         if is_ago {

@@ -1,20 +1,48 @@
 //! JSON: its form is checked, its text stays as it is written. What `jsonb` refuses besides
 //! (`\u0000`, halves of surrogate pairs) is the server's to say.
 
+use inrush_rows::reject::RejectCode;
 use serde::de::IgnoredAny;
 
 use super::error::ValueError;
+use super::json_keys::repeated_key;
 use super::views::{Built, Kept, TextCheck};
 
+/// Bytes of a key that a reason quotes.
+const QUOTED_BYTES_MAX: usize = 40;
+
 /// Converts JSON documents.
-pub(super) struct Json;
+pub(super) struct Json {
+    /// The destination keeps members, not the text: of equal keys the last one only.
+    keeps_members: bool,
+}
+
+impl Json {
+    /// Documents that are kept as they are written.
+    pub fn text() -> Json {
+        Json {
+            keeps_members: false,
+        }
+    }
+
+    /// Documents that are kept as their members.
+    pub fn members() -> Json {
+        Json {
+            keeps_members: true,
+        }
+    }
+}
 
 impl TextCheck for Json {
     fn check(&self, field: &str, _built: &mut Built<'_>) -> Result<Kept, ValueError> {
         // Read this way a document may be nested as deep as it likes: how deep is too deep is
         // the server's to say.
         match serde_json::from_str::<IgnoredAny>(field) {
-            Ok(_) => Ok(Kept::Whole),
+            Ok(_) if !self.keeps_members => Ok(Kept::Whole),
+            Ok(_) => match repeated_key(field) {
+                None => Ok(Kept::Whole),
+                Some(key) => Err(repeated(&key)),
+            },
             Err(_) if field.trim_ascii().is_empty() => Err(ValueError::syntax(
                 "not JSON; the field is empty: if that means NULL, set null = \"\" in the format",
             )),
@@ -26,13 +54,31 @@ impl TextCheck for Json {
     }
 }
 
+#[cold]
+fn repeated(key: &str) -> ValueError {
+    let end = key.floor_char_boundary(QUOTED_BYTES_MAX);
+    let more = if end < key.len() { "..." } else { "" };
+    ValueError::new(
+        RejectCode::FormLost,
+        format!(
+            "the key {:?}{more} stands twice in one object, and jsonb keeps the last of its values only; fix the \
+             document, or make the column json, which keeps the text",
+            &key[..end]
+        ),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn checked(json: &Json, text: &str) -> Result<(), ValueError> {
+        json.check(text, &mut Built::at_end_of(&mut String::new()))
+            .map(drop)
+    }
+
     fn is_json(text: &str) -> bool {
-        Json.check(text, &mut Built::at_end_of(&mut String::new()))
-            .is_ok()
+        checked(&Json::text(), text).is_ok()
     }
 
     #[test]
@@ -46,6 +92,7 @@ mod tests {
             "\"\\ud800\"",
             "123456789012345678901234567890",
             "[]",
+            "{\"a\": 1, \"a\": 2}",
         ] {
             assert!(is_json(text), "{text}");
         }
@@ -71,8 +118,34 @@ mod tests {
     }
 
     #[test]
+    fn a_repeated_key_is_a_reject_where_members_are_kept() {
+        let error = checked(&Json::members(), "{\"a\": 1, \"a\": 2}").expect_err("a repeated key");
+        assert_eq!(error.code, RejectCode::FormLost);
+        assert!(
+            error.reason.contains("the key \"a\" stands twice"),
+            "{error}"
+        );
+        let long = "ä".repeat(30);
+        let error = checked(
+            &Json::members(),
+            &format!("{{\"{long}\": 1, \"{long}\": 2}}"),
+        );
+        let reason = error.expect_err("a repeated key").reason;
+        assert!(
+            reason.contains(&format!("\"{}\"...", "ä".repeat(20))),
+            "{reason}"
+        );
+        assert_eq!(
+            checked(&Json::members(), "{\"a\": 1, \"b\": {\"a\": 2}}"),
+            Ok(())
+        );
+    }
+
+    #[test]
     fn deep_nesting_is_not_refused() {
         let depth = 100_000;
-        assert!(is_json(&("[".repeat(depth) + &"]".repeat(depth))));
+        let text = "[".repeat(depth) + &"]".repeat(depth);
+        assert!(is_json(&text));
+        assert_eq!(checked(&Json::members(), &text), Ok(()));
     }
 }

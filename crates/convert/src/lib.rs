@@ -53,6 +53,7 @@ mod interval;
 mod interval_text;
 mod interval_value;
 mod json;
+mod json_keys;
 mod kernel;
 mod key;
 mod key_set;

@@ -10,7 +10,7 @@ use inrush_rows::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
 use inrush_rows::typed_rows::TypedRows;
 use inrush_scan::{
     Dialect, ExtraFields, Fault, FaultKind, FixedWidth, MissingFields, PositionUnit, Record,
-    RecordEnd, Records, ShortText,
+    RecordEnd, Records, ShortText, decode_field,
 };
 
 use super::error::ValueError;
@@ -196,12 +196,18 @@ pub(super) fn typed_reject(
     error: ValueError,
 ) -> Reject {
     let (text, fields) = typed.row_text(record.start as usize);
+    // The line that is kept is CSV; the value is what the file has.
+    let value = |written: &[u8]| {
+        let mut unquoted = Vec::new();
+        let decoded = decode_field(written, &Dialect::csv(), &mut unquoted);
+        shortened(decoded.text().unwrap_or_default())
+    };
     Reject {
         location: chunk.location(record.start, record.line),
         column: at.map(|(column, _)| Arc::clone(column)),
         value: at
             .and_then(|(_, field)| field)
-            .map(|field| shortened(&text[fields[field].clone()])),
+            .map(|field| value(&text[fields[field].clone()])),
         code: error.code,
         reason: error.reason,
         raw: text,

@@ -16,7 +16,7 @@ use super::date_time_range::{MICROSECONDS_MAX, MICROSECONDS_MIN, in_range};
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
 use super::format_list::Formats;
-use super::format_use::FormatUse;
+use super::format_use::{DeclaredZone, FormatUse};
 use super::kernel::{Kernel, Window, trim};
 use super::number::is_any_word;
 use super::second_digits::SecondDigits;
@@ -102,7 +102,11 @@ impl TimestampTz {
     pub fn new(column: &Column, fraction_digits: u8) -> Result<TimestampTz, ConvertError> {
         let zone = Zone::of(column)?;
         let format_use = FormatUse::TimestampTz {
-            has_zone: zone.is_some(),
+            zone: match &zone {
+                None => DeclaredZone::Absent,
+                Some(zone) if zone.is_utc() => DeclaredZone::Utc,
+                Some(_) => DeclaredZone::Other,
+            },
         };
         Ok(TimestampTz {
             seconds: SecondDigits::new(fraction_digits, column.policies.round),

@@ -71,8 +71,15 @@ fn refuse_policies(column: &Column) -> Result<(), ConvertError> {
             ..
         }
     );
+    let is_array = matches!(column_type, ColumnType::Special(SpecialType::Array { .. }));
     let numbers = &policies.numbers;
     let checks = [
+        (
+            "trim",
+            policies.trim.is_some(),
+            !is_array,
+            "the elements of an array are read without the blanks around them, and those in quotes as they are",
+        ),
         (
             "decimal_separator",
             numbers.decimal_separator.is_some(),

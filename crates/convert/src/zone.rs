@@ -37,6 +37,12 @@ impl Zone {
         }
     }
 
+    /// True if its clocks always show UTC.
+    pub fn is_utc(&self) -> bool {
+        self.zone.following(Timestamp::MIN).next().is_none()
+            && self.zone.to_offset(Timestamp::UNIX_EPOCH).seconds() == 0
+    }
+
     /// The one offset that it has at all times, in seconds ahead of UTC.
     pub fn fixed_offset(&self, column: &Column) -> Result<i32, ConvertError> {
         if self.zone.following(Timestamp::MIN).next().is_some() {

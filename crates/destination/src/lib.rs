@@ -10,6 +10,7 @@ pub mod address;
 pub mod clients;
 pub mod contract;
 pub mod error;
+pub mod json_text;
 pub mod ledger_records;
 pub mod misfit;
 pub mod target;

@@ -171,10 +171,16 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
     if let Some(zone) = &detail.zone
         && time_zone(zone).is_none()
     {
-        let near = offset_after_name(zone).or_else(|| near_zone(zone));
-        let mend = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "write it like \"Europe/Vienna\" or \"UTC\"".to_owned(),
+        let mend = match (offset_after_name(zone), near_zone(zone)) {
+            (Some(offset), _) => format!(
+                "write `{offset}` for clocks that are {} UTC",
+                match offset.as_bytes()[0] {
+                    b'-' => "behind",
+                    _ => "ahead of",
+                }
+            ),
+            (None, Some(near)) => format!("did you mean `{near}`?"),
+            (None, None) => "write it like \"Europe/Vienna\", \"+01:00\" or \"UTC\"".to_owned(),
         };
         faults.value(
             &format!("{path}.zone"),
@@ -192,6 +198,8 @@ fn near_zone(zone: &str) -> Option<String> {
     let known: Vec<String> = jiff::tz::db()
         .available()
         .map(|name| name.to_string())
+        // Their signs are the opposite of what most people mean.
+        .filter(|name| !name.starts_with("Etc/GMT"))
         .collect();
     let cities: Vec<String> = known.iter().map(|name| city(name)).collect();
     let near = suggestion(&city(zone), cities.iter().map(String::as_str))?;

@@ -284,7 +284,7 @@ fn base_type(facts: &CatalogFacts) -> (ColumnType, Option<PgType>) {
         1266 => special(SpecialType::TimeTz { fraction_digits }, PgType::TimeTz),
         1700 => (decimal(modifier), Some(PgType::Numeric)),
         2950 => (ColumnType::Uuid, Some(PgType::Uuid)),
-        3802 => (ColumnType::Json, Some(PgType::Jsonb)),
+        3802 => special(SpecialType::Jsonb, PgType::Jsonb),
         _ => (ColumnType::Opaque, None),
     }
 }

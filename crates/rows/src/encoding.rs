@@ -137,6 +137,12 @@ impl TextEncoding {
                     mend: "write the files again with: iconv -f UTF-32 -t UTF-8".to_owned(),
                 });
             }
+            "utf-7" | "utf7" | "unicode-1-1-utf-7" | "x-unicode20utf7" | "utf-7-imap" => {
+                return Err(UnknownEncoding {
+                    cause: "UTF-7 is not read".to_owned(),
+                    mend: "write the files again with: iconv -f UTF-7 -t UTF-8".to_owned(),
+                });
+            }
             _ => {}
         }
         match Encoding::for_label(wanted.as_bytes()) {

@@ -56,6 +56,33 @@ impl NotUtf8 {
     }
 }
 
+/// A text in UTF-8 that is declared to be in an encoding of single bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadsAsUtf8 {
+    /// The first line with a character beyond ASCII.
+    pub line: String,
+    /// The same line as it is declared.
+    pub line_as_declared: String,
+}
+
+impl ReadsAsUtf8 {
+    /// Looks for characters beyond ASCII; nothing where there are none, or where the text is not UTF-8. A character that
+    /// the end of the text cuts is none.
+    pub fn find(text: &[u8], declared: TextEncoding) -> Option<ReadsAsUtf8> {
+        let valid = match std::str::from_utf8(text) {
+            Ok(_) => text,
+            Err(error) if error.error_len().is_none() => &text[..error.valid_up_to()],
+            Err(_) => return None,
+        };
+        let at = valid.iter().position(|byte| !byte.is_ascii())?;
+        let start = memchr::memrchr(b'\n', &valid[..at]).map_or(0, |end| end + 1);
+        Some(ReadsAsUtf8 {
+            line: line_in(TextEncoding::Utf8, &valid[start..]),
+            line_as_declared: line_in(declared, &valid[start..]),
+        })
+    }
+}
+
 /// The encoding that a text which is not UTF-8 is likely written in.
 pub fn likely(text: &[u8]) -> TextEncoding {
     let text = &text[..text.len().min(LOOK_BYTES_MAX)];
@@ -76,6 +103,7 @@ fn line_in(encoding: TextEncoding, text: &[u8]) -> String {
     let bytes = &text[..text.len().min(BYTES_MAX)];
     let decoded = match encoding {
         TextEncoding::Table(table) => table.decode_without_bom_handling(bytes).0,
+        TextEncoding::Latin1 => bytes.iter().copied().map(char::from).collect(),
         _ => String::from_utf8_lossy(bytes),
     };
     let line = decoded.lines().next().unwrap_or_default();
@@ -166,6 +194,28 @@ mod tests {
         assert_eq!(NotUtf8::find("Gr\u{f6}\u{df}e".as_bytes()), None);
         // Cut by the end of a sample.
         assert_eq!(NotUtf8::find(b"Gr\xc3"), None);
+    }
+
+    #[test]
+    fn utf8_shows_under_another_name() {
+        let windows = TextEncoding::parse("windows-1252").expect("known");
+        let text = "id,x\n1,abc\n2,Zo\u{eb}\n".as_bytes();
+        let found = ReadsAsUtf8::find(text, windows).expect("it is UTF-8");
+        assert_eq!(found.line, "2,Zo\u{eb}");
+        assert_eq!(found.line_as_declared, "2,Zo\u{c3}\u{ab}");
+        let found = ReadsAsUtf8::find(text, TextEncoding::Latin1).expect("it is UTF-8");
+        assert_eq!(found.line_as_declared, "2,Zo\u{c3}\u{ab}");
+        for none in [&b"id,x\n1,abc\n"[..], b"Zo\xeb,\xc3\xab\n", b"Zo\xc3", b""] {
+            assert_eq!(ReadsAsUtf8::find(none, windows), None);
+        }
+        // The end of a sample may cut a character.
+        assert!(
+            ReadsAsUtf8::find(
+                "\u{eb}\u{eb}".as_bytes().split_last().expect("bytes").1,
+                windows
+            )
+            .is_some()
+        );
     }
 
     #[test]

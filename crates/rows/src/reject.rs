@@ -56,7 +56,7 @@ pub enum RejectCode {
     /// More digits after the point (or of the second) than the column keeps.
     FractionLost,
     /// A number with leading zeros, a plus sign, or more digits than a float has, which a `lossless`
-    /// column would not keep.
+    /// column would not keep; a key that stands twice in an object of `jsonb`, which keeps the last member only.
     FormLost,
     /// More characters than the column holds.
     TooLong,

@@ -50,6 +50,9 @@ pub enum SpecialType {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
     },
+    /// A JSON document, kept as its members (`jsonb`), not as its text: a key that stands twice in an object is a reject,
+    /// because only its last member would be kept.
+    Jsonb,
     /// An array of any dimensions, carried as it is written: each element was checked.
     Array {
         /// The type of its elements.
@@ -62,9 +65,10 @@ impl SpecialType {
     pub fn arrow(&self) -> DataType {
         match self {
             SpecialType::IntervalOf { .. } => DataType::Struct(interval_fields()),
-            SpecialType::Name | SpecialType::Byte { .. } | SpecialType::Array { .. } => {
-                DataType::Utf8View
-            }
+            SpecialType::Name
+            | SpecialType::Byte { .. }
+            | SpecialType::Jsonb
+            | SpecialType::Array { .. } => DataType::Utf8View,
             SpecialType::Money { .. } => DataType::Decimal128(MONEY_DIGITS, MONEY_ARROW_SCALE),
             SpecialType::TimeTz { .. } => DataType::FixedSizeBinary(TIME_TZ_BYTES),
         }

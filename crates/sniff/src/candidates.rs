@@ -106,6 +106,15 @@ impl Candidate {
     }
 }
 
+/// True if minutes and seconds are written with two digits. A ratio or a score (`16:9`, `4:3`) is not, and would be a time
+/// to the converter.
+fn have_two_digits(text: &[u8]) -> bool {
+    let mut parts = text.split(|byte| *byte == b':').skip(1);
+    parts.all(
+        |part| matches!(part, [tens, ones, ..] if tens.is_ascii_digit() && ones.is_ascii_digit()),
+    )
+}
+
 /// True if a value is written as a guess should have it.
 fn has_shape(guess: &TypeGuess, value: &[u8]) -> bool {
     let text = value.trim_ascii();
@@ -117,9 +126,11 @@ fn has_shape(guess: &TypeGuess, value: &[u8]) -> bool {
         TypeGuess::Date { format: None } => {
             text.len() >= 8 && has(b'-') && !has(b':') && text[0].is_ascii_digit()
         }
-        TypeGuess::Time => has(b':'),
+        TypeGuess::Time => has(b':') && have_two_digits(text),
         TypeGuess::Timestamp { format: None } | TypeGuess::TimestampTz { format: None } => {
-            text.first().is_some_and(u8::is_ascii_digit) && (has(b'-') || has(b'T'))
+            text.first().is_some_and(u8::is_ascii_digit)
+                && (has(b'-') || has(b'T'))
+                && have_two_digits(text)
         }
         TypeGuess::Uuid => has(b'-'),
         TypeGuess::Json => matches!(text.first(), Some(b'{' | b'[')),

@@ -34,19 +34,44 @@ pub(super) struct FormChoice {
 
 /// Finds the form. `preset` comes from the files' names, `said` is the delimiter that a line of theirs names.
 pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>) -> FormChoice {
-    let looks = looks(samples);
+    let mut looks = looks(samples);
     let preset_form = preset.map(|preset| mapping::form_of(&preset.dialect()));
-    let entries = contest::hold(&looks, preset_form.as_ref(), said);
-    let mut choice = match entries.first() {
-        Some(best) if best.tally.share() >= SHARE_MIN && best.value >= VALUE_MIN => {
-            several_columns(&entries, preset_form.as_ref())
-        }
-        best => one_column(&looks, best, preset_form.as_ref()),
+    let mut entries = contest::hold(&looks, preset_form.as_ref(), said);
+    let is_believed = |entries: &[Entry]| {
+        let best = entries.first();
+        best.is_some_and(|best| best.tally.share() >= SHARE_MIN && best.value >= VALUE_MIN)
     };
+    if !is_believed(&entries)
+        && let Some(long) = contest::long_looks(samples)
+    {
+        looks = long;
+        entries = contest::hold(&looks, preset_form.as_ref(), said);
+    }
+    let mut choice = match is_believed(&entries) {
+        true => several_columns(&entries, preset_form.as_ref()),
+        false => one_column(&looks, entries.first(), preset_form.as_ref()),
+    };
+    if choice.form.is_single_column
+        && let Some(sample) = samples.beginnings().find(|sample| is_one_line(sample))
+    {
+        choice.unsure.push(format!(
+            "the first line of {} has {} bytes, and no more of the file was sampled, so nothing shows how its records are \
+             cut: declare the `format`",
+            sample.file.path.display(),
+            sample.bytes.len()
+        ));
+    }
     if let (Some(preset_form), false) = (&preset_form, choice.form.is_single_column) {
         tell_contradiction(&mut choice, preset_form);
     }
     choice
+}
+
+/// True if a beginning is one line, and the file goes on behind it.
+fn is_one_line(sample: &Sample) -> bool {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let text = sample.bytes.trim_ascii_end();
+    !sample.ends_file && !text.is_empty() && !text.iter().any(is_end)
 }
 
 /// The choice of the best form of files with several columns. `entries` are in the order of their scores; there is at
@@ -294,8 +319,12 @@ fn tell_contradiction(choice: &mut FormChoice, preset: &Form) {
 
 /// A declared form.
 pub(super) fn declared(samples: &Samples, form: Form) -> FormChoice {
-    let looks = looks(samples);
-    let tally = tally(&looks, &form);
+    let mut tally = tally(&looks(samples), &form);
+    if tally.share() < SHARE_MIN
+        && let Some(long) = contest::long_looks(samples)
+    {
+        tally = super::tally::tally(&long, &form);
+    }
     let mut unsure = Vec::new();
     if tally.share() < SHARE_MIN {
         unsure.push(format!(

@@ -407,6 +407,47 @@ fn are_commas_of_thousands(value: &str) -> bool {
         && (groups.len() > 1 || !groups.is_empty() && fraction.is_some())
 }
 
+/// True if the one comma of a number stands where it could separate thousands, before exactly three digits: `1,234`.
+fn may_be_thousands(value: &str) -> bool {
+    value
+        .trim()
+        .trim_start_matches(['-', '+'])
+        .split_once(',')
+        .is_some_and(|(whole, fraction)| {
+            let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+            (1..=3).contains(&whole.len())
+                && !whole.starts_with('0')
+                && fraction.len() == 3
+                && is_digits(whole)
+                && is_digits(fraction)
+        })
+}
+
+/// Tells of pairs of numbers that would be times, if their minutes had two digits.
+fn explain_ratios(facts: &ColumnFacts, decision: &mut Decision) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_pair = |value: &str| {
+        let parts: Vec<&str> = value.trim().split(':').collect();
+        parts.len() == 2 && parts.into_iter().all(is_number)
+    };
+    let has_one_digit =
+        |value: &&String| value.trim().len() - value.trim().rfind(':').unwrap_or(0) == 2;
+    let Some(ratio) = facts.distinct.iter().find(has_one_digit) else {
+        return false;
+    };
+    if !facts.distinct.iter().all(|value| is_pair(value)) {
+        return false;
+    }
+    let ratio = super::sentence_parts::shortened(ratio.as_bytes());
+    decision.why = format!(
+        "Text, because `{ratio}` may be a ratio or a score: the minutes of a time have two digits."
+    );
+    decision.unsure.push(format!(
+        "text, because values such as `{ratio}` may be ratios or scores: if they are times, change the type to time"
+    ));
+    true
+}
+
 /// Why a column is text, where some other type would have been near.
 fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
     if !decision.why.is_empty() {
@@ -429,13 +470,21 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
         decision.why = format!(
             "Text, because `{value}` ({place}) is a number with a comma, of decimals or of thousands."
         );
+        let decimals = "if the comma is the decimal separator, set decimal_separator = \",\" for the column \
+                        and change the type to numeric";
+        let thousands = match may_be_thousands(value) {
+            true => {
+                "; if it separates thousands, set group_separator = \",\" for the column and change the type to \
+                 bigint"
+            }
+            false => "",
+        };
         decision.unsure.push(format!(
-            "text, because its numbers have commas (`{value}`, {place}): if the comma is the \
-             decimal separator, declare it in the column's table and make the column numeric"
+            "text, because its numbers have commas (`{value}`, {place}): {decimals}{thousands}"
         ));
         return;
     }
-    if explain_groups(facts, decision) {
+    if explain_groups(facts, decision) || explain_ratios(facts, decision) {
         return;
     }
     if let Some((day_first, month_first)) = mixed_orders(facts) {

@@ -115,6 +115,19 @@ pub(super) fn hold(looks: &[Sample], preset: Option<&Form>, said: Option<u8>) ->
 
 /// The parts of the samples that the contest looks at.
 pub(super) fn looks(samples: &Samples) -> Vec<Sample> {
+    parts(samples, LOOK_BYTES)
+}
+
+/// The same samples in full; nothing if the parts are all of them. A first record, or a header of thousands of names,
+/// may be longer than a part.
+pub(super) fn long_looks(samples: &Samples) -> Option<Vec<Sample>> {
+    let is_cut = samples
+        .beginnings()
+        .any(|sample| sample.bytes.len() > LOOK_BYTES);
+    is_cut.then(|| parts(samples, usize::MAX))
+}
+
+fn parts(samples: &Samples, bytes_max: usize) -> Vec<Sample> {
     let middles: Vec<&Sample> = samples
         .samples
         .iter()
@@ -130,7 +143,7 @@ pub(super) fn looks(samples: &Samples) -> Vec<Sample> {
         .chain(middles)
         .filter(|sample| !sample.bytes.is_empty())
         .map(|sample| {
-            let length = sample.bytes.len().min(LOOK_BYTES);
+            let length = sample.bytes.len().min(bytes_max);
             Sample {
                 file: sample.file.clone(),
                 byte_offset: sample.byte_offset,

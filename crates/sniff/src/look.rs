@@ -107,7 +107,14 @@ impl Look {
         {
             return None;
         }
-        let typed = found.decisions.iter().filter(|decision| !is_text(decision));
+        // Fewer rows than lines above them may be the odd ones themselves: a line of totals.
+        if found.evidence.rows <= u64::from(lines) {
+            return None;
+        }
+        let typed = found
+            .decisions
+            .iter()
+            .filter(|decision| is_telling(decision));
         let typed = typed.count() as u64;
         let is_sure = found.choice.form.header && found.choice.unsure.is_empty();
         (is_sure && typed > 0).then(|| {
@@ -119,6 +126,15 @@ impl Look {
             )
         })
     }
+}
+
+/// True if a column's type shows that other values stand in it than names. Letters that could be booleans do not: the rows
+/// below an `M` may all have an `F`.
+fn is_telling(decision: &Decision) -> bool {
+    !matches!(
+        decision.column_type,
+        TypeGuess::Text | TypeGuess::Boolean { .. }
+    )
 }
 
 fn is_text(decision: &Decision) -> bool {

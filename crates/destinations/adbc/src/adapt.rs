@@ -19,12 +19,11 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, IntervalUnit, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use inrush_destination::{Adapted, ColumnPlan, Misfit};
+use inrush_destination::{Adapted, ColumnPlan, Misfit, json_text};
 use inrush_rows::timestamp;
 
 use crate::calendar_text;
 use crate::carry::ColumnCarriage;
-use crate::json_text;
 
 /// Makes batches of one target what a driver takes.
 pub struct Adapter {
@@ -225,27 +224,10 @@ impl Adapter {
     fn check_json(&self, column: &ArrayRef, takes_nul: bool, miss: &mut dyn FnMut(usize, String)) {
         let documents = column.as_string_view();
         for (row, document) in documents.iter().enumerate() {
-            let Some(bad) =
-                document.and_then(|document| json_text::bad_escape(document, takes_nul))
-            else {
-                continue;
-            };
-            let (what, fix) = match bad.code {
-                0 => ("a NUL", "remove it, or load the value as json or text"),
-                _ => (
-                    "half of a surrogate pair, not a character",
-                    "likely the export cut a text in the middle of a character; write \\ufffd \
-                     instead, or load it as text",
-                ),
-            };
-            let (code, at, product) = (bad.code, bad.at, self.product);
-            miss(
-                row,
-                format!(
-                    "has the escape \\u{code:04x} after {at} bytes of its JSON, which is {what}: \
-                     {product} refuses it; {fix}"
-                ),
-            );
+            let bad = document.and_then(|document| json_text::bad_escape(document, takes_nul));
+            if let Some(bad) = bad {
+                miss(row, bad.reason(self.product));
+            }
         }
     }
 
@@ -413,21 +395,18 @@ mod tests {
     use inrush_rows::timestamp::{INFINITY, MAX, MIN, MINUS_INFINITY};
 
     use super::*;
-    use crate::carry::of_column;
+    use crate::carry::carried;
     use crate::quirks::Vendor;
+    use crate::types;
 
     fn adapted(vendor: Vendor, column_type: ColumnType, values: ArrayRef) -> Adapted {
-        adapted_as(vendor, column_type, "", values)
-    }
-
-    fn adapted_as(vendor: Vendor, column_type: ColumnType, sql: &str, values: ArrayRef) -> Adapted {
+        let way = carried(vendor, &column_type).expect("a way").way;
         let column = ColumnPlan {
             name: "a".to_owned(),
-            sql: sql.to_owned(),
+            sql: String::new(),
             column_type,
             nullable: true,
         };
-        let way = of_column(vendor, &column).expect("a way").way;
         let batch = RecordBatch::try_from_iter_with_nullable([("a", values, true)]).expect("one");
         let adapter = Adapter::new(&[column], vec![way], "X");
         adapter.adapt(&batch).expect("adapted")
@@ -519,7 +498,8 @@ mod tests {
             (Vendor::Sqlite, "JSON_TEXT", &[]),
         ] {
             let values = Arc::new(StringViewArray::from(documents.to_vec()));
-            let result = adapted_as(vendor, ColumnType::Json, sql, values);
+            let column_type = types::of_column(vendor, sql).expect("a type of this database");
+            let result = adapted(vendor, column_type, values);
             assert_eq!(places(&result), expected, "{sql}");
             assert_eq!(result.batch.num_rows(), 5 - expected.len(), "{sql}");
         }

@@ -1,7 +1,7 @@
 //! The way of each type into a database: what its driver's ingest takes, as was tried out.
 
-use inrush_destination::ColumnPlan;
 use inrush_rows::column_type::ColumnType;
+use inrush_rows::special_type::SpecialType;
 
 use crate::quirks::Vendor;
 
@@ -60,21 +60,6 @@ impl Carried {
             staging: Some("TEXT"),
         }
     }
-}
-
-/// The way of a column; none where there is none.
-pub fn of_column(vendor: Vendor, column: &ColumnPlan) -> Option<Carried> {
-    let carried = carried(vendor, &column.column_type)?;
-    let is_jsonb = vendor == Vendor::Postgres
-        && column.column_type == ColumnType::Json
-        && column.sql.eq_ignore_ascii_case("jsonb");
-    Some(match is_jsonb {
-        true => Carried {
-            way: ColumnCarriage::JsonbText,
-            ..carried
-        },
-        false => carried,
-    })
 }
 
 /// The way of a type; none where there is none.
@@ -137,6 +122,7 @@ fn postgres(column_type: &ColumnType) -> Option<Carried> {
         | ColumnType::Uuid
         | ColumnType::Json
         | ColumnType::Enum { .. } => Carried::cast(ColumnCarriage::Text),
+        ColumnType::Special(SpecialType::Jsonb) => Carried::cast(ColumnCarriage::JsonbText),
         ColumnType::Opaque | ColumnType::Special(_) => return None,
         _ => Carried::as_is(),
     })

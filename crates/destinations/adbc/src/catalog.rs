@@ -213,7 +213,7 @@ fn columns_by_arrow(session: &mut AdbcSession, name: &TargetName) -> Vec<TargetC
         let column_type = of_arrow(field.data_type());
         let sql = column_type
             .as_ref()
-            .and_then(|column_type| types::sql_of(Vendor::Other, column_type, ""));
+            .and_then(|column_type| types::sql_of(Vendor::Other, column_type));
         TargetColumn {
             name: field.name().clone(),
             sql: sql.unwrap_or_else(|| field.data_type().to_string()),

@@ -22,7 +22,6 @@ mod driver_library;
 mod duckdb;
 mod ingest;
 mod interrupt;
-mod json_text;
 mod ledger;
 mod lock;
 mod own_memory;

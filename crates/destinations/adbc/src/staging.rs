@@ -54,16 +54,18 @@ impl Staging {
         let mut ways = Vec::with_capacity(plan.columns.len());
         for column in &plan.columns {
             check_name(quirks, product, "column", &column.name)?;
-            ways.push(carry::of_column(quirks.vendor, column).ok_or_else(|| {
-                unsuitable(
-                    format!(
-                        "{table}.{}: there is no way into the type {} through this driver",
-                        sql::identifier(&column.name),
-                        column.sql
-                    ),
-                    "leave the column out, or change its type to text",
-                )
-            })?);
+            ways.push(
+                carry::carried(quirks.vendor, &column.column_type).ok_or_else(|| {
+                    unsuitable(
+                        format!(
+                            "{table}.{}: there is no way into the type {} through this driver",
+                            sql::identifier(&column.name),
+                            column.sql
+                        ),
+                        "leave the column out, or change its type to text",
+                    )
+                })?,
+            );
         }
         let schema = plan.name.schema.clone();
         let digest = Sha256::digest(

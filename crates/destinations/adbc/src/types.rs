@@ -2,6 +2,7 @@
 
 use inrush_destination::{Error, ResolvedType, Result};
 use inrush_rows::column_type::ColumnType;
+use inrush_rows::special_type::SpecialType;
 use inrush_rows::type_name::TypeName;
 
 use crate::carry::carried;
@@ -12,12 +13,7 @@ const SQLITE_DIGITS_KEPT: u8 = 15;
 
 /// The type that a package calls so.
 pub fn resolve(vendor: Vendor, product: &str, type_name: &str) -> Result<ResolvedType> {
-    let parsed = TypeName::parse(type_name);
-    let Some((parsed, column_type)) = parsed.and_then(|parsed| {
-        parsed
-            .column_type()
-            .map(|column_type| (parsed, column_type))
-    }) else {
+    let Some(column_type) = named(vendor, type_name) else {
         return Err(Error::Unsuitable {
             what: format!("{type_name:?} is not a type for a new table of {product}"),
             hint: "write one of boolean, smallint, integer, bigint, real, double precision, \
@@ -27,13 +23,23 @@ pub fn resolve(vendor: Vendor, product: &str, type_name: &str) -> Result<Resolve
         });
     };
     let sql = match carried(vendor, &column_type) {
-        Some(_) => sql_of(vendor, &column_type, &parsed.base),
+        Some(_) => sql_of(vendor, &column_type),
         None => None,
     };
     match sql {
         Some(sql) => Ok(ResolvedType { sql, column_type }),
         None => Err(no_way(vendor, product, type_name, &column_type)),
     }
+}
+
+/// The type of a name that every database understands. PostgreSQL alone has `jsonb`; elsewhere it is JSON as it is written.
+fn named(vendor: Vendor, type_name: &str) -> Option<ColumnType> {
+    let name = TypeName::parse(type_name)?;
+    let column_type = name.column_type()?;
+    Some(match vendor {
+        Vendor::Postgres if name.base == "jsonb" => ColumnType::Special(SpecialType::Jsonb),
+        _ => column_type,
+    })
 }
 
 fn no_way(vendor: Vendor, product: &str, type_name: &str, column_type: &ColumnType) -> Error {
@@ -58,11 +64,11 @@ fn no_way(vendor: Vendor, product: &str, type_name: &str, column_type: &ColumnTy
 }
 
 /// A type as the database writes it.
-pub fn sql_of(vendor: Vendor, column_type: &ColumnType, base: &str) -> Option<String> {
+pub fn sql_of(vendor: Vendor, column_type: &ColumnType) -> Option<String> {
     match vendor {
         Vendor::DuckDb => duckdb(column_type),
         Vendor::Sqlite => sqlite(column_type),
-        Vendor::Postgres => postgres(column_type, base),
+        Vendor::Postgres => postgres(column_type),
         Vendor::Other => other(column_type),
     }
 }
@@ -128,7 +134,7 @@ fn sqlite(column_type: &ColumnType) -> Option<String> {
     })
 }
 
-fn postgres(column_type: &ColumnType, base: &str) -> Option<String> {
+fn postgres(column_type: &ColumnType) -> Option<String> {
     Some(match column_type {
         ColumnType::Bool => "boolean".to_owned(),
         ColumnType::Int16 => "smallint".to_owned(),
@@ -160,10 +166,8 @@ fn postgres(column_type: &ColumnType, base: &str) -> Option<String> {
         } => format!("interval({fraction_digits})"),
         ColumnType::Uuid => "uuid".to_owned(),
         ColumnType::Binary => "bytea".to_owned(),
-        ColumnType::Json => match base {
-            "jsonb" => "jsonb".to_owned(),
-            _ => "json".to_owned(),
-        },
+        ColumnType::Json => "json".to_owned(),
+        ColumnType::Special(SpecialType::Jsonb) => "jsonb".to_owned(),
         ColumnType::Enum { .. } | ColumnType::Opaque | ColumnType::Special(_) => return None,
     })
 }
@@ -198,7 +202,7 @@ pub fn of_column(vendor: Vendor, sql: &str) -> Option<ColumnType> {
     let column_type = match vendor {
         Vendor::DuckDb => of_duckdb(sql),
         Vendor::Sqlite => of_sqlite(sql),
-        Vendor::Postgres | Vendor::Other => TypeName::parse(sql)?.column_type(),
+        Vendor::Postgres | Vendor::Other => named(vendor, sql),
     }?;
     carried(vendor, &column_type).map(|_| column_type)
 }

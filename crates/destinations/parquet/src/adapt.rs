@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Time64MicrosecondType, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch};
-use inrush_destination::Misfit;
+use inrush_destination::{Misfit, json_text};
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::timestamp;
 
@@ -84,6 +84,16 @@ fn of_column(column: &FileColumn, place: usize, array: &dyn Array, misfits: &mut
                          text",
                     ),
                     _ => {}
+                }
+            }
+        }
+        // A reader of the file that parses its JSON refuses the whole table, and names no row.
+        ColumnType::Json => {
+            for (row, document) in array.as_string_view().iter().enumerate() {
+                if let Some(bad) =
+                    document.and_then(|document| json_text::bad_escape(document, true))
+                {
+                    misfit(row, &bad.reason("DuckDB"));
                 }
             }
         }

@@ -14,7 +14,7 @@ use inrush_scan::Dialect;
 use super::columns::{KnownColumns, TargetColumns};
 use super::error::PlanError;
 use super::options::PlanOptions;
-use super::{same_headers, sniffed, typed_rows, undeclared_header};
+use super::{declared_encoding, same_headers, sniffed, typed_rows, undeclared_header};
 
 /// Empty files that notes name one by one.
 const EMPTY_FILES_NAMED: usize = 20;
@@ -47,6 +47,10 @@ impl FlowFiles {
         notes: &mut Vec<String>,
     ) -> Result<FlowFiles, PlanError> {
         let files = files(flow, name, options, notes)?;
+        notes.extend(declared_encoding::note(
+            &files,
+            flow.format.text_encoding()?,
+        ));
         let sniffed = sniffed::of(flow, &files, filled)?;
         notes.extend(sniffed.notes);
         let mut dialect = sniffed.dialect;

@@ -10,6 +10,7 @@ pub mod changed;
 pub mod column_text;
 pub mod columns;
 pub mod contents;
+mod declared_encoding;
 pub mod error;
 pub mod expect;
 pub mod fields;

@@ -19,6 +19,43 @@ fn large(bytes: usize, row: impl Fn(usize) -> String) -> String {
 const BYTES: usize = 1 << 20;
 
 #[test]
+fn a_first_record_may_be_long() {
+    for length in [140_000, 900_000] {
+        let long = "x".repeat(length);
+        let guess = sniffed("a.csv", format!("1,a,{long}\n2,b,y\n3,c,z\n").as_bytes());
+        assert_eq!(
+            columns(&guess),
+            "column_1 integer, column_2 text, column_3 text",
+            "{length}"
+        );
+        // Line ends in quotes are none of records.
+        let lines = "x\n".repeat(length / 2);
+        let guess = sniffed(
+            "a.csv",
+            format!("1;a;\"{lines}\"\n2;b;y\n3;c;z\n").as_bytes(),
+        );
+        assert_eq!(
+            columns(&guess),
+            "column_1 integer, column_2 text, column_3 text",
+            "{length}"
+        );
+    }
+}
+
+#[test]
+fn a_header_of_many_names_is_one() {
+    let names: Vec<String> = (0..15_000).map(|index| format!("name_{index}")).collect();
+    let row = vec!["5"; names.len()].join(",");
+    let guess = sniffed(
+        "a.csv",
+        format!("{}\n{row}\n{row}\n{row}\n", names.join(",")).as_bytes(),
+    );
+    assert!(guess.form.header);
+    assert_eq!(guess.columns.len(), names.len());
+    assert_eq!(guess.columns[14_999].name, "name_14999");
+}
+
+#[test]
 fn the_end_of_a_file_is_looked_at() {
     let mut text = large(BYTES, |index| format!("{index},{}\n", index % 7));
     text.push_str("7,x\n");

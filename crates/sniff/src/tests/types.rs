@@ -65,7 +65,7 @@ types! {
     blanks_between_digits: ["1 500", "12 750", "7"] => "text", ["separators between their digits (`1 500`, a.txt line 2)"];
     narrow_blanks_between_digits: ["1\u{202f}500,25", "12\u{202f}750", "7,5"] => "text", ["separators between their digits"];
     apostrophes_between_digits: ["1'500", "12'750.50", "7"] => "text", ["separators between their digits"];
-    commas_between_digits: ["1,500", "2,250", "12,750"] => "text", ["numbers have commas"];
+    commas_between_digits: ["1,500", "2,250", "12,750"] => "text", ["numbers have commas", "if the comma is the decimal separator", "if it separates thousands, set group_separator"];
     commas_as_in_india: ["12,34,567", "1,00,000", "5"] => "text", ["numbers have commas"];
     per_cent: ["12%", "13%", "1.5%"] => "text", [];
     amounts_with_a_sign: ["$1.50", "$2.25", "$3.00"] => "text", [];
@@ -96,6 +96,11 @@ types! {
     offsets_here_and_there: ["2024-01-31T10:11:12Z", "2024-01-31T10:11:12", "2024-02-01T00:00:00Z"] => "text", ["is no timestamptz"];
     timestamps_days_first: ["31.01.2024 10:11", "01.02.2024 23:59", "03.04.2024 00:00"] => "timestamp %d.%m.%Y %H:%M", [];
     half_days: ["01/31/2024 10:11 PM", "02/01/2024 01:00 AM", "02/02/2024 12:00 PM"] => "timestamp %m/%d/%Y %I:%M %p", [];
+    ratios: ["16:9", "4:3", "16:10"] => "text", ["values such as `16:9` may be ratios or scores"];
+    scores: ["21:14", "10:11", "0:3"] => "text", ["values such as `0:3` may be ratios or scores"];
+    ratios_and_a_word: ["16:9", "4:3", "none given"] => "text", [];
+    short_hours: ["9:05", "16:10", "0:30"] => "time", [];
+    minutes_of_one_digit: ["2024-01-31 10:1", "2024-01-31 11:2", "2024-02-01 00:3"] => "text", [];
     times: ["10:11:12", "23:59:59.5", "00:00"] => "time", [];
     uuids: ["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A12", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a13"] => "uuid", [];
     digests: ["a0eebc999c0b4ef8bb6d6bb9bd380a11", "a0eebc999c0b4ef8bb6d6bb9bd380a12", "a0eebc999c0b4ef8bb6d6bb9bd380a13"] => "text", [];

@@ -177,6 +177,41 @@ fn every_type_is_read_back_with_its_extremes() {
 }
 
 #[test]
+fn json_that_its_readers_refuse_comes_back() {
+    let lake = Lake::new();
+    let destination = lake.open();
+    let columns = [("doc", "json"), ("note", "text")];
+    let plan = plan(
+        destination.as_ref(),
+        "documents",
+        &columns,
+        WriteMode::Create,
+    );
+    let documents = [
+        Some(r#"{"a":"\ud83d\ude00"}"#),
+        Some(r#"{"a":"\ud800"}"#),
+        None,
+        Some(r#""\u0000 \\ud800""#),
+        Some(r#"{"\udc00":1}"#),
+    ];
+    let of = |documents: Vec<Option<&str>>| {
+        let documents: ArrayRef = Arc::new(StringViewArray::from(documents));
+        // A text is no JSON: it stays as it is.
+        batch(vec![("doc", documents.clone()), ("note", documents)])
+    };
+    let run = destination
+        .begin(&new_run("documents", None), std::slice::from_ref(&plan))
+        .unwrap();
+    let mut stream = run.open_stream().unwrap();
+    stream.begin_unit(0, &UnitKey::new("documents 0")).unwrap();
+    let misfits = stream.write(&of(documents.to_vec())).unwrap();
+    let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
+    assert_eq!(places, [(1, 0), (4, 0)]);
+    let reason = &misfits[0].reason;
+    assert!(reason.contains("\\ud800 after 6 bytes"), "{reason}");
+}
+
+#[test]
 fn values_without_a_counterpart_come_back() {
     let lake = Lake::new();
     let destination = lake.open();

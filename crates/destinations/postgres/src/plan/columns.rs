@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use inrush_pgcopy::PgType;
-use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column::Column;
 
 use super::WireForm;
 use crate::catalog::{CatalogColumn, TableFacts};
@@ -101,11 +101,7 @@ pub async fn resolve(
     }
     let forms = columns
         .iter()
-        .zip(&wire)
-        .map(|(column, wire)| match (&column.column_type, wire) {
-            (ColumnType::Json, Some(PgType::Jsonb)) => ColumnForm::Jsonb,
-            (column_type, _) => ColumnForm::new(column_type),
-        })
+        .map(|column| ColumnForm::new(&column.column_type))
         .collect();
     let wire = wire_form(&columns, &type_sql, wire);
     Ok(ResolvedColumns {

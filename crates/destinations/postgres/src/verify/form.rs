@@ -48,7 +48,7 @@ pub enum ColumnForm {
 }
 
 impl ColumnForm {
-    /// The form of a column of this type, but for `jsonb`: the column's type does not tell how JSON is kept.
+    /// The form of a column of this type.
     pub fn new(column_type: &ColumnType) -> ColumnForm {
         match column_type {
             ColumnType::Int16
@@ -80,6 +80,7 @@ impl ColumnForm {
                 SpecialType::Name | SpecialType::Byte { .. } => ColumnForm::Text,
                 SpecialType::Money { .. } => ColumnForm::Money,
                 SpecialType::TimeTz { .. } => ColumnForm::TimeTz,
+                SpecialType::Jsonb => ColumnForm::Jsonb,
                 SpecialType::Array { .. } => ColumnForm::Opaque,
             },
         }

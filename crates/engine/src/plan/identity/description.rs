@@ -279,6 +279,8 @@ fn special_type(special: &SpecialType) -> Value {
         SpecialType::Byte { has_octal } => json!({ "byte": has_octal }),
         SpecialType::Money { scale } => json!({ "money": scale }),
         SpecialType::TimeTz { fraction_digits } => json!({ "timetz": fraction_digits }),
+        // As the first builds described it: a unit that one of them has loaded is not loaded again.
+        SpecialType::Jsonb => json!("json"),
         SpecialType::Array { element } => json!({ "array": column_type(element) }),
     }
 }

@@ -9,12 +9,17 @@ use arrow_ipc::reader::{FileReader, FileReaderBuilder, read_footer_length};
 use arrow_ipc::{Block, root_as_footer, root_as_message};
 use arrow_schema::ArrowError;
 
+use super::joined::{JOINED, is_joined};
 use super::{Batches, Opened, RowGroup, TableField, field_of, with_first_rows};
 
 /// Bytes behind a footer: its length, and the mark.
 const TRAILER_BYTES: u64 = 10;
 /// A buffer of a record batch has no more bytes, decompressed: offsets of 32 bits reach no further.
 const BUFFER_BYTES_MAX: i64 = 1 << 32;
+
+/// What stands between two files that were joined: the mark that ends the first one, and the padded one that begins the
+/// second.
+const SEAM: &[u8] = b"ARROW1ARROW1\0\0";
 
 /// An Arrow IPC file's footer.
 #[derive(Debug)]
@@ -33,10 +38,42 @@ struct BlockFacts {
 
 /// Reads the footer, and of each block what stands before its buffers: a decoder that is told wrong
 /// lengths takes as much memory as they say.
-pub(super) fn open(mut file: &File) -> Result<Opened, ArrowError> {
-    let size = file.metadata()?.len();
-    let footer = footer_bytes(file, size)?;
-    let footer = root_as_footer(&footer).map_err(told)?;
+pub(super) fn open(file: &File) -> Result<Opened, String> {
+    let size = file.metadata().map_err(text)?.len();
+    let footer = footer_bytes(file, size).map_err(text)?;
+    let footer_start = size - TRAILER_BYTES - footer.len() as u64;
+    let footer = root_as_footer(&footer).map_err(text)?;
+    if is_joined(file, data_end(&footer), footer_start, SEAM).map_err(text)? {
+        return Err(JOINED.to_owned());
+    }
+    opened(file, size, &footer).map_err(text)
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+/// Where the last of the blocks that a footer names ends.
+fn data_end(footer: &arrow_ipc::Footer<'_>) -> u64 {
+    let dictionaries = footer.dictionaries().into_iter().flatten();
+    let blocks = dictionaries.chain(footer.recordBatches().into_iter().flatten());
+    let place = |number: i64| u64::try_from(number).unwrap_or(0);
+    let ends = blocks.map(|block| {
+        let parts = [
+            block.offset(),
+            block.metaDataLength().into(),
+            block.bodyLength(),
+        ];
+        parts.into_iter().map(place).fold(0, u64::saturating_add)
+    });
+    ends.max().unwrap_or(0)
+}
+
+fn opened(
+    mut file: &File,
+    size: u64,
+    footer: &arrow_ipc::Footer<'_>,
+) -> Result<Opened, ArrowError> {
     let dictionaries = footer.dictionaries().into_iter().flatten();
     let mut dictionary_bytes = 0;
     let mut shared = Vec::new();

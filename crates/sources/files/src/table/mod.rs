@@ -16,6 +16,7 @@
 mod content;
 mod guard;
 mod ipc;
+mod joined;
 mod parquet;
 mod places;
 mod row_batches;
@@ -169,7 +170,7 @@ impl TableFile {
         };
         let read = || match kind {
             TableKind::Parquet => parquet::open(&file),
-            TableKind::Arrow => ipc::open(&file).map_err(|error| error.to_string()),
+            TableKind::Arrow => ipc::open(&file),
         };
         let opened = guarded(read).map_err(|reason| damaged(path, kind, reason))?;
         if opened.fields.is_empty() {
@@ -329,6 +330,14 @@ fn damaged(path: &Path, kind: TableKind, reason: String) -> SourceError {
             path: path.to_path_buf(),
             what: "a Parquet file with encrypted columns, for which Inrush has no key",
             mend: "write it again without encryption",
+        };
+    }
+    if reason == joined::JOINED {
+        return SourceError::TableKind {
+            path: path.to_path_buf(),
+            what: "several files of typed rows that were joined into one (cat a.parquet b.parquet), of which only the \
+                   last has a footer where readers look for it",
+            mend: "load the files one by one, as they were before they were joined",
         };
     }
     let lower = reason.to_lowercase();

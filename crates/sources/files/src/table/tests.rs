@@ -546,6 +546,37 @@ fn damaged_files_are_errors() {
 }
 
 #[test]
+fn joined_files_are_refused() {
+    let folder = Folder::new();
+    let (rows, _) = many_rows(2_000);
+    let none = rows.slice(0, 0);
+    for (kind, write) in [
+        ("parquet", write_parquet as fn(&Path, &RecordBatch, usize)),
+        ("arrow", write_arrow),
+    ] {
+        // Of the same sizes, of others, and without any rows.
+        let parts = [
+            (rows.slice(0, 1_000), rows.slice(0, 1_000)),
+            (rows.slice(0, 1_900), rows.slice(1_900, 100)),
+            (rows.slice(0, 100), rows.slice(100, 1_900)),
+            (rows.clone(), none.clone()),
+            (none.clone(), rows.clone()),
+        ];
+        for (first, second) in parts {
+            let name = format!("joined.{kind}");
+            let mut joined = Vec::new();
+            for part in [&first, &second] {
+                write(&folder.path("part"), part, 500);
+                joined.extend(std::fs::read(folder.path("part")).expect("it is there"));
+            }
+            std::fs::write(folder.path(&name), joined).expect("written");
+            let error = folder.find(&name).expect_err("it is refused").to_string();
+            assert!(error.contains("joined into one"), "{kind}: {error}");
+        }
+    }
+}
+
+#[test]
 fn a_file_that_changes_is_told() {
     let (batch, _) = many_rows(100);
     let folder = Folder::new();

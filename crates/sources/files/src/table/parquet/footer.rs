@@ -108,16 +108,22 @@ fn padded_size(column: &ColumnChunkMetaData, starts: &[u64], file_bytes: u64) ->
         .saturating_add(room.min(DICTIONARY_HEADER_BYTES_MAX) as i64)
 }
 
+/// The place where the footer of a file of this size begins.
+pub(super) fn start(file: &File, size: u64) -> Option<u64> {
+    let mut length = [0; 4];
+    file.read_exact_at(&mut length, size.checked_sub(TAIL_BYTES)?)
+        .ok()?;
+    let length = u64::from(u32::from_le_bytes(length));
+    size.checked_sub(TAIL_BYTES)?.checked_sub(length)
+}
+
 /// Whether the footer of a file, itself not encrypted, says that columns are. The reader passes over that, and takes
 /// their pages for damaged ones.
 pub(super) fn says_encrypted(file: &File) -> bool {
     let footer = || -> Option<Vec<u8>> {
         let size = file.metadata().ok()?.len();
-        let mut length = [0; 4];
-        file.read_exact_at(&mut length, size.checked_sub(TAIL_BYTES)?)
-            .ok()?;
-        let length = u64::from(u32::from_le_bytes(length));
-        let start = size.checked_sub(TAIL_BYTES)?.checked_sub(length)?;
+        let start = start(file, size)?;
+        let length = size - TAIL_BYTES - start;
         let mut footer = vec![0; usize::try_from(length).ok()?];
         file.read_exact_at(&mut footer, start).ok()?;
         Some(footer)

@@ -14,13 +14,17 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
-use parquet::file::metadata::{ParquetStatisticsPolicy, RowGroupMetaData};
+use parquet::file::metadata::{ParquetMetaData, ParquetStatisticsPolicy, RowGroupMetaData};
 use parquet::schema::types::ColumnDescriptor;
 
+use super::joined::{JOINED, is_joined};
 use super::{Batches, Opened, RowGroup, TableField, field_of, is_in_order, with_first_rows};
 
 /// Why a file with encrypted columns is not read.
 pub(super) const ENCRYPTED: &str = "some of its columns are encrypted";
+
+/// The marks where two files were joined.
+const SEAM: &[u8] = b"PAR1PAR1";
 
 /// A Parquet file's footer.
 #[derive(Debug)]
@@ -51,6 +55,12 @@ pub(super) fn open(file: &File) -> Result<Opened, String> {
         return Err(ENCRYPTED.to_owned());
     }
     let told = ArrowReaderMetadata::load(file, options()).map_err(text)?;
+    if let Some(footer_start) = footer::start(file, size) {
+        let data_end = data_end(told.metadata());
+        if is_joined(file, data_end, footer_start, SEAM).map_err(text)? {
+            return Err(JOINED.to_owned());
+        }
+    }
     let told = match footer::repaired(told.metadata(), size) {
         None => told,
         Some(metadata) => {
@@ -195,6 +205,29 @@ fn groups(metadata: &ArrowReaderMetadata, size: u64) -> Result<Vec<RowGroup>, St
         ));
     }
     Ok(with_first_rows(groups))
+}
+
+/// Where the last of the bytes that a footer names ends: pages, indexes and Bloom filters.
+fn data_end(metadata: &ParquetMetaData) -> u64 {
+    let groups = metadata.row_groups().iter();
+    let ends = groups.flat_map(RowGroupMetaData::columns).map(|column| {
+        let end = |start: Option<i64>, length: Option<i32>| {
+            let start = start.and_then(|start| u64::try_from(start).ok());
+            let length = length.and_then(|length| u64::try_from(length).ok());
+            start.unwrap_or(0).saturating_add(length.unwrap_or(0))
+        };
+        let (start, length) = column.byte_range();
+        [
+            start.saturating_add(length),
+            end(column.column_index_offset(), column.column_index_length()),
+            end(column.offset_index_offset(), column.offset_index_length()),
+            end(column.bloom_filter_offset(), column.bloom_filter_length()),
+        ]
+        .into_iter()
+        .max()
+        .unwrap_or(0)
+    });
+    ends.max().unwrap_or(0)
 }
 
 /// Where the first of a group's columns begins.

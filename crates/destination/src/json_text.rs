@@ -1,4 +1,4 @@
-//! Escapes in well-formed JSON that a database refuses, because it cannot hold their characters.
+//! Escapes in well-formed JSON that databases refuse, because they cannot hold such characters.
 //!
 //! `"\ud800"` is the half of a pair that stands for one character. PostgreSQL's `json` and SQLite keep
 //! it as text; DuckDB and `jsonb` refuse it, and `jsonb` has no `\u0000` either. In the database one such
@@ -15,7 +15,25 @@ pub struct BadEscape {
     pub at: usize,
 }
 
-/// The first escape of a document that is half of a pair, or NUL where `takes_nul` is not set.
+impl BadEscape {
+    /// Why a row with it is refused: the end of a sentence that begins with the name of its column. `product` refuses the
+    /// document.
+    pub fn reason(&self, product: &str) -> String {
+        let (what, fix) = match self.code {
+            0 => ("a NUL", "remove it, or load the value as json or text"),
+            _ => (
+                "half of a surrogate pair, not a character",
+                "likely the export cut a text in the middle of a character; write \\ufffd instead, or load it as text",
+            ),
+        };
+        let (code, at) = (self.code, self.at);
+        format!(
+            "has the escape \\u{code:04x} after {at} bytes of its JSON, which is {what}: {product} refuses it; {fix}"
+        )
+    }
+}
+
+/// The first escape of a well-formed document that is half of a pair, or NUL where `takes_nul` is not set.
 pub fn bad_escape(text: &str, takes_nul: bool) -> Option<BadEscape> {
     let mut at = 0;
     while let Some(next) = text.get(at..).and_then(|rest| rest.find('\\')) {
