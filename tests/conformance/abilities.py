@@ -18,7 +18,7 @@ from conformance.canonical import Row
 from conformance.destinations import PLACES, Place, PostgreSql, in_order
 from harness import pauses
 from harness.checkout import DOCS
-from harness.command import CLEAN, FAILED, USAGE, VERIFICATION, Inrush, Outcome
+from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, VERIFICATION, Inrush, Outcome
 from harness.packages import Value, flow
 
 PAGE = DOCS / "specs" / "destination.md"
@@ -90,6 +90,7 @@ ASKED: dict[str, Asked] = {
     "replace partitions": Asked({"mode": "replace", "replace": {"scope": "partitions"}}),
     "keep": Asked({"mode": "replace", "replace": {"keep": True}}),
     "upsert": Asked({"mode": "upsert", "key": "id"}),
+    "reject refused rows": Asked({"mode": "append", "rejects": {"rows_max": 1}}),
     "partitions": Asked({"partition_by": "id"}),
     "bounds": Asked({"partition_by": "id", "bounds": [0, 5, 10]}),
     "routing": Asked({"partition_by": "id", "routing": True}),
@@ -255,6 +256,34 @@ def _(scene: Scene) -> None:
     scene.place.execute("INSERT INTO t VALUES (1, 'old'), (2, 'old')")
     scene.run("upsert", [("2", "new"), ("3", "new")])
     assert scene.rows == [("1", "old"), ("2", "new"), ("3", "new")]
+
+
+@shows("reject refused rows")
+def _(scene: Scene) -> None:
+    scene.place.execute("CREATE TABLE t (id integer PRIMARY KEY, note text)")
+    scene.place.execute("INSERT INTO t VALUES (1, 'old'), (2, 'old')")
+    path = scene.package("new", ASKED["reject refused rows"], [("2", "new"), ("3", "new")])
+    outcome = scene.inrush("run", path).expect(LOADED_WITH_REJECTS)
+    assert scene.rows == [*OLD, ("3", "new")]
+    (reject,) = outcome.rejects()
+    assert (reject["line"], reject["code"]) == (2, "duplicate_key")
+
+
+def fails_whole(scene: Scene, ability: Ability) -> None:
+    """Hold a destination that cannot reject refused rows to a failure that changes nothing."""
+    if scene.place.speaks_sql:
+        scene.place.execute("CREATE TABLE t (id integer PRIMARY KEY, note text)")
+    else:
+        # Its tables have no constraints.
+        scene.fill()
+    path = scene.package("new", ASKED[ability.name], [("3", "new"), ("3", "new")])
+    scene.inrush("check", path).expect(CLEAN)
+    if scene.place.speaks_sql:
+        scene.inrush("run", path).expect(FAILED, "constraint")
+        assert scene.rows == []
+    else:
+        scene.inrush("run", path).expect(CLEAN)
+        assert scene.rows == [*OLD, ("3", "new"), ("3", "new")]
 
 
 def _assert_two_partitions(scene: Scene) -> None:

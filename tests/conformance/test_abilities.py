@@ -60,6 +60,8 @@ def test_each_ability_is_shown_or_refused(scene: Scene, ability: Ability) -> Non
         SHOWN[ability.name](scene)
     elif ability.name == "undo":
         abilities.no_undo(scene, ability)
+    elif ability.name == "reject refused rows":
+        abilities.fails_whole(scene, ability)
     elif ability.name == "staged bytes":
         abilities.no_staged_bytes(scene)
     else:

@@ -150,6 +150,11 @@ abilities! {
         "upsert", "mode = \"upsert\"", "merge rows into a table by their key",
         "load into a table of its own with mode = \"replace\", and merge it yourself"
     }
+    /// Rows that a constraint of the target refuses become rejects.
+    RejectRefused {
+        "reject refused rows", "rejects", "reject single rows that a constraint of an existing table refuses",
+        "nothing is refused: such a row fails the load whole, and nothing is published"
+    }
     /// Rows are put into partitions by the values of a column.
     Partitions {
         "partitions", "partition_by", "divide a table into partitions",

@@ -5,17 +5,29 @@
 //!   target, resolve_type   what stands there, for the plan
 //!   runs, units            what earlier runs of the package did
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
+//!     cancel_handle          ends what is under way, from another thread
 //!     open_stream -> UnitStream   one for each of the engine's threads
-//!       begin_unit, write*, commit_unit | abort_unit
+//!       begin(Quick | Careful), write*, commit | abort
 //!     staged_rows            the destination's own count
 //!     publish                readers see all rows; the run is marked as switched
 //! ```
+//!
+//! # Quick, then careful
+//!
+//! A unit is begun with [`LoadMethod::Quick`] at first. A destination that has
+//! [`Ability::RejectRefused`](crate::Ability::RejectRefused) may then answer [`Error::RowsRefused`](crate::Error::RowsRefused):
+//! from `write` or `commit`, where its staging has the constraints of the target, or from `publish`, where only the target has
+//! them. The engine takes back what it loaded (`abort`, or `forget` with all units of the target), reads the same rows again
+//! and begins with [`LoadMethod::Careful`]: one stream, the units in the order of the files. `write` then says which rows of a
+//! batch the target would refuse; each becomes a reject at its place in the file. So of rows with the same key the first one
+//! stays. A refusal after a careful load ends the run.
 //!
 //! Every call may block. An implementation holds no thread of the engine's but the caller's; it may
 //! have threads of its own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use inrush_rows::ids::{RunKey, UnitKey};
@@ -23,7 +35,7 @@ use inrush_rows::ids::{RunKey, UnitKey};
 use crate::abilities::Abilities;
 use crate::error::Result;
 use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
-use crate::misfit::Misfit;
+use crate::rows_not_taken::Written;
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
 
 /// A database, or whatever else rows are loaded into, reached.
@@ -93,8 +105,8 @@ pub trait OpenRun: Send + Sync {
     fn record(&self) -> &RunRecord;
 
     /// Takes units out of staging and ledger. What cannot be taken out alone goes together with
-    /// others: all keys that are gone come back.
-    fn forget(&mut self, keys: &[UnitKey]) -> Result<Vec<UnitKey>>;
+    /// others: all keys that are gone come back. No stream has a unit of their targets open.
+    fn forget(&self, keys: &[UnitKey]) -> Result<Vec<UnitKey>>;
 
     /// A stream of its own for one thread.
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>>;
@@ -104,33 +116,52 @@ pub trait OpenRun: Send + Sync {
 
     /// Makes all staged rows part of their targets and marks the run as switched, in one step for
     /// each group of targets that its abilities say. `reached` is told of the steps on the way.
+    ///
+    /// Where a target refuses rows, nothing is published, and [`Error::RowsRefused`](crate::Error::RowsRefused) says which
+    /// target it was, if a careful load can find these rows.
     fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published>;
 
     /// True if the run is switched. Asked after a [`publish`](OpenRun::publish) that failed: its reply may have been
     /// lost.
     fn is_switched(&self) -> Result<bool>;
 
-    /// Makes whatever is under way end soon, with an error. Called from another thread.
-    fn interrupt(&self);
+    /// A handle that ends what is under way in this run. It is not used once the run is dropped.
+    fn cancel_handle(&self) -> Arc<dyn CancelRun>;
+}
+
+/// Ends what is under way in a run.
+pub trait CancelRun: Send + Sync {
+    /// Makes the calls of the run and of its streams that are under way end soon, with
+    /// [`Error::Interrupted`](crate::Error::Interrupted). Does not wait for that. Called from any thread, once or more.
+    fn cancel(&self);
+}
+
+/// How the rows of a unit are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadMethod {
+    /// The quickest way. A row that the destination refuses fails the unit, or the publish.
+    Quick,
+    /// So that single rows can be refused. Only one unit of a target is loaded so at a time, in the order of the files. A
+    /// destination without [`Ability::RejectRefused`](crate::Ability::RejectRefused) is not asked for it.
+    Careful,
 }
 
 /// The way of one thread into staging.
 pub trait UnitStream {
     /// Begins a unit of the target with this index. No other unit of the run has its key.
-    fn begin_unit(&mut self, target: usize, key: &UnitKey) -> Result<()>;
+    fn begin(&mut self, target: usize, key: &UnitKey, method: LoadMethod) -> Result<()>;
 
-    /// Takes rows. Those with a value that the destination has no counterpart for come back by their
-    /// places in the batch, in order; all others are taken.
-    fn write(&mut self, batch: &RecordBatch) -> Result<Vec<Misfit>>;
+    /// Takes rows: 1 to the batch's own number of them. Those that are not taken come back by their places in the batch.
+    fn write(&mut self, batch: &RecordBatch) -> Result<Written>;
 
     /// Commits the rows of the unit together with its record, and returns the destination's own count
     /// of them. Where that is not `record.rows_loaded`, nothing is committed, and
     /// [`Error::Count`](crate::Error::Count) says so. Nothing of the unit counts before; all of it is
     /// safe from any crash after.
-    fn commit_unit(&mut self, record: &UnitRecord) -> Result<u64>;
+    fn commit(&mut self, record: &UnitRecord) -> Result<u64>;
 
     /// Takes back what was written of the unit.
-    fn abort_unit(&mut self) -> Result<()>;
+    fn abort(&mut self) -> Result<()>;
 }
 
 /// Steps on the way of [`OpenRun::publish`], for tests that end the process there.

@@ -37,6 +37,19 @@ pub enum Error {
         /// How to fix it, where that is known.
         hint: Option<String>,
     },
+    /// A target refuses rows for what it has: a constraint, or a row with the same key. A careful load finds these rows; see
+    /// [`LoadMethod::Careful`](crate::LoadMethod::Careful).
+    #[error("{doing}: {message}")]
+    RowsRefused {
+        /// The target, by its place among those of the run.
+        target: usize,
+        /// The step that failed.
+        doing: String,
+        /// The destination's own message.
+        message: String,
+        /// How to fix it, where that is known.
+        hint: Option<String>,
+    },
     /// A file or folder of it cannot be read or written.
     #[error("{doing} {path}: {source}")]
     File {
@@ -81,7 +94,7 @@ impl Error {
             | Error::Held { hint, .. }
             | Error::Unsuitable { hint, .. }
             | Error::Ledger { hint, .. } => Some(hint),
-            Error::Refused { hint, .. } => hint.as_deref(),
+            Error::Refused { hint, .. } | Error::RowsRefused { hint, .. } => hint.as_deref(),
             Error::File { .. } | Error::Count { .. } | Error::Interrupted => None,
         }
     }

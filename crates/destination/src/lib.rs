@@ -12,15 +12,17 @@ pub mod contract;
 pub mod error;
 pub mod json_text;
 pub mod ledger_records;
-pub mod misfit;
+pub mod rows_not_taken;
 pub mod target;
 
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
 pub use address::Address;
-pub use contract::{Destination, OpenRun, PublishStep, Published, UnitStream};
+pub use contract::{
+    CancelRun, Destination, LoadMethod, OpenRun, PublishStep, Published, UnitStream,
+};
 pub use error::{Error, Result};
 pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
-pub use misfit::{Adapted, Misfit};
+pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use target::{
     ColumnPlan, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan, WriteMode,
 };

@@ -318,6 +318,9 @@ fn abilities_of(quirks: &Quirks) -> BTreeSet<Ability> {
         Ability::ReplaceByRows,
         Ability::UserSql,
     ]);
+    if quirks.finds_refused_rows {
+        can.insert(Ability::RejectRefused);
+    }
     if quirks.table_bytes.is_some() {
         can.insert(Ability::StagedBytes);
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::ThreadId;
 
 use adbc_core::{CancelHandle, Statement};
+use inrush_destination::CancelRun;
 
 use crate::queue::BatchQueue;
 
@@ -53,9 +54,11 @@ impl Interrupt {
             queue.abort();
         }
     }
+}
 
+impl CancelRun for Interrupt {
     /// Makes all of them end. What a driver cannot cancel ends with its next batch.
-    pub fn raise(&self) {
+    fn cancel(&self) {
         self.raised.store(true, Ordering::Release);
         let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         for queue in queues.iter().filter_map(Weak::upgrade) {

@@ -4,7 +4,7 @@
 //! by a bulk ingest into one staging table for each target, beside it. All
 //! streams append to it; a unit is one transaction that ends with the unit's row in the ledger, so
 //! that both stand or neither. [`publish`] makes staging the target by a new name, or copies it
-//! over, for all targets in one transaction.
+//! over, for all targets in one transaction. Where a target refuses a row then, its units are loaded again, [carefully](careful).
 //!
 //! What differs between databases stands in [`quirks`], one row each; nothing else asks whose
 //! driver it is but [`carry`] (Arrow types), [`types`] and [`catalog`] (names of types, and
@@ -14,9 +14,12 @@ mod adapt;
 mod adbc_connection;
 mod answer;
 mod calendar_text;
+mod careful;
 mod carry;
 mod catalog;
+mod check_text;
 mod connection;
+mod constraints;
 mod destination;
 mod driver_library;
 mod duckdb;

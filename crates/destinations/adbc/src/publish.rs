@@ -81,7 +81,7 @@ fn switch(
         if staging.plan.mode != WriteMode::Append {
             ledger.mark_gone(session, &staging.plan.name.sql)?;
         }
-        published.rows.push(fill(run, session, staging, staged)?);
+        published.rows.push(fill(run, session, place, staged)?);
         loaded.push(staged);
         if place == 0 {
             reached(PublishStep::Under);
@@ -102,16 +102,17 @@ fn switch(
 fn fill(
     run: &AdbcRun,
     session: &mut AdbcSession,
-    staging: &Staging,
+    place: usize,
     staged: u64,
 ) -> Result<Option<u64>> {
     let quirks = run.shared.quirks;
+    let staging = &run.stagings[place];
     let target = &staging.plan.name;
     let Some(found) = kind(run, session, staging)? else {
         if staging.casts() {
             staging.create_target(session)?;
             run.shared.all_threads(session)?;
-            copy(session, staging, staged)?;
+            copy(run, session, place, staged)?;
             staging.remove(session)?;
         } else {
             // The catalog alone changes: rows stay where they are.
@@ -149,7 +150,7 @@ fn fill(
     }
     session.refuse_interrupted()?;
     let before = counted(session, staging, quirks.counts_targets)?;
-    copy(session, staging, staged)?;
+    copy(run, session, place, staged)?;
     let after = counted(session, staging, quirks.counts_targets)?;
     if before
         .zip(after)
@@ -195,9 +196,11 @@ fn counted(session: &mut AdbcSession, staging: &Staging, is_wanted: bool) -> Res
 }
 
 /// Copies all rows of staging into its target.
-fn copy(session: &mut AdbcSession, staging: &Staging, staged: u64) -> Result<()> {
+fn copy(run: &AdbcRun, session: &mut AdbcSession, place: usize, staged: u64) -> Result<()> {
+    let staging = &run.stagings[place];
     let doing = format!("cannot add the rows to {}", staging.plan.name.sql);
-    match session.run(&doing, &staging.copy_statement())? {
+    let statement = staging.copy_statement();
+    match session.add_rows(run.shared.quirks, place, &doing, &statement)? {
         Some(copied) if copied != staged => Err(Error::Refused {
             doing,
             message: format!("{staged} rows are staged, but {copied} were added"),

@@ -65,6 +65,8 @@ pub struct Quirks {
     /// Rows that a target takes are counted before and after: its own rules may leave some out, or put
     /// them in the place of others, without a word.
     pub counts_targets: bool,
+    /// Its catalog tells the constraints of a target, so that rows which these refuse can be found.
+    pub finds_refused_rows: bool,
     /// Bytes of a name at most; what is longer would be cut off without an error.
     pub name_bytes_max: Option<usize>,
     /// What makes transactions that number their runs wait for each other, behind the table's name.
@@ -96,6 +98,7 @@ const DUCKDB: Quirks = Quirks {
     counts_quickly: true,
     folds_names: true,
     counts_targets: false,
+    finds_refused_rows: true,
     name_bytes_max: None,
     lock_table: None,
     table_bytes: Some(
@@ -123,6 +126,7 @@ const SQLITE: Quirks = Quirks {
     counts_quickly: false,
     folds_names: true,
     counts_targets: true,
+    finds_refused_rows: true,
     name_bytes_max: None,
     lock_table: None,
     table_bytes: Some("SELECT sum(pgsize) FROM dbstat WHERE name = {}"),
@@ -151,6 +155,7 @@ const POSTGRES: Quirks = Quirks {
     counts_quickly: false,
     folds_names: false,
     counts_targets: false,
+    finds_refused_rows: true,
     name_bytes_max: Some(63),
     lock_table: Some("IN SHARE ROW EXCLUSIVE MODE"),
     table_bytes: Some("SELECT pg_catalog.pg_total_relation_size({}::regclass)"),
@@ -179,6 +184,7 @@ const OTHER: Quirks = Quirks {
     counts_quickly: false,
     folds_names: false,
     counts_targets: false,
+    finds_refused_rows: false,
     name_bytes_max: None,
     lock_table: None,
     table_bytes: None,

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::{
-    Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
-    UnitStream,
+    CancelRun, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState,
+    TargetPlan, UnitStream,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
@@ -185,7 +185,7 @@ impl OpenRun for AdbcRun {
         &self.record
     }
 
-    fn forget(&mut self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
+    fn forget(&self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
         let shared = self.shared.clone();
         let (quirks, ledger, run_id) = (shared.quirks, &shared.ledger, self.record.run_id);
         let mut session = self.session();
@@ -253,7 +253,7 @@ impl OpenRun for AdbcRun {
         Ok(stored.is_some_and(|stored| stored.record.state == RunState::Switched))
     }
 
-    fn interrupt(&self) {
-        self.interrupt.raise();
+    fn cancel_handle(&self) -> Arc<dyn CancelRun> {
+        self.interrupt.clone()
     }
 }

@@ -83,6 +83,40 @@ fn after(bytes: &[u8], from: usize, end: &[u8]) -> usize {
         .map_or(bytes.len(), |place| from + place + end.len())
 }
 
+/// The place behind the token that begins at `at`: a word, a comment, what stands in quotes, or one other character.
+pub fn after_token(bytes: &[u8], at: usize) -> usize {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
+    match bytes[at] {
+        quote @ (b'\'' | b'"' | b'`') => after(bytes, at + 1, &[quote]),
+        b'[' => after(bytes, at + 1, b"]"),
+        b'-' if bytes[at..].starts_with(b"--") => after(bytes, at, b"\n"),
+        b'/' if bytes[at..].starts_with(b"/*") => after(bytes, at + 2, b"*/"),
+        byte if is_word(&byte) => at + bytes[at..].iter().take_while(|byte| is_word(byte)).count(),
+        _ => at + 1,
+    }
+}
+
+/// Whether a statement or an expression has this name in it, in quotes or without. Texts and comments are no names.
+pub fn mentions(statement: &str, name: &str) -> bool {
+    let bytes = statement.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = after_token(bytes, at);
+        let token = &statement[at..end];
+        let bare = match bytes[at] {
+            b'"' | b'`' | b'[' => token
+                .get(1..token.len().saturating_sub(1))
+                .unwrap_or_default(),
+            _ => token,
+        };
+        if bare.replace("\"\"", "\"").eq_ignore_ascii_case(name) {
+            return true;
+        }
+        at = end;
+    }
+    false
+}
+
 /// Behind a text in dollar quotes, `$$..$$` or `$tag$..$tag$`; behind the sign alone where none begins.
 fn after_dollar(bytes: &[u8], at: usize) -> usize {
     let tag = bytes[at + 1..]
@@ -157,6 +191,24 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(statements(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_in_an_expression_are_found() {
+        for yes in ["b > 0", "a < B", "\"b\" = 1", "[b]+`c`", "lower(b)", "t.b"] {
+            assert!(mentions(yes, "b"), "{yes}");
+        }
+        for no in [
+            "bb > 0",
+            "a < 'b'",
+            "a /* b */",
+            "\"a b\"",
+            "a -- b",
+            "[",
+            "",
+        ] {
+            assert!(!mentions(no, "b"), "{no}");
         }
     }
 

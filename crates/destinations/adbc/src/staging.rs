@@ -110,9 +110,60 @@ impl Staging {
         Ok(())
     }
 
+    /// Makes a table of this name with the columns of staging and one more, whose values are whole numbers.
+    pub fn create_trial(&self, session: &mut AdbcSession, table: &str, number: &str) -> Result<()> {
+        let doing = format!(
+            "cannot make a table for the trial of rows of {}",
+            self.plan.name.sql
+        );
+        let mut columns = self.column_definitions(true);
+        columns.push(format!("{} BIGINT", sql::identifier(number)));
+        session.run(
+            &doing,
+            &format!("CREATE TABLE {table} ({})", columns.join(", ")),
+        )?;
+        Ok(())
+    }
+
+    /// The columns that are filled as an INSERT names them, and their values as a SELECT makes them of a table like
+    /// staging.
+    pub fn names_and_values(&self) -> (String, String) {
+        let names = sql::names(self.plan.columns.iter().map(|column| column.name.as_str()));
+        (names, self.values().collect::<Vec<_>>().join(", "))
+    }
+
+    /// The values of the columns that are filled, each by the name of its column.
+    pub fn named_values(&self) -> Vec<String> {
+        let columns = self.plan.columns.iter();
+        columns
+            .zip(self.values())
+            .map(|(column, value)| format!("{value} AS {}", sql::identifier(&column.name)))
+            .collect()
+    }
+
+    fn values(&self) -> impl Iterator<Item = String> {
+        let columns = self.plan.columns.iter().zip(&self.carried);
+        columns.map(|(column, carried)| match carried.staging {
+            Some(_) => format!("CAST({} AS {})", sql::identifier(&column.name), column.sql),
+            None => sql::identifier(&column.name),
+        })
+    }
+
+    /// A name beside the staging table.
+    pub fn beside(&self, beginning: &str) -> (IngestName, String) {
+        let table = self.name.table.replacen("inrush_staging", beginning, 1);
+        let schema = self.name.schema.clone();
+        let sql = quoted(schema.as_deref(), &table);
+        (IngestName { schema, table }, sql)
+    }
+
     fn create_statement(&self, table: &str, staging: bool) -> String {
-        let columns: Vec<String> = self
-            .plan
+        let columns = self.column_definitions(staging);
+        format!("CREATE TABLE {table} ({})", columns.join(", "))
+    }
+
+    fn column_definitions(&self, staging: bool) -> Vec<String> {
+        self.plan
             .columns
             .iter()
             .zip(&self.carried)
@@ -125,28 +176,15 @@ impl Staging {
                     own.unwrap_or(&column.sql)
                 )
             })
-            .collect();
-        format!("CREATE TABLE {table} ({})", columns.join(", "))
+            .collect()
     }
 
     /// The statement that copies all rows into the target.
     pub fn copy_statement(&self) -> String {
-        let names = sql::names(self.plan.columns.iter().map(|column| column.name.as_str()));
-        let values: Vec<String> = self
-            .plan
-            .columns
-            .iter()
-            .zip(&self.carried)
-            .map(|(column, carried)| match carried.staging {
-                Some(_) => format!("CAST({} AS {})", sql::identifier(&column.name), column.sql),
-                None => sql::identifier(&column.name),
-            })
-            .collect();
+        let (names, values) = self.names_and_values();
         format!(
-            "INSERT INTO {} ({names}) SELECT {} FROM {}",
-            self.plan.name.sql,
-            values.join(", "),
-            self.sql
+            "INSERT INTO {} ({names}) SELECT {values} FROM {}",
+            self.plan.name.sql, self.sql
         )
     }
 

@@ -2,12 +2,17 @@
 //!
 //! This module and [`run`](crate::run) need each other: a run opens its streams, and a stream belongs to a run.
 
+use std::collections::BTreeSet;
+
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use inrush_destination::{Error, Misfit, Result, UnitRecord, UnitStream};
+use inrush_destination::{
+    Adapted, Error, LoadMethod, RefusedRow, Result, UnitRecord, UnitStream, Written,
+};
 use inrush_rows::ids::UnitKey;
 
 use crate::adapt::Adapter;
+use crate::careful::Trial;
 use crate::ingest::Ingest;
 use crate::quirks::RunLock;
 use crate::run::AdbcRun;
@@ -32,6 +37,8 @@ struct OpenUnit {
     counted: Option<u64>,
     /// Rows in staging before, where the driver does not count.
     before: u64,
+    /// Tries the rows out, where single ones may be refused.
+    trial: Option<Trial>,
 }
 
 impl<'a> Stream<'a> {
@@ -64,6 +71,19 @@ impl<'a> Stream<'a> {
             }
         };
         ingest.push(&self.session, batch)
+    }
+
+    /// Sends rows that the target would take. The others come back by their places among them.
+    fn send_carefully(&mut self, batch: &RecordBatch) -> Result<Vec<RefusedRow>> {
+        let unit = self.unit.as_mut().expect("a unit was begun");
+        let trial = unit.trial.as_ref().expect("the unit is loaded carefully");
+        if batch.num_rows() == 0 {
+            return Ok(Vec::new());
+        }
+        let staging = &self.run.stagings[unit.target];
+        let refused = trial.write(&mut self.session, &self.run.interrupt, staging, batch)?;
+        unit.sent += (batch.num_rows() - refused.len()) as u64;
+        Ok(refused)
     }
 
     /// Ends the ingest under way.
@@ -112,7 +132,7 @@ fn unconverted(product: &str, error: &ArrowError) -> Error {
 }
 
 impl UnitStream for Stream<'_> {
-    fn begin_unit(&mut self, target: usize, _key: &UnitKey) -> Result<()> {
+    fn begin(&mut self, target: usize, _key: &UnitKey, method: LoadMethod) -> Result<()> {
         assert!(
             self.unit.is_none(),
             "a unit is ended before the next one begins"
@@ -123,32 +143,65 @@ impl UnitStream for Stream<'_> {
         shared
             .ledger
             .fence(&mut self.session, shared.quirks, &self.run.record)?;
-        let before = match shared.quirks.ingest_counts {
+        let ways = staging.carried.iter().map(|carried| carried.way).collect();
+        let adapter = Adapter::new(&staging.plan.columns, ways, shared.product);
+        let trial = match method {
+            LoadMethod::Quick => None,
+            LoadMethod::Careful => {
+                let (quirks, fields) = (shared.quirks, adapter.schema());
+                Some(Trial::begin(&mut self.session, quirks, staging, fields)?)
+            }
+        };
+        let is_counted = shared.quirks.ingest_counts && trial.is_none();
+        let before = match is_counted {
             true => 0,
             false => staging.count(&mut self.session)?,
         };
-        let ways = staging.carried.iter().map(|carried| carried.way).collect();
         self.unit = Some(OpenUnit {
             target,
-            adapter: Adapter::new(&staging.plan.columns, ways, shared.product),
+            adapter,
             ingest: None,
             sent: 0,
-            counted: shared.quirks.ingest_counts.then_some(0),
+            counted: is_counted.then_some(0),
             before,
+            trial,
         });
         Ok(())
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<Vec<Misfit>> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
         let unit = self.unit.as_ref().expect("a unit was begun");
         let adapted = unit.adapter.adapt(batch);
         let adapted = adapted.map_err(|error| unconverted(self.run.shared.product, &error))?;
-        self.send(adapted.batch)?;
-        Ok(adapted.misfits)
+        let Adapted {
+            batch: fits,
+            misfits,
+        } = adapted;
+        if unit.trial.is_none() {
+            self.send(fits)?;
+            return Ok(Written {
+                misfits,
+                refused: Vec::new(),
+            });
+        }
+        let mut refused = self.send_carefully(&fits)?;
+        if !misfits.is_empty() && !refused.is_empty() {
+            let left_out: BTreeSet<usize> = misfits.iter().map(|misfit| misfit.row).collect();
+            let sent = (0..batch.num_rows()).filter(|row| !left_out.contains(row));
+            let sent: Vec<usize> = sent.collect();
+            for refused in &mut refused {
+                refused.row = sent[refused.row];
+            }
+        }
+        Ok(Written { misfits, refused })
     }
 
-    fn commit_unit(&mut self, record: &UnitRecord) -> Result<u64> {
+    fn commit(&mut self, record: &UnitRecord) -> Result<u64> {
         self.finish()?;
+        let unit = self.unit.as_mut().expect("a unit was begun");
+        if let Some(trial) = unit.trial.take() {
+            trial.end(&mut self.session)?;
+        }
         let counted = self.counted()?;
         if counted != record.rows_loaded {
             return Err(Error::Count {
@@ -172,7 +225,7 @@ impl UnitStream for Stream<'_> {
         Ok(counted)
     }
 
-    fn abort_unit(&mut self) -> Result<()> {
+    fn abort(&mut self) -> Result<()> {
         // Dropped, an ingest under way is taken back.
         self.unit = None;
         self.session.rollback()

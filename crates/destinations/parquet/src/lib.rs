@@ -23,11 +23,12 @@
 //! # After a crash
 //!
 //! Files are made lasting (`fsync`) before the record of their unit is, and that before
-//! `commit_unit` returns; likewise a generation before it is exchanged. So a unit that was committed and a
+//! `commit` returns; likewise a generation before it is exchanged. So a unit that was committed and a
 //! run that was published outlast the end of the process and of the system, and the loss of power as far
 //! as the disk keeps what it says it has written.
 
 mod adapt;
+mod cancel;
 mod data_file;
 mod destination;
 mod encoding;

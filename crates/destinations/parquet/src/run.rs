@@ -7,15 +7,16 @@ use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use inrush_destination::{
-    Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
-    UnitStream, WriteMode,
+    CancelRun, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState,
+    TargetPlan, UnitStream, WriteMode,
 };
 use inrush_rows::ids::{RunId, UnitKey};
 
+use crate::cancel::Cancelled;
 use crate::data_file;
 use crate::files;
 use crate::layout::Layout;
@@ -37,7 +38,7 @@ pub(super) struct ParquetRun {
     pub(super) targets: Vec<RunTarget>,
     pub(super) stored: StoredRun,
     counter: AtomicU64,
-    pub(super) interrupted: AtomicBool,
+    pub(super) cancelled: Arc<Cancelled>,
     /// Whether its own file says that it is switched.
     pub(super) is_finished: Mutex<bool>,
     _lock: Lock,
@@ -133,7 +134,7 @@ impl ParquetRun {
             targets,
             stored,
             counter: AtomicU64::new(0),
-            interrupted: AtomicBool::new(false),
+            cancelled: Arc::default(),
             is_finished: Mutex::new(false),
             _lock: lock,
         })
@@ -163,14 +164,14 @@ impl ParquetRun {
             targets,
             stored,
             counter: AtomicU64::new(0),
-            interrupted: AtomicBool::new(false),
+            cancelled: Arc::default(),
             is_finished: Mutex::new(false),
             _lock: lock,
         })
     }
 
     pub(super) fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.cancelled.is_asked()
     }
 }
 
@@ -371,7 +372,7 @@ impl OpenRun for ParquetRun {
         &self.stored.record
     }
 
-    fn forget(&mut self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
+    fn forget(&self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
         let mut gone = Vec::new();
         for key in keys {
             for target in &self.targets {
@@ -399,7 +400,7 @@ impl OpenRun for ParquetRun {
             options: &self.options,
             attempt: self.stored.record.epoch.to_string(),
             counter: &self.counter,
-            interrupted: &self.interrupted,
+            cancelled: &self.cancelled,
             unit: None,
         }))
     }
@@ -428,8 +429,8 @@ impl OpenRun for ParquetRun {
         Ok(self.root.switched_at(&self.stored)?.is_some())
     }
 
-    fn interrupt(&self) {
-        self.interrupted.store(true, Ordering::Relaxed);
+    fn cancel_handle(&self) -> Arc<dyn CancelRun> {
+        self.cancelled.clone()
     }
 }
 

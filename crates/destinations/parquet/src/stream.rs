@@ -1,14 +1,15 @@
 //! The way of one thread into staging.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
-use inrush_destination::{Error, Misfit, Result, UnitRecord, UnitStream};
+use inrush_destination::{Error, LoadMethod, Misfit, Result, UnitRecord, UnitStream, Written};
 use inrush_rows::ids::UnitKey;
 
 use crate::adapt;
+use crate::cancel::Cancelled;
 use crate::files;
 use crate::ledger::{FORMAT, StagedUnit, digest, unit_file};
 use crate::options::Options;
@@ -23,7 +24,7 @@ pub(super) struct Stream<'a> {
     /// Begins the names of all files of this attempt.
     pub(super) attempt: String,
     pub(super) counter: &'a AtomicU64,
-    pub(super) interrupted: &'a AtomicBool,
+    pub(super) cancelled: &'a Cancelled,
     pub(super) unit: Option<Unit<'a>>,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct Unit<'a> {
 
 impl Stream<'_> {
     fn check(&self) -> Result<()> {
-        match self.interrupted.load(Ordering::Relaxed) {
+        match self.cancelled.is_asked() {
             true => Err(Error::Interrupted),
             false => Ok(()),
         }
@@ -54,7 +55,7 @@ fn out_of_turn(what: &str) -> Error {
 }
 
 impl UnitStream for Stream<'_> {
-    fn begin_unit(&mut self, target: usize, key: &UnitKey) -> Result<()> {
+    fn begin(&mut self, target: usize, key: &UnitKey, _method: LoadMethod) -> Result<()> {
         self.check()?;
         if self.unit.is_some() {
             return Err(out_of_turn(
@@ -81,7 +82,7 @@ impl UnitStream for Stream<'_> {
         Ok(())
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<Vec<Misfit>> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
         self.check()?;
         let Some(unit) = &mut self.unit else {
             return Err(out_of_turn("rows come, and no unit is begun"));
@@ -113,10 +114,13 @@ impl UnitStream for Stream<'_> {
                 UnitWriter::Parted(parted) => parted.write(rows, &folders)?,
             }
         }
-        Ok(misfits)
+        Ok(Written {
+            misfits,
+            refused: Vec::new(),
+        })
     }
 
-    fn commit_unit(&mut self, record: &UnitRecord) -> Result<u64> {
+    fn commit(&mut self, record: &UnitRecord) -> Result<u64> {
         self.check()?;
         let Some(unit) = self.unit.take() else {
             return Err(out_of_turn("a unit is to be committed, and none is begun"));
@@ -156,7 +160,7 @@ impl UnitStream for Stream<'_> {
         Ok(rows)
     }
 
-    fn abort_unit(&mut self) -> Result<()> {
+    fn abort(&mut self) -> Result<()> {
         match self.unit.take() {
             Some(unit) => unit.writer.discard(),
             None => Ok(()),

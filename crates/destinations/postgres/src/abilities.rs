@@ -19,6 +19,7 @@ pub fn abilities() -> Abilities {
             Ability::Replace,
             Ability::ReplaceByRows,
             Ability::ReplacePartitions,
+            Ability::RejectRefused,
             Ability::KeepReplaced,
             Ability::Upsert,
             Ability::Partitions,

@@ -2,7 +2,7 @@
 
 use inrush_rows::exit_status::ExitStatus;
 
-use crate::driver_error::DriverError;
+use crate::driver_error::{DriverError, Retry};
 use crate::error::Error;
 use crate::plan::PlanError;
 
@@ -13,7 +13,13 @@ impl From<inrush_destination::Error> for DriverError {
             inrush_destination::Error::Address { .. } => ExitStatus::Usage,
             _ => ExitStatus::Failed,
         };
-        DriverError::new(error, hint).with_exit_status(exit_status)
+        let retry = match &error {
+            inrush_destination::Error::RowsRefused { .. } => Retry::WithoutRows,
+            _ => Retry::Never,
+        };
+        DriverError::new(error, hint)
+            .with_exit_status(exit_status)
+            .with_retry(retry)
     }
 }
 

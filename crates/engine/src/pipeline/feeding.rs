@@ -29,6 +29,8 @@ pub struct FedFile {
     /// Ranges in the hands of streams, and streams that may still ask.
     open: AtomicUsize,
     ended: AtomicBool,
+    /// One stream reads the file again, by itself.
+    closed: AtomicBool,
     told: AtomicBool,
     /// The end of the last range that was handed out or is committed.
     end: AtomicU64,
@@ -51,6 +53,7 @@ impl FedFile {
             feed: Mutex::default(),
             open: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
             told: AtomicBool::new(false),
             end: AtomicU64::new(end),
             noted: Mutex::default(),
@@ -75,6 +78,7 @@ impl FedFile {
     pub fn close(&self) {
         let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
         *feed = None;
+        self.closed.store(true, Ordering::Release);
     }
 
     /// A feed of its own, of the whole file once more.
@@ -134,11 +138,11 @@ impl FedFile {
         self.is_committed() && !self.told.swap(true, Ordering::AcqRel)
     }
 
-    /// The end of the text of the whole file, once all of it was handed out.
+    /// The end of the text of the whole file, once all of it was handed out. Of a file that was read again by one stream there
+    /// is one range, of the file as it is stored.
     pub fn text_end(&self) -> Option<u64> {
-        self.ended
-            .load(Ordering::Acquire)
-            .then(|| self.end.load(Ordering::Acquire))
+        let is_known = self.ended.load(Ordering::Acquire) && !self.closed.load(Ordering::Acquire);
+        is_known.then(|| self.end.load(Ordering::Acquire))
     }
 
     /// The cost of reading since the last call.

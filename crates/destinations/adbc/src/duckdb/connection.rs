@@ -17,7 +17,7 @@ use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::ArrowError;
 
 use super::database::Instance;
-use super::functions::{Functions, Opaque, QueryResult};
+use super::functions::{self, Functions, Opaque, QueryResult};
 use super::table_function::Source;
 use crate::answer;
 use crate::connection::{AdbcConnection, IngestName, Taker};
@@ -90,7 +90,15 @@ impl Answer {
     fn error(&mut self) -> AdbcError {
         // SAFETY: the text is there for as long as the result is.
         let message = unsafe { text((self.functions.result_error)(&mut self.result)) };
-        refused(message.as_deref().unwrap_or("DuckDB does not say why"))
+        let message = message.as_deref().unwrap_or("DuckDB does not say why");
+        // SAFETY: the result was filled in.
+        let kind = unsafe { (self.functions.result_error_type)(&mut self.result) };
+        match kind {
+            functions::ERROR_CONSTRAINT => {
+                AdbcError::with_message_and_status(message, Status::Integrity)
+            }
+            _ => refused(message),
+        }
     }
 
     fn rows_changed(&mut self) -> Option<i64> {

@@ -23,6 +23,9 @@ pub type Opaque = *mut c_void;
 /// What most functions answer: 0 where all went well.
 pub type State = i32;
 
+/// `DUCKDB_ERROR_CONSTRAINT`.
+pub const ERROR_CONSTRAINT: i32 = 18;
+
 /// `DUCKDB_TYPE_BIGINT`.
 pub const BIGINT: i32 = 5;
 
@@ -85,6 +88,7 @@ functions! {
     query(Opaque, *const c_char, *mut QueryResult) -> State;
     destroy_result(*mut QueryResult);
     result_error(*mut QueryResult) -> *const c_char;
+    result_error_type(*mut QueryResult) -> i32;
     rows_changed(*mut QueryResult) -> u64;
     column_count(*mut QueryResult) -> u64;
     column_name(*mut QueryResult, u64) -> *const c_char;

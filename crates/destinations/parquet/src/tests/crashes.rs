@@ -16,7 +16,9 @@ fn a_stopped_run_keeps_its_units() {
     {
         // One that is under way when the process ends.
         let mut stream = run.open_stream().unwrap();
-        stream.begin_unit(0, &UnitKey::new("unfinished")).unwrap();
+        stream
+            .begin(0, &UnitKey::new("unfinished"), LoadMethod::Quick)
+            .unwrap();
         stream.write(&numbers(0..20_000)).unwrap();
     }
     // Another process finds it held.
@@ -38,7 +40,7 @@ fn a_stopped_run_keeps_its_units() {
     assert_eq!(stopped[0].record.state, RunState::Loading);
     assert_eq!(units(destination.as_ref(), &stopped[0].record).len(), 2);
     let id = stopped[0].record.run_id;
-    let mut run = destination
+    let run = destination
         .begin(&new_run("key", Some(id)), std::slice::from_ref(&plan))
         .unwrap();
     assert_eq!(run.record().epoch, 2);
@@ -55,12 +57,16 @@ fn a_stopped_run_keeps_its_units() {
     );
     assert_eq!(run.staged_rows().unwrap(), [3]);
     let mut stream = run.open_stream().unwrap();
-    stream.begin_unit(0, &UnitKey::new("numbers 1")).unwrap();
+    stream
+        .begin(0, &UnitKey::new("numbers 1"), LoadMethod::Quick)
+        .unwrap();
     stream.write(&numbers(50..60)).unwrap();
-    stream.abort_unit().unwrap();
-    stream.begin_unit(0, &UnitKey::new("numbers 1")).unwrap();
+    stream.abort().unwrap();
+    stream
+        .begin(0, &UnitKey::new("numbers 1"), LoadMethod::Quick)
+        .unwrap();
     stream.write(&numbers(30..34)).unwrap();
-    stream.commit_unit(&unit(&plan, 1, 4)).unwrap();
+    stream.commit(&unit(&plan, 1, 4)).unwrap();
     drop(stream);
     run.publish(&|_| {}).unwrap();
     assert_eq!(
@@ -247,13 +253,15 @@ fn an_interrupted_run_ends_soon() {
         .unwrap();
     fill(run.as_ref(), 0, &plan, &[numbers(0..3)]);
     let mut stream = run.open_stream().unwrap();
-    stream.begin_unit(0, &UnitKey::new("x")).unwrap();
-    run.interrupt();
+    stream
+        .begin(0, &UnitKey::new("x"), LoadMethod::Quick)
+        .unwrap();
+    run.cancel_handle().cancel();
     assert!(matches!(
         stream.write(&numbers(0..1)).unwrap_err(),
         Error::Interrupted
     ));
-    stream.abort_unit().unwrap();
+    stream.abort().unwrap();
     drop(stream);
     assert!(matches!(
         run.publish(&|_| {}).unwrap_err(),

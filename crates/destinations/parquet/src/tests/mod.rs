@@ -19,8 +19,8 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 use inrush_destination::{
-    Address, ColumnPlan, Destination, Error, NewRun, OpenRun, PastRun, PublishStep, RunRecord,
-    RunState, TargetPlan, UnitRecord, WriteMode,
+    Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, OpenRun, PastRun, PublishStep,
+    RunRecord, RunState, TargetPlan, UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
 use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
@@ -211,9 +211,14 @@ fn fill(run: &dyn OpenRun, target: usize, plan: &TargetPlan, batches: &[RecordBa
     let mut stream = run.open_stream().unwrap();
     for (number, batch) in batches.iter().enumerate() {
         let record = unit(plan, number, batch.num_rows() as u64);
-        stream.begin_unit(target, &record.key).unwrap();
-        assert_eq!(stream.write(batch).unwrap(), []);
-        let rows = stream.commit_unit(&record).unwrap();
+        stream
+            .begin(target, &record.key, LoadMethod::Quick)
+            .unwrap();
+        assert_eq!(
+            stream.write(batch).unwrap(),
+            inrush_destination::Written::default()
+        );
+        let rows = stream.commit(&record).unwrap();
         assert_eq!(rows, batch.num_rows() as u64);
     }
 }

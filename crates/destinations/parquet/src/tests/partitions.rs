@@ -154,11 +154,11 @@ fn values_that_cannot_be_folders_come_back() {
         .unwrap();
     let mut stream = run.open_stream().unwrap();
     let record = unit(&plan, 0, 2);
-    stream.begin_unit(0, &record.key).unwrap();
-    let misfits = stream.write(&rows).unwrap();
+    stream.begin(0, &record.key, LoadMethod::Quick).unwrap();
+    let misfits = stream.write(&rows).unwrap().misfits;
     let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
     assert_eq!(places, [(1, 0), (2, 0)]);
-    assert_eq!(stream.commit_unit(&record).unwrap(), 2);
+    assert_eq!(stream.commit(&record).unwrap(), 2);
     drop(stream);
     run.publish(&|_| {}).unwrap();
     let schema = Schema::new(vec![Field::new("n", DataType::Int32, true)]);
@@ -200,11 +200,14 @@ fn very_many_partitions_keep_all_rows() {
         .unwrap();
     let mut stream = run.open_stream().unwrap();
     let record = unit(&plan, 0, 4 * rows as u64);
-    stream.begin_unit(0, &record.key).unwrap();
+    stream.begin(0, &record.key, LoadMethod::Quick).unwrap();
     for batch in &batches {
-        assert_eq!(stream.write(batch).unwrap(), []);
+        assert_eq!(
+            stream.write(batch).unwrap(),
+            inrush_destination::Written::default()
+        );
     }
-    assert_eq!(stream.commit_unit(&record).unwrap(), 4 * rows as u64);
+    assert_eq!(stream.commit(&record).unwrap(), 4 * rows as u64);
     drop(stream);
     run.publish(&|_| {}).unwrap();
     let schema = Schema::new(vec![Field::new("n", DataType::Int32, true)]);

@@ -279,13 +279,13 @@ fn files_end_at_their_largest_size_and_are_all_read() {
         .unwrap();
     let mut stream = run.open_stream().unwrap();
     let record = unit(&plan, 0, 60_000);
-    stream.begin_unit(0, &record.key).unwrap();
+    stream.begin(0, &record.key, LoadMethod::Quick).unwrap();
     for from in 0..60 {
         stream
             .write(&numbers(from * 1000..from * 1000 + 1000))
             .unwrap();
     }
-    assert_eq!(stream.commit_unit(&record).unwrap(), 60_000);
+    assert_eq!(stream.commit(&record).unwrap(), 60_000);
     drop(stream);
     run.publish(&|_| {}).unwrap();
     assert!(lake.files("numbers").len() > 3);

@@ -203,8 +203,10 @@ fn json_that_its_readers_refuse_comes_back() {
         .begin(&new_run("documents", None), std::slice::from_ref(&plan))
         .unwrap();
     let mut stream = run.open_stream().unwrap();
-    stream.begin_unit(0, &UnitKey::new("documents 0")).unwrap();
-    let misfits = stream.write(&of(documents.to_vec())).unwrap();
+    stream
+        .begin(0, &UnitKey::new("documents 0"), LoadMethod::Quick)
+        .unwrap();
+    let misfits = stream.write(&of(documents.to_vec())).unwrap().misfits;
     let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
     assert_eq!(places, [(1, 0), (4, 0)]);
     let reason = &misfits[0].reason;
@@ -263,8 +265,10 @@ fn values_without_a_counterpart_come_back() {
         .begin(&new_run("misfits", None), std::slice::from_ref(&plan))
         .unwrap();
     let mut stream = run.open_stream().unwrap();
-    stream.begin_unit(0, &UnitKey::new("misfits 0")).unwrap();
-    let misfits = stream.write(&rows).unwrap();
+    stream
+        .begin(0, &UnitKey::new("misfits 0"), LoadMethod::Quick)
+        .unwrap();
+    let misfits = stream.write(&rows).unwrap().misfits;
     let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
     assert_eq!(places, [(1, 0), (2, 1), (3, 2), (4, 3), (5, 3), (6, 3)]);
     assert!(
@@ -272,14 +276,16 @@ fn values_without_a_counterpart_come_back() {
         "{}",
         misfits[5].reason
     );
-    assert!(stream.commit_unit(&unit(&plan, 9, 2)).is_err());
-    stream.begin_unit(0, &UnitKey::new("misfits 0")).unwrap();
+    assert!(stream.commit(&unit(&plan, 9, 2)).is_err());
+    stream
+        .begin(0, &UnitKey::new("misfits 0"), LoadMethod::Quick)
+        .unwrap();
     stream.write(&rows).unwrap();
     let record = UnitRecord {
         key: UnitKey::new("misfits 0"),
         ..unit(&plan, 0, 2)
     };
-    assert_eq!(stream.commit_unit(&record).unwrap(), 2);
+    assert_eq!(stream.commit(&record).unwrap(), 2);
     drop(stream);
     run.publish(&|_| {}).unwrap();
     let kept = of(&[(Some(0), 0, 0, 0), (Some(7), 0, 0, i64::MAX)]);

@@ -1,6 +1,6 @@
 //! After the last unit: the ledger's records of units are held against the files, then everything is published.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{Destination, PublishStep, Published};
 use inrush_rows::cancel::StopReason;
@@ -13,6 +13,7 @@ use crate::driver::failures::unknown_switch;
 use crate::driver::plan::{UnitAccounts, each_record};
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
+use crate::pipeline::results::LoadedPieces;
 use crate::plan::UnitPlace;
 use crate::report::PartitionReport;
 use crate::run::account::CommittedUnits;
@@ -24,6 +25,8 @@ use crate::run::unit_reports::UnitEnd;
 pub struct StagedUnits {
     accounts: UnitAccounts,
     rows: Vec<u64>,
+    /// Flows whose units were loaded carefully.
+    careful: BTreeSet<usize>,
 }
 
 impl StagedUnits {
@@ -37,7 +40,26 @@ impl StagedUnits {
         StagedUnits {
             rows: rows.collect(),
             accounts,
+            careful: BTreeSet::new(),
         }
+    }
+
+    /// The units of a flow are not in staging any more.
+    pub fn forget(&mut self, flow: usize) {
+        self.accounts.forget(flow);
+        self.careful.insert(flow);
+    }
+
+    /// Units were committed since.
+    pub fn add(&mut self, loaded: &LoadedPieces) {
+        for piece in loaded {
+            self.accounts.add((piece.flow, piece.unit), &piece.account);
+        }
+    }
+
+    /// The units of these flows were loaded carefully.
+    pub fn loaded_carefully(&mut self, flows: &BTreeSet<usize>) {
+        self.careful.clone_from(flows);
     }
 }
 
@@ -53,7 +75,7 @@ impl CommittedUnits<ContractRun> for StagedUnits {
         UnitEnd {
             is_kept: is_finished && !is_loaded && run.kept.has(place),
             is_finished,
-            is_careful: false,
+            is_careful: self.careful.contains(&place.0),
             server_copy: None,
             account,
             // Rows are committed only where the destination's count is this.
@@ -82,15 +104,28 @@ pub fn staged_units(
     Ok(StagedUnits {
         accounts: checks.finish()?,
         rows,
+        careful: BTreeSet::new(),
     })
 }
 
-/// Publishes. The notes of the destination go into the report.
-pub fn publish(
-    context: &ContractContext<'_>,
+/// How a publish ended that did not fail.
+pub enum PublishEnd {
+    /// All rows are in their targets.
+    Published(Published),
+    /// The target of a flow refused a row. Nothing is published.
+    RowsRefused {
+        /// The index of the flow.
+        target: usize,
+        /// The destination's words.
+        refusal: inrush_destination::Error,
+    },
+}
+
+/// What the report says of targets that are published. The notes of the destination go into it, too.
+pub fn switched(
+    published: Published,
     gathering: &mut Gathering,
-) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
-    let published = publish_unless_stopped(context)?;
+) -> BTreeMap<usize, SwitchedTarget> {
     for note in published.notes {
         gathering.note(note);
     }
@@ -106,13 +141,14 @@ pub fn publish(
         };
         (flow, target)
     };
-    Ok(published.partitions.into_iter().map(target).collect())
+    published.partitions.into_iter().map(target).collect()
 }
 
 /// Publishes, no longer than until the run is asked to stop. A stop in the middle leaves open what
 /// came of it: the ledger tells.
-fn publish_unless_stopped(context: &ContractContext<'_>) -> Result<Published, Error> {
+pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
     let open = context.run.open.as_ref();
+    let cancel = open.cancel_handle();
     let done = Notify::new();
     let published = std::thread::scope(|scope| {
         let watching = || {
@@ -120,7 +156,7 @@ fn publish_unless_stopped(context: &ContractContext<'_>) -> Result<Published, Er
                 tokio::select! {
                     biased;
                     () = done.notified() => {}
-                    _ = context.stop.wait() => open.interrupt(),
+                    _ = context.stop.wait() => cancel.cancel(),
                 }
             });
         };
@@ -135,24 +171,30 @@ fn publish_unless_stopped(context: &ContractContext<'_>) -> Result<Published, Er
         Ok(published)
     })?;
     let error = match published {
-        Ok(published) => return Ok(published),
+        Ok(published) => return Ok(PublishEnd::Published(published)),
         Err(error) => error,
     };
     match open.is_switched() {
         Ok(true) => {
-            return Ok(Published {
+            return Ok(PublishEnd::Published(Published {
                 notes: vec![format!(
                     "the rows are in their targets, but a later step failed: {error}"
                 )],
                 ..Published::default()
-            });
+            }));
         }
         Ok(false) => {}
         Err(asking) => return Err(unknown_switch(&error, &asking)),
     }
     match context.stop.asked() {
         Some(StopReason::Interrupted) => Err(Error::Interrupted),
-        _ => Err(error.into()),
+        _ => match error {
+            inrush_destination::Error::RowsRefused { target, .. } => Ok(PublishEnd::RowsRefused {
+                target,
+                refusal: error,
+            }),
+            error => Err(error.into()),
+        },
     }
 }
 

@@ -2,25 +2,27 @@
 //!
 //! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps;
 //! [`streams`] runs the streams, each of which loads units through its [`stream`]; [`conclude`] reads the ledger and
-//! publishes. The order of the steps is [`crate::run`]'s.
+//! publishes; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
 
 mod conclude;
 mod kept;
 mod ledger_checks;
 pub mod prepare;
 mod prepared;
+mod reload;
 mod stream;
 mod streams;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_destination::Destination;
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
-use self::conclude::StagedUnits;
+use self::conclude::{PublishEnd, StagedUnits};
 use self::prepared::ContractRun;
+use self::reload::Reload;
 use super::OpenDestination;
 use super::plan::ContractPlan;
 use crate::error::Error;
@@ -115,10 +117,37 @@ impl LoadSteps for ContractSteps<'_> {
     fn switch(
         &self,
         context: &ContractContext<'_>,
-        _: &mut Verified<'_, Self>,
+        verified: &mut Verified<'_, Self>,
         gathering: &mut Gathering,
     ) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
-        conclude::publish(context, gathering)
+        let destination = self.destination.as_ref();
+        let mut careful = BTreeSet::new();
+        loop {
+            let (flow, refusal) = match conclude::publish(context)? {
+                PublishEnd::Published(published) => {
+                    return Ok(conclude::switched(published, gathering));
+                }
+                PublishEnd::RowsRefused { target, refusal } => (target, refusal.into()),
+            };
+            if !careful.insert(flow) {
+                // The rows were looked for, and not found.
+                return Err(Error::Driver(refusal));
+            }
+            let reload = Reload {
+                context,
+                destination,
+                flow,
+            };
+            let loaded = reload.load(refusal, || verified.committed.forget(flow))?;
+            verified.committed.add(&loaded.loaded);
+            gathering.loaded.add_all(loaded.loaded);
+            gathering.rejected(loaded.rejects);
+            if let Some(error) = loaded.error {
+                return Err(error);
+            }
+            verified.again()?;
+            verified.committed.loaded_carefully(&careful);
+        }
     }
 
     fn at_end(

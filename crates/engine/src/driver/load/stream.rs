@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
-use inrush_destination::{Misfit, UnitRecord, UnitStream};
+use inrush_destination::{LoadMethod, Misfit, RefusedRow, UnitRecord, UnitStream};
 use inrush_rows::ids::UnitKey;
 use inrush_rows::reject::RejectCode;
 use inrush_source::SourceError;
@@ -23,7 +23,7 @@ use crate::pipeline::gathered::Gathered;
 use crate::pipeline::reject_files;
 use crate::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
 use crate::pipeline::work::{FileWriter, Work};
-use crate::plan::{UnitPlace, identity};
+use crate::plan::{PlannedUnit, UnitPlace, identity};
 
 /// A stream with its way into the destination. Every call blocks, so that nothing here is ever pending.
 pub struct ContractStream<'a> {
@@ -48,7 +48,7 @@ impl ContractStream<'_> {
 
 impl<'a> Transactions for ContractStream<'a> {
     type Flow = ContractFlow;
-    /// The contract has no careful loads yet.
+    /// What a careful load needs is the destination's own business.
     type Additions = ();
     type Transaction<'t>
         = RecordTransaction<'t, 'a>
@@ -63,7 +63,7 @@ impl<'a> Transactions for ContractStream<'a> {
         &'t self,
         place: UnitPlace,
         part: Part,
-        _: Method<'t, ()>,
+        method: Method<'t, ()>,
     ) -> RecordTransaction<'t, 'a> {
         let flow = &self.context.run.plan.flows[place.0];
         RecordTransaction {
@@ -72,6 +72,10 @@ impl<'a> Transactions for ContractStream<'a> {
             flow,
             unit: &flow.units[place.1],
             key: self.record_key(place, part),
+            method: match method {
+                Method::Quick => LoadMethod::Quick,
+                Method::Careful(_) => LoadMethod::Careful,
+            },
         }
     }
 
@@ -100,6 +104,7 @@ pub struct RecordTransaction<'t, 'a> {
     flow: &'t ContractFlow,
     unit: &'t RangeUnit,
     key: UnitKey,
+    method: LoadMethod,
 }
 
 impl UnitTransaction for RecordTransaction<'_, '_> {
@@ -117,30 +122,41 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
         } = self;
         let (context, gauge, stream) = (target.context, target.gauge, &target.stream);
         let waiting = gauge.enter(Phase::ServerWait);
-        stream.borrow_mut().begin_unit(self.flow_index, key)?;
+        stream
+            .borrow_mut()
+            .begin(self.flow_index, key, self.method)?;
         drop(waiting);
         let mut gathered = Gathered::new(&flow.reading, false);
         let splits = 0..work.split_count();
-        let mut writer = StreamWriter { target, flow };
+        let mut writer = StreamWriter {
+            target,
+            flow,
+            method: self.method,
+        };
         rows.copy(&unit.key, &mut work, splits, &mut writer, &mut gathered)
             .await?;
+        // A careful load reads a file that was fed from its beginning to its end.
+        let planned = match self.method {
+            LoadMethod::Careful => unit.whole_splits().swap_remove(0),
+            LoadMethod::Quick => unit.split.clone(),
+        };
         let record = UnitRecord {
             key: key.clone(),
             target: flow.reading.target.clone(),
             rows_loaded: gathered.account.rows_loaded,
-            detail: unit_detail::of_records(&unit.split, gathered.take_records()),
+            detail: unit_detail::of_records(&planned, gathered.take_records()),
         };
         rows.rejects.finish()?;
         fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
         let waiting = gauge.enter(Phase::ServerWait);
-        stream.borrow_mut().commit_unit(&record)?;
+        stream.borrow_mut().commit(&record)?;
         drop(waiting);
         fault::reach(context.fault, FaultPoint::UnitCommitSent);
         Ok(gathered)
     }
 
     async fn roll_back(&mut self) -> Result<(), Error> {
-        Ok(self.target.stream.borrow_mut().abort_unit()?)
+        Ok(self.target.stream.borrow_mut().abort()?)
     }
 }
 
@@ -148,23 +164,34 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
 struct StreamWriter<'t, 'a> {
     target: &'t ContractStream<'a>,
     flow: &'t ContractFlow,
+    method: LoadMethod,
 }
 
 impl RowWriter for StreamWriter<'_, '_> {
     async fn write(&mut self, batch: &RecordBatch, _: usize, _: u64) -> Result<Written, Error> {
         self.pace(batch);
         let sending = self.target.gauge.enter(Phase::SendWait);
-        let misfits = self.target.stream.borrow_mut().write(batch)?;
+        let written = self.target.stream.borrow_mut().write(batch)?;
         drop(sending);
-        let columns = &self.flow.reading.columns;
-        let fault = |misfit: Misfit| RowFault {
+        if self.method == LoadMethod::Careful {
+            fault::reach(self.target.context.fault, FaultPoint::InCarefulCopy);
+        }
+        let name = |column: usize| self.flow.reading.columns[column].name.clone();
+        let misfit = |misfit: Misfit| RowFault {
             row: misfit.row,
-            column: Some(columns[misfit.column].name.clone()),
+            column: Some(name(misfit.column)),
             code: RejectCode::OutOfRange,
             reason: misfit.reason,
         };
+        let refused = |refused: RefusedRow| RowFault {
+            row: refused.row,
+            column: refused.column.map(name),
+            code: refused.code,
+            reason: refused.reason,
+        };
         Ok(Written {
-            misfits: misfits.into_iter().map(fault).collect(),
+            misfits: written.misfits.into_iter().map(misfit).collect(),
+            refused: written.refused.into_iter().map(refused).collect(),
             ..Written::all(batch)
         })
     }

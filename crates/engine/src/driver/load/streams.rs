@@ -62,7 +62,7 @@ fn work_off(
         let loader = Loader::new(load_run, &target, number, &item);
         if let Err(error) = row_loop::blocking(loader.load(result)) {
             // What undoing says is no news beside it.
-            let _ = stream.abort_unit();
+            let _ = stream.abort();
             return Err(error);
         }
         match queue.next() {

@@ -9,6 +9,7 @@ const USED: &[Ability] = &[
     Ability::Replace,
     Ability::ReplaceByRows,
     Ability::ReplacePartitions,
+    Ability::RejectRefused,
     Ability::Partitions,
     Ability::Routing,
     Ability::UserSql,

@@ -60,6 +60,11 @@ impl UnitAccounts {
         self.0[flow][unit].get_or_insert_default().add(account);
     }
 
+    /// Notes that nothing is committed of the units of a flow.
+    pub fn forget(&mut self, flow: usize) {
+        self.0[flow].fill(None);
+    }
+
     /// Notes what is committed of a unit.
     pub fn set(&mut self, (flow, unit): UnitPlace, account: Option<Account>) {
         self.0[flow][unit] = account;

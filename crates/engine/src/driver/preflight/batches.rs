@@ -81,7 +81,7 @@ impl Batches {
             let (mut rows, mut written) = (0, 0_u64);
             // Each stream begins elsewhere among them.
             for batch in self.batches.iter().cycle().skip(number * 7) {
-                rows += batch.num_rows() as u64 - stream.write(batch)?.len() as u64;
+                rows += batch.num_rows() as u64 - stream.write(batch)?.not_taken() as u64;
                 written += 1;
                 if begun.elapsed() >= measuring_time || stop.asked().is_some() {
                     break;

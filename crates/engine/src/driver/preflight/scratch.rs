@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use inrush_destination::address::DestinationKind;
-use inrush_destination::{Address, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode};
+use inrush_destination::{
+    Address, LoadMethod, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode,
+};
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
 
@@ -112,7 +114,7 @@ impl<'a> Scratch<'a> {
         )?;
         let results = on_a_thread_each(0..streams, &|number| {
             let mut stream = open.open_stream()?;
-            stream.begin_unit(0, &key(number))?;
+            stream.begin(0, &key(number), LoadMethod::Quick)?;
             work(&target.name.sql, number, stream.as_mut())
         })?;
         let found: Vec<T> = results.into_iter().collect::<Result<_, Error>>()?;
@@ -143,7 +145,7 @@ pub fn commit(
     number: usize,
     rows: u64,
 ) -> Result<(), Error> {
-    stream.commit_unit(&UnitRecord {
+    stream.commit(&UnitRecord {
         key: key(number),
         target: target.to_owned(),
         rows_loaded: rows,

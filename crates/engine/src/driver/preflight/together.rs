@@ -43,7 +43,7 @@ pub fn measure(
             let mut batches = sample_batches::portion(&making, &mut converter, portion)?;
             while let Some(batch) = batches.next_batch()? {
                 let writing = Instant::now();
-                refused += stream.write(&batch)?.len() as u64;
+                refused += stream.write(&batch)?.not_taken() as u64;
                 ran.wait_ns += nanoseconds(writing.elapsed());
                 if preflight.options.stop.asked().is_some() {
                     return Err(Error::Interrupted);
