@@ -55,18 +55,18 @@ pub(super) fn open(file: &File) -> Result<Opened, String> {
         return Err(ENCRYPTED.to_owned());
     }
     let told = ArrowReaderMetadata::load(file, options()).map_err(text)?;
-    if let Some(footer_start) = footer::start(file, size) {
-        let data_end = data_end(told.metadata());
-        if is_joined(file, data_end, footer_start, SEAM).map_err(text)? {
-            return Err(JOINED.to_owned());
-        }
-    }
     let told = match footer::repaired(told.metadata(), size) {
         None => told,
         Some(metadata) => {
             ArrowReaderMetadata::try_new(Arc::new(metadata), options()).map_err(text)?
         }
     };
+    if let Some(footer_start) = footer::start(file, size) {
+        let data_end = data_end(told.metadata());
+        if is_joined(file, data_end, footer_start, SEAM).map_err(text)? {
+            return Err(JOINED.to_owned());
+        }
+    }
     let descriptor = told.parquet_schema();
     let leaf = |name: &str| {
         let mut columns = descriptor.columns().iter();
