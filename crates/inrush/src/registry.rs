@@ -1,6 +1,8 @@
 //! The list of what this build loads into: the driver and the destination that each URL means. No other file names an
 //! implementation.
 
+use std::sync::Arc;
+
 use inrush_destination::address::DestinationKind;
 use inrush_destination::clients::{ClientServer, ClientWork};
 use inrush_destination::{Address, Destination, Result};
@@ -8,9 +10,18 @@ use inrush_engine::driver::{self, ContractDriver};
 use inrush_engine::driver_error::DriverError;
 use inrush_engine::driver_trait::Driver;
 use inrush_engine::error::Error;
+use inrush_engine::plan::flow_inputs::Sources;
 use inrush_package::{Connection, Package, URLS, redacted_url};
 use inrush_postgres::{ConnectionDefaults, Postgres, PostgresClients};
+use inrush_rows::cancel::Stop;
 use inrush_rows::exit_status::ExitStatus;
+
+use crate::flow_files::FlowFiles;
+
+/// Opens the sources of a run: the files that flows name.
+pub fn open_sources(stop: &Stop) -> Arc<dyn Sources> {
+    Arc::new(FlowFiles::new(stop))
+}
 
 /// Nothing loads into the destination of this URL.
 #[derive(Debug, thiserror::Error)]

@@ -37,13 +37,14 @@ pub mod work;
 pub mod work_items;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use inrush_files::Pipes;
 use inrush_rows::cancel::Stop;
 
 use crate::error::Error;
 use crate::event::{Observer, Silent};
 use crate::fault::Fault;
+use crate::plan::flow_inputs::{OpenSources, Sources, no_sources};
 use crate::plan::{ContentChecks, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 
@@ -51,7 +52,7 @@ pub use self::threads::{require_address_space, runtime};
 
 /// What a run is told beside its package. The caller reads the environment; the library does not.
 ///
-/// The default loads from and into the current folder, by one stream, and tells nobody. A caller sets the fields that
+/// The default loads into the current folder, by one stream, tells nobody, and can open no source. A caller sets the fields that
 /// differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
 pub struct RunOptions<'a> {
     /// Relative paths of files start here.
@@ -69,6 +70,8 @@ pub struct RunOptions<'a> {
     pub site_packages: Option<PathBuf>,
     /// The embedded server, where the caller started one; its URL stands in the package.
     pub embedded: Option<EmbeddedReport>,
+    /// Opens what flows name. The caller has the list of sources; the engine names none.
+    pub open_sources: OpenSources,
     /// Asks the run to stop.
     pub stop: Stop,
     /// Is told what happens.
@@ -93,6 +96,7 @@ impl Default for RunOptions<'_> {
             replays: None,
             site_packages: None,
             embedded: None,
+            open_sources: no_sources,
             stop: Stop::default(),
             observer: &Silent,
             hint: None,
@@ -102,6 +106,11 @@ impl Default for RunOptions<'_> {
 }
 
 impl RunOptions<'_> {
+    /// The sources of the run: one for all of its plans.
+    pub fn sources(&self) -> Arc<dyn Sources> {
+        (self.open_sources)(&self.stop)
+    }
+
     /// How to fix an error, where that is known.
     pub fn hint_for(&self, error: &Error) -> Option<String> {
         let own = self.hint.and_then(|hint| hint(error));
@@ -148,12 +157,12 @@ impl Success {
 /// What a plan is told of a run; `unlocked` where another run of the package may be at work.
 pub fn plan_options<'a>(
     options: &'a RunOptions<'_>,
-    pipes: &'a Pipes,
+    sources: &'a dyn Sources,
     contents: &'a ContentChecks,
     unlocked: bool,
 ) -> PlanOptions<'a> {
     PlanOptions {
-        pipes,
+        sources,
         contents,
         folder: &options.folder,
         streams_default: options.streams_default,

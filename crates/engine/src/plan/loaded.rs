@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
 use inrush_rows::ids::RunId;
+use inrush_source::Input;
 
 use super::error::PlanError;
 use super::file_index::FileIndex;
@@ -16,7 +16,7 @@ pub struct WantedFiles<'a> {
     /// Its rows take the place of all others.
     pub replaces: bool,
     /// The files, each once.
-    pub files: Vec<&'a Arc<SourceFile>>,
+    pub files: Vec<&'a Arc<dyn Input>>,
     /// Whether the target still holds the rows of such a file.
     pub holds: Box<dyn Fn(&SwitchedFile) -> bool + 'a>,
 }
@@ -95,7 +95,7 @@ impl<'a> LoadedFiles<'a> {
             found.files.resize(flow.files.len(), FoundFile::default());
             match index.find(&switched.file_key) {
                 Some(at) => {
-                    let is_same = is_same(flow, flow.files[at], switched);
+                    let is_same = is_same(flow, &**flow.files[at], switched);
                     found.files[at].see(switched.run_id, is_same);
                 }
                 None => found.has_others |= is_newest,
@@ -107,7 +107,7 @@ impl<'a> LoadedFiles<'a> {
     /// others not is refused: what is wanted cannot be told, and rows must not come in twice.
     pub fn run(mut self) -> Result<Option<RunId>, PlanError> {
         let mut newest: Option<RunId> = None;
-        let mut loaded_files: Option<(&WantedFiles<'_>, Vec<&Arc<SourceFile>>)> = None;
+        let mut loaded_files: Option<(&WantedFiles<'_>, Vec<&Arc<dyn Input>>)> = None;
         let mut first_new = None;
         for (flow, found) in self.flows.iter().zip(&mut self.found) {
             found.files.resize(flow.files.len(), FoundFile::default());
@@ -144,7 +144,7 @@ impl<'a> LoadedFiles<'a> {
                  such as {}",
                 loaded.len(),
                 shortened(&loaded),
-                new.path.display()
+                new.name().display()
             ),
             hint: "name only the files that are new; or load all of them, those once more, with \
                    --again"
@@ -154,16 +154,18 @@ impl<'a> LoadedFiles<'a> {
 }
 
 /// Whether a file that was switched in is this one, its file unchanged and its rows still there.
-fn is_same(flow: &WantedFiles<'_>, file: &SourceFile, switched: &SwitchedFile) -> bool {
-    switched.file_bytes == file.size_bytes
-        && switched.file_modified_ns == file.modified_ns
+fn is_same(flow: &WantedFiles<'_>, file: &dyn Input, switched: &SwitchedFile) -> bool {
+    switched.file_bytes == file.size_bytes()
+        && switched.file_modified_ns == file.modified_ns()
         && (flow.holds)(switched)
 }
 
-fn shortened(files: &[&Arc<SourceFile>]) -> String {
+fn shortened(files: &[&Arc<dyn Input>]) -> String {
     const SHOWN: usize = 3;
     let shown = files.iter().take(SHOWN);
-    let names: Vec<String> = shown.map(|file| file.path.display().to_string()).collect();
+    let names: Vec<String> = shown
+        .map(|file| file.name().display().to_string())
+        .collect();
     let mut text = names.join(", ");
     if files.len() > SHOWN {
         text.push_str(&format!(" and {} more", files.len() - SHOWN));

@@ -1,7 +1,6 @@
 //! Chooses the units that several streams fill: those that would keep one stream busy after the others have ended.
 
-use inrush_files::Split;
-use inrush_rows::compression::Compression;
+use inrush_source::Split;
 
 /// How many times the time of a load in which all streams end together a plan may take. Sharing a unit has its cost (a
 /// transaction is no longer all of a table), so what files that are nearly even differ by is waited for.
@@ -54,10 +53,7 @@ pub fn share<E>(
 
 /// How much text a split holds, as far as its size tells: text of this kind shrinks to about a quarter.
 pub fn work_bytes(split: &Split) -> u64 {
-    match split.file.compression {
-        Compression::None if split.file.table().is_none() => split.size_bytes(),
-        _ => split.size_bytes().saturating_mul(4),
-    }
+    split.input.text_bytes(split.size_bytes)
 }
 
 /// What each stream loads of units that none shares, the largest first, each by the stream that has the least so

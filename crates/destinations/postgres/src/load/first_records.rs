@@ -10,23 +10,20 @@ use crate::plan::FlowPlan;
 
 /// Looks through the files whose ranges cannot be read without it.
 pub fn resolve(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Error> {
-    let (threads, stop) = (run.plan.streams, &options.stop);
+    let threads = run.plan.streams;
     let event_sink = EventSink {
         folder: &run.folder,
         observer: options.observer,
     };
     for flow in &mut run.plan.flows {
         let FlowPlan { reading, units, .. } = flow;
-        if !inrush_files::needs_place(&reading.dialect) {
-            continue;
-        }
         for unit in units.iter_mut().filter(|unit| unit.shared) {
             let keys = unit.splits.iter().map(identity::split_key);
             let kept: Vec<bool> = keys
                 .map(|key| run.splits_kept.has(&unit.key, &key))
                 .collect();
             let splits = unit.splits.iter_mut();
-            find_first_records(event_sink, reading, splits, |at| kept[at], threads, stop)?;
+            find_first_records(event_sink, reading, splits, |at| kept[at], threads)?;
         }
     }
     Ok(())

@@ -35,7 +35,6 @@ mod verifying;
 use std::sync::Arc;
 use std::time::Instant;
 
-use inrush_files::Pipes;
 use inrush_package::Package;
 
 use self::summary::Summary;
@@ -60,10 +59,10 @@ pub fn check(
     let runtime = runtime()?;
     runtime.block_on(async {
         let session = Session::open(address, "inrush check").await?;
-        let pipes = Pipes::new(options.stop.clone());
+        let sources = options.sources();
         let key_scans = KeyScans::default();
         let contents = ContentChecks::default();
-        let plan_options = plan_options(options, &pipes, &contents, false);
+        let plan_options = plan_options(options, &*sources, &contents, false);
         let plan = plan::build(&session, address, package, &plan_options, &key_scans).await?;
         session.close().await;
         Ok(plan)

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use inrush_files::Pipes;
 use inrush_package::Package;
 use inrush_rows::ids::{RunId, UnitKey};
 use inrush_rows::plural::counted;
@@ -29,7 +28,7 @@ use crate::engine::report::RunFolder;
 use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, LedgerError, Replaced, SplitChoice, UnitRow};
 use crate::plan::routing::KeyScans;
-use crate::plan::{self, Earlier, Plan, PlanFailure};
+use crate::plan::{self, Earlier, FlowPlan, Plan, PlanFailure};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, PostgresError, Session};
@@ -55,7 +54,7 @@ pub async fn prepare(
 ) -> Result<Prepared, Error> {
     let name = new_run_name(&package.name);
     // What the first plan reads of a pipe, the second one must see again.
-    let pipes = Pipes::new(options.stop.clone());
+    let sources = options.sources();
     // Nor are keys looked for twice.
     let key_scans = KeyScans::default();
     let contents = ContentChecks::default();
@@ -64,7 +63,7 @@ pub async fn prepare(
         &control,
         address,
         package,
-        &plan_options(options, &pipes, &contents, true),
+        &plan_options(options, &*sources, &contents, true),
         &key_scans,
     )
     .await;
@@ -100,7 +99,7 @@ pub async fn prepare(
         &control,
         address,
         package,
-        &plan_options(options, &pipes, &contents, false),
+        &plan_options(options, &*sources, &contents, false),
         &key_scans,
     )
     .await?;
@@ -331,13 +330,14 @@ async fn finish_preparing(
 /// A unit that several streams have begun stays shared, though one stream resumes it: its table is committed, and its
 /// ranges and reject files are those of its splits. A careful load by one stream has made it whole again.
 fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), Error> {
-    for unit in plan.flows.iter_mut().flat_map(|flow| &mut flow.units) {
-        if let Some(kept) = units_kept.get(&unit.key)
-            && kept.shared
-            && !kept.careful
-            && !unit.shared
-        {
-            unit.share()?;
+    for FlowPlan { reading, units, .. } in &mut plan.flows {
+        for unit in units.iter_mut().filter(|unit| !unit.shared) {
+            if let Some(kept) = units_kept.get(&unit.key)
+                && kept.shared
+                && !kept.careful
+            {
+                unit.share(&*reading.source)?;
+            }
         }
     }
     Ok(())
@@ -457,7 +457,7 @@ async fn forget_lost_rejects(
                          told in the folder of then alone",
                         unit.splits.first().map_or_else(
                             || "their file".to_owned(),
-                            |split| split.file.path.display().to_string()
+                            |split| split.input.name().display().to_string()
                         ),
                         flow.target()
                     ),
@@ -487,7 +487,7 @@ async fn forget_lost_rejects(
 fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
     for flow in plan.flows.iter().filter(|flow| flow.keeps_pipes()) {
         for split in flow.splits() {
-            let kept = split.file.keep_in(folder.path());
+            let kept = split.input.keep_in(folder.path());
             kept.map_err(|source| Error::Folder {
                 path: folder.path().display().to_string(),
                 source,
@@ -501,7 +501,7 @@ fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
 fn fed_files(plan: &Plan, kept: &KeptSplits) -> FedFiles {
     let chunk_bytes = plan.settings.chunk_bytes as usize;
     FedFiles::of(&plan.flows, chunk_bytes, plan.streams, |_, unit, split| {
-        let file_key = identity::file_key(&split.file);
+        let file_key = identity::file_key(&*split.input);
         let of_unit = kept.of_unit(&unit.key).iter();
         let of_file = of_unit.filter(|split| split.is_of_file(&file_key));
         of_file

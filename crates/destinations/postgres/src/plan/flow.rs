@@ -58,11 +58,10 @@ fn parts_of_files(
     };
     parts::cut(
         &target.flow_name,
-        &columns.files.files,
+        &*columns.source,
         &columns.files.dialect,
         &columns.resolved.columns[key.column_index],
         asked.parts,
-        request.options.pipes.stop(),
         notes,
     )
 }
@@ -105,6 +104,7 @@ impl Stages<'_> {
         FlowPlan {
             reading: Reading {
                 target: self.target.sql,
+                source: self.columns.source,
                 columns: resolved.columns,
                 field_count: resolved.field_count,
                 header: files.header,

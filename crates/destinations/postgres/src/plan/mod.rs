@@ -49,10 +49,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
-use inrush_files::Split;
 use inrush_package::{IndexPolicy, Mode, RunSettings};
 use inrush_pgcopy::PgType;
 use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
+use inrush_source::Split;
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
@@ -239,7 +239,7 @@ impl FlowPlan {
 
     /// What a mark at its target says of its files, where a second load of them would append their rows once more.
     pub fn mark(&self, run: &str, target_oid: u32) -> Option<Mark> {
-        let files = earlier::files(self).map(Arc::as_ref);
+        let files = earlier::files(self);
         let appends = self.mode == Mode::Append;
         appends.then(|| Mark::new(run, &self.target(), target_oid, files))?
     }

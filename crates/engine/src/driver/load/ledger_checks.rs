@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
+use inrush_source::Input;
 use tokio::runtime::Runtime;
 
 use super::ContractContext;
@@ -65,7 +65,7 @@ impl<'a> LedgerChecks<'a> {
         }
         let units = units_of_file(flow, unit);
         let place = (flow_index, units.start);
-        let splits = if flow.units[unit].split.is_fed {
+        let splits = if flow.units[unit].split.is_shared {
             // Nobody knows how many records there are.
             let splits = self.incomplete.entry(place).or_default();
             splits.extend(record.splits);
@@ -95,7 +95,7 @@ impl<'a> LedgerChecks<'a> {
                 let mut own = units.clone();
                 let is_checked = |unit: usize| {
                     let account = self.accounts.get((flow_index, unit));
-                    account.is_some() && !flow.units[unit].split.is_fed
+                    account.is_some() && !flow.units[unit].split.is_shared
                 };
                 if own.all(is_checked) {
                     continue;
@@ -131,15 +131,14 @@ impl<'a> LedgerChecks<'a> {
             return Ok(());
         }
         let flow = self.flow(flow_index);
-        let file = &flow.units[unit].split.file;
-        let key = identity::file_key(file);
+        let file = &flow.units[unit].split.input;
+        let key = identity::file_key(&**file);
         let own = splits.iter().filter(|split| split.file_key == key);
         let own: Vec<&SplitRecord> = own.collect();
         let files = || std::iter::once(file);
-        let stop = self.context.stop;
-        let dialect = &flow.reading.dialect;
+        let source = &*flow.reading.source;
         self.runtime
-            .block_on(recheck::texts(dialect, files(), &own, stop))?;
+            .block_on(recheck::texts(source, files(), &own))?;
         let end = match self.context.run.fed_files.get((flow_index, unit, 0)) {
             Some(fed) => FileEnd::Fed(fed.text_end()),
             None => FileEnd::File,
@@ -151,12 +150,12 @@ impl<'a> LedgerChecks<'a> {
 }
 
 /// Checks that the ranges of a file are all there is of it.
-fn check_coverage(file: &Arc<SourceFile>, end: FileEnd, own: &[&SplitRecord]) -> Result<(), Error> {
+fn check_coverage(file: &Arc<dyn Input>, end: FileEnd, own: &[&SplitRecord]) -> Result<(), Error> {
     coverage::check_files(std::iter::once((file, end)), own)?;
     // What comes through a pipe may have no text, and then no range.
     if own.is_empty() && matches!(end, FileEnd::File) {
         return Err(Error::Verification {
-            what: format!("the ledger's units of {}", file.path.display()),
+            what: format!("the ledger's units of {}", file.name().display()),
             counted: 0,
             sent: 1,
         });
@@ -167,8 +166,8 @@ fn check_coverage(file: &Arc<SourceFile>, end: FileEnd, own: &[&SplitRecord]) ->
 /// The units of the file that this unit is of: the ranges of a file stand one after the other.
 fn units_of_file(flow: &ContractFlow, unit: usize) -> Range<usize> {
     let units = &flow.units;
-    let file = &units[unit].split.file;
-    let is_of_file = |at: &usize| Arc::ptr_eq(&units[*at].split.file, file);
+    let file = &units[unit].split.input;
+    let is_of_file = |at: &usize| Arc::ptr_eq(&units[*at].split.input, file);
     let before = (0..unit).rev().take_while(is_of_file).count();
     let from_here = (unit..units.len()).take_while(is_of_file).count();
     unit - before..unit + from_here

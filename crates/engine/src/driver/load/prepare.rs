@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan};
-use inrush_files::Pipes;
 use inrush_package::{Connection, Package};
 use inrush_rows::calendar::now_microseconds;
-use inrush_rows::cancel::Stop;
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_rows::plural::counted;
 
@@ -91,9 +89,9 @@ pub async fn plan(
     package: &Package,
     options: &RunOptions<'_>,
 ) -> Result<ContractPlan, Error> {
-    let pipes = Pipes::new(options.stop.clone());
+    let sources = options.sources();
     let contents = ContentChecks::default();
-    let plan_options = plan_options(options, &pipes, &contents, false);
+    let plan_options = plan_options(options, &*sources, &contents, false);
     Ok(plan::build(destination, package, &plan_options).await?)
 }
 
@@ -159,7 +157,7 @@ pub async fn prepare(
     };
     let units_kept = kept.accounts().count();
     announcements::started(event_sink, &open.record().name, resumed, units_kept);
-    find_first_records(&mut plan, &kept, event_sink, &options.stop)?;
+    find_first_records(&mut plan, &kept, event_sink)?;
     Ok(ContractPrepared::Run(Box::new(ContractRun {
         plan,
         open,
@@ -285,7 +283,7 @@ fn sharing(plan: &ContractPlan, kept: &KeptUnits) -> BTreeMap<UnitPlace, Sharing
             .units
             .iter()
             .enumerate()
-            .filter(|(_, unit)| unit.split.is_fed)
+            .filter(|(_, unit)| unit.split.is_shared)
         {
             let place = (flow_at, unit_at);
             let committed = kept.accounts().get(place).unwrap_or_default();
@@ -300,14 +298,13 @@ fn find_first_records(
     plan: &mut ContractPlan,
     kept: &KeptUnits,
     event_sink: EventSink<'_>,
-    stop: &Stop,
 ) -> Result<(), Error> {
     for (flow_at, flow) in plan.flows.iter_mut().enumerate() {
         let ContractFlow { reading, units, .. } = flow;
         let splits = units.iter_mut().map(|unit| &mut unit.split);
         let is_kept = |at| kept.has((flow_at, at));
         let threads = plan.streams;
-        splitting::find_first_records(event_sink, reading, splits, is_kept, threads, stop)?;
+        splitting::find_first_records(event_sink, reading, splits, is_kept, threads)?;
     }
     Ok(())
 }
@@ -369,7 +366,11 @@ fn lost_rejects(
                     counted(missing, "row"),
                     if missing == 1 { "is" } else { "are" },
                     folder.rejects().display(),
-                    if unit.split.is_fed { "a part of " } else { "" },
+                    if unit.split.is_shared {
+                        "a part of "
+                    } else {
+                        ""
+                    },
                     unit.number,
                     flow.reading.target
                 );

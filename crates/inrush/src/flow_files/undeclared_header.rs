@@ -6,11 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use inrush_engine::plan::PlanError;
 use inrush_files::{Preview, SourceFile};
 use inrush_package::{ALL_OTHERS, ColumnDetail, FieldChoice};
 use inrush_scan::Dialect;
-
-use super::error::PlanError;
 
 /// What is known of a flow whose header is in question.
 pub struct Question<'a> {
