@@ -1,4 +1,4 @@
-"""What a side of the suite is: one way to load a job, in its best configuration."""
+"""A side of the suite: one way to load a job, in its best configuration."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Peer(ABC):
         """Return the commands that load a job, all of which are run at the same time."""
 
     def noted(self) -> dict[str, Any]:
-        """Return what it has noted itself of what was measured last."""
+        """Return the notes of the side about the last measurement."""
         return {}
 
     def relation(self, job: Job, table: Table) -> str:
@@ -75,7 +75,7 @@ def target_of(job: Job, table: Table, index: int) -> str:
 
 
 def make_parts(database: Database, job: Job) -> None:
-    """Make a table for each file beforehand, for peers that cannot as they fill it."""
+    """Make a table for each file beforehand, for peers that cannot make it while they fill it."""
     for table in job.tables if job.makes_tables else ():
         for name, _ in table.parts():
             database.execute(f"CREATE TABLE {name} ({table.definitions})")

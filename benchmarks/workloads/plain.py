@@ -8,8 +8,8 @@ from pathlib import Path
 from workload import Job, Workload
 from workloads import tpch
 
-# Rows that are there before, with keys that dbgen does not give: nobody may make the table anew or
-# empty it.
+# Rows of the table before the load, with keys that dbgen does not use: no side may create the table
+# again or empty it.
 ROWS_BEFORE = (
     "INSERT INTO lineitem SELECT -number, 1, 1, 1, 1, 1, 0, 0, 'N', 'O', '1998-01-01', "
     "'1998-01-01', '1998-01-01', 'NONE', 'MAIL', 'there before' FROM generate_series(1, 1000) AS "

@@ -203,7 +203,7 @@ def test_a_rate_that_is_not_held_is_told(newest_database: Database, inrush: Inru
 
 def test_no_connections(inrush: Inrush) -> None:
     words = ("bench", "inserts", "--connections", "0")
-    inrush(*words).expect(USAGE, "`0` is no number of clients")
+    inrush(*words).expect(USAGE, "`0` is not a number of clients")
     assert folders(inrush) == []
 
 

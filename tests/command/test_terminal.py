@@ -45,7 +45,7 @@ def assert_clean(text: str) -> None:
 
 
 def written(outcome: Outcome) -> Outcome:
-    """Check what a command printed, and that the value is told all the same."""
+    """Check what a command printed, and that it still shows the value."""
     assert_clean(outcome.said)
     assert "\\u{1b}" in outcome.said or "\\u001b" in outcome.said, outcome.said
     return outcome
@@ -85,7 +85,7 @@ def test_nothing_of_a_file_moves_the_cursor_of_a_terminal(
     while True:
         try:
             some = os.read(reader, 65536)
-        except OSError:  # The last one has closed it.
+        except OSError:  # The last process has closed it.
             break
         if not some:
             break
@@ -114,12 +114,12 @@ def test_a_message_of_a_server_is_told_as_text(newest_database: Database, inrush
 
 
 def urls(package: str) -> list[str]:
-    """Return the lines that say a URL: TOML's lines end where Python's do but for a few."""
+    """Return the lines with a URL; Python ends a line at a few characters that TOML does not."""
     return [line for line in package.split("\n") if line.startswith("url")]
 
 
 def test_a_header_is_told_as_text_and_makes_a_package(inrush: Inrush) -> None:
-    """No name of a column ends a comment of the package or a text in it."""
+    """No name of a column ends a comment or a text of the package."""
     name = f'x{EVIL}"\n[connections.target]\nurl = "stolen"\n#'
     quoted = name.replace('"', '""')
     inrush.write("rows.csv", f'"{quoted}",b\n1,2\n3,4\n')
@@ -133,7 +133,7 @@ def test_a_header_is_told_as_text_and_makes_a_package(inrush: Inrush) -> None:
 
 
 def test_arguments_and_packages_are_told_as_text(inrush: Inrush) -> None:
-    """A shell makes arguments of names of files."""
+    """Arguments may be file names that a shell found by a pattern."""
     written(inrush("load", "x", f"--{LINES}").expect(USAGE))
     written(inrush("run", f"{LINES}.toml").expect(USAGE))
     written(inrush("run", "x.toml", "--streams", LINES).expect(USAGE))

@@ -53,7 +53,7 @@ ABILITIES = _abilities()
 
 
 def claims() -> dict[str, set[str]]:
-    """Return what the page's second table says of each destination, by its title."""
+    """Return the columns of the page's second table, by the destination's title."""
     _, after = PAGE.read_text().split(BLESS)
     (_, *titles), *rows = _rows(after.split(END)[0])
     return {
@@ -155,7 +155,7 @@ class Scene:
 
 
 def slug(name: str) -> str:
-    """Return an ability's name as files and runs have it."""
+    """Return the name of an ability in names of files and runs."""
     return name.replace(" ", "_").lower()
 
 
@@ -204,7 +204,7 @@ def _(scene: Scene) -> None:
 
 @shows("replace by rows")
 def _(scene: Scene) -> None:
-    # After a swap the view would still be of the old table.
+    # After a swap the view would still read the old table.
     scene.fill()
     scene.place.execute("CREATE VIEW shown AS SELECT id, note FROM t")
     scene.run("replace by rows", [("3", "new")])
@@ -292,7 +292,7 @@ def _(scene: Scene) -> None:
     path = scene.package("new", ASKED["direct writes"], [("3", "new")], [("4", "new")])
     died = scene.inrush("run", path, environment={"INRUSH_FAULT": "after_unit_commit"})
     assert died.status == -signal.SIGKILL, died.said
-    # The other stream may have been as fast.
+    # The other stream may have committed a split, too.
     assert len(scene.rows or []) > len(OLD)
     scene.inrush("run", path).expect(CLEAN)
     assert scene.rows == [*OLD, ("3", "new"), ("4", "new")]
@@ -373,7 +373,7 @@ def _(scene: Scene) -> None:
     # Arrow has 4 bytes for each id, and 116 for each note: more than three seconds at the rate.
     report = scene.run("rate limit", rows[:3_000], rows[3_000:]).report
     assert scene.rows == in_order(rows)
-    # The last batch of a stream is not waited for once it is sent.
+    # A stream does not wait after its last batch.
     assert report["phases"]["load_s"] > 2.0
     waited_ns = sum(stream["meter"]["pace_wait_ns"] for stream in report["streams"])
     assert waited_ns > 2e9

@@ -26,7 +26,7 @@ PACKAGE = "package.toml"
 
 @dataclass
 class Reference:
-    """What a load makes of its targets when nothing disturbs it."""
+    """The targets after a load without faults."""
 
     full: dict[str, Digest]
     # How long it takes, and how much it sends.
@@ -62,8 +62,8 @@ class Scene:
             self.database.execute(self.load.setup)
         self.full_rows = dict(self.load.full())
         self.full = dict(self.reference.full) if self.reference else {}
-        # Streams wait for each other's extensions of a shared table, too, and on a busy machine for
-        # longer than a moment.
+        # The timeout also limits the wait of streams that extend a shared table at the same time, which
+        # takes longer on a busy machine.
         self.inrush.write(PACKAGE, package(self.url, *self.load.flows, lock_timeout_ms=3000))
         with self.database.connect() as connection:
             self.before = {
@@ -137,7 +137,7 @@ class Scene:
     def check_ended(self, outcome: Outcome) -> None:
         """Fail where a disturbed command ended in a way that no fault explains."""
         assert "panicked at" not in outcome.said, outcome.said
-        # A signal that comes while Python starts is Python's own to tell.
+        # While Python starts, a signal ends the command in Python's own way.
         if "KeyboardInterrupt" not in outcome.errors:
             assert "Traceback" not in outcome.said, outcome.said
         else:
@@ -152,7 +152,7 @@ class Scene:
         """Give the same command again: it must end well, at the first try."""
         outcome = self.command()
         if outcome.status == FAILED and "changed" in outcome.said:
-            # A changed file is refused until what it left is given up.
+            # A changed file is refused until the stopped run is given up.
             self.inrush("cleanup", "--to", self.database.url).expect(CLEAN)
             outcome = self.command()
         # Where it was loaded before the fault, the status is that of the run that loaded it.
@@ -176,7 +176,7 @@ class Scene:
         assert self.now() == before, "cleanup changed a target"
 
     def check_nothing_staged(self) -> None:
-        """Fail where a staging table stands; what a replacement keeps is none."""
+        """Fail if there is a staging table; tables that a replacement keeps do not count."""
         found = staging_tables(self.database)
         left = [name for name in found if not (self.load.keeps and "_kept_" in name)]
         assert left == [], left
@@ -200,7 +200,7 @@ class Scene:
     def check_folders(self) -> None:
         """Fail where a run left a draft, or where the kept rejects are not those of the load."""
         for draft in self.inrush.folder.rglob("*.draft"):
-            # Killed while it wrote its report, it has none; a report that is whole has no draft.
+            # A run that was killed while it wrote its report has a draft and no report.
             report = draft.with_suffix("")
             told = json.loads(report.read_text())["outcome"] if report.exists() else "killed"
             assert told != "loaded", f"{draft} was left behind"

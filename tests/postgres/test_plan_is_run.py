@@ -20,7 +20,7 @@ from harness.packages import Value, flow, package
 from harness.servers import Database
 
 END = "\x00"
-# Reads that lock or change something are no reads.
+# SELECTs that lock or change something do not count as reads.
 NO_READ = r"FOR SHARE|FOR UPDATE|lo_unlink|lo_create\(0|advisory"
 READ = rf"(?:(?:SELECT|WITH|VALUES|EXPLAIN)(?![^{END}]*(?:{NO_READ}))[^{END}]*{END})*"
 
@@ -45,7 +45,7 @@ class Transaction:
         return len(self.lines) == 1 and pattern_of(self.lines[0]).endswith("*")
 
     def holds(self, statements: list[str]) -> bool:
-        """Whether these statements are it."""
+        """Tell whether these statements match the pattern."""
         pattern = READ + READ.join(pattern_of(line) for line in self.lines) + READ
         return (
             re.fullmatch(pattern, "".join(one + END for one in statements), re.DOTALL) is not None

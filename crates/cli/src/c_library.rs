@@ -2,8 +2,8 @@
 //!
 //! # Why it is sound
 //!
-//! Every call gets places of ours that are valid for as long as it runs, with their lengths. What
-//! it has filled in is read only where it says that it did, and copied before its memory goes.
+//! Every call gets our own memory, valid during the call, with its length. It is read only if the call says that it
+//! filled it in, and copied before it is freed.
 #![expect(
     unsafe_code,
     reason = "calls of the C library that no crate in use has safe"
@@ -21,7 +21,7 @@ pub(crate) fn use_one_heap() {
     }
 }
 
-/// Whether nobody has said what this process does at a signal.
+/// True if the signal has its default action in this process.
 pub(crate) fn has_default_action(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: with no new action given, sigaction only fills the struct that it is given, which

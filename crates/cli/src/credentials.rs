@@ -13,7 +13,7 @@ use inrush_system::users;
 use crate::errors::CommandError;
 use crate::output;
 
-/// What fills the gaps of a URL.
+/// The values for the parts that a URL leaves out.
 pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
     let home = home_folder();
     if let Some(text) = variable("PGPORT")
@@ -103,7 +103,7 @@ pub fn refuse_password(argument: &str, url: &str) -> Result<(), CommandError> {
     })
 }
 
-/// As [`refuse_password`], of an option of a destination.
+/// Like [`refuse_password`], for an option of a destination.
 pub fn refuse_secret(option: &str, value: &str) -> Result<(), CommandError> {
     let is_named = value.starts_with("${env:") && value.ends_with('}');
     if names_secret(option) && !is_named {
@@ -132,7 +132,7 @@ fn password_file(home: Option<&Path>) -> Option<String> {
     }
 }
 
-/// Where programs keep what should outlive them, by the XDG base directories.
+/// The folder for state that outlives a command, by the XDG base directories.
 pub fn state_folder() -> Option<PathBuf> {
     let named = variable("XDG_STATE_HOME").map(PathBuf::from);
     named

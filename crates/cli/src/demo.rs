@@ -76,7 +76,7 @@ pub fn demo(
     Ok(success.report.exit_status)
 }
 
-/// What to do about a demo that did not end well: most of them leave nothing to go on with.
+/// The hint for a failed demo: most failures leave nothing that could be resumed.
 fn hint_for(error: &inrush::Error, arguments: &DemoArguments) -> Option<String> {
     match error {
         inrush::Error::Interrupted if !arguments.keep => {
@@ -93,7 +93,7 @@ fn hint_for(error: &inrush::Error, arguments: &DemoArguments) -> Option<String> 
     }
 }
 
-/// Where the files are made.
+/// The folder of the generated files.
 enum DemoFolder {
     Kept(PathBuf),
     Disposable(tempfile::TempDir),
@@ -128,7 +128,7 @@ impl DemoFolder {
         }
     }
 
-    /// What a signal removes.
+    /// The folder that a signal removes.
     fn disposable(&self) -> Option<PathBuf> {
         match self {
             DemoFolder::Kept(_) => None,
@@ -137,7 +137,7 @@ impl DemoFolder {
     }
 }
 
-/// The URL to load to; what is kept of an embedded server is kept beside the files.
+/// The URL of the demo's database. An embedded server that is kept has its data beside the files.
 fn url(arguments: &DemoArguments, files: &DemoFolder) -> String {
     match files {
         DemoFolder::Kept(_) if arguments.to == "embedded" => "embedded:data".to_owned(),

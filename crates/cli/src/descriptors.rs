@@ -6,12 +6,11 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 /// The highest of them, standard error.
 const STANDARD_LAST: i32 = 2;
 
-/// Puts something in the place of those that were closed before the command began. The next file or
-/// socket that is opened would get their numbers, and `-` would then be read from a connection of
-/// our own.
+/// Opens something for each standard descriptor that was closed before the command began. Otherwise the next file or
+/// socket would get its number, and `-` would be read from one of our own connections.
 ///
-/// What takes the place of standard input is open for writing only, so that whoever reads it is told
-/// that there is none. A binary of Rust has nothing to do here: its runtime did it before.
+/// The replacement of standard input is open for writing only, so a read from it fails with a clear error. In a Rust
+/// binary there is nothing to do here: its runtime has already done it.
 pub fn hold_standard() {
     // A descriptor that is opened has the least number that is free.
     while let Ok(file) = OpenOptions::new().write(true).open("/dev/null") {

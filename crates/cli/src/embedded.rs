@@ -24,16 +24,16 @@ const CONNECTIONS_SPARE: u32 = 20;
 pub struct Reached {
     /// The package; its connection has an address that can be connected to.
     pub package: Package,
-    /// What the report says of the server.
+    /// The report's facts of the server.
     pub report: Option<EmbeddedReport>,
-    /// Where drivers of other destinations are installed.
+    /// The folder of installed Python packages, with the drivers of other destinations.
     pub site_packages: Option<PathBuf>,
     server: Option<EmbeddedServer>,
     keeps_data: bool,
 }
 
 impl Reached {
-    /// Whether the data are gone with the command.
+    /// True if the data are gone with the command.
     pub fn is_temporary(&self) -> bool {
         self.server.is_some() && !self.keeps_data
     }
@@ -55,8 +55,8 @@ impl Reached {
         has_ended.then(|| server.log_end())
     }
 
-    /// Stops the server, if there is one, after work that is committed: an error of the stop does not change the exit
-    /// status of that work, and is returned as a note.
+    /// Stops the server, if there is one, after committed work: an error of the stop does not change the exit status of
+    /// that work, and is returned as a note.
     pub fn stop_after_commit(self) -> Option<String> {
         let error = self.stop().err()?;
         let text = error.to_string();
@@ -75,7 +75,8 @@ impl Reached {
     }
 }
 
-/// On whose word the server opens a data folder with data in it. What is stored there runs as the server's user.
+/// The permission by which the server opens a data folder with data in it. Code that is stored there runs as the
+/// server's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataTrust {
     /// On the user's: an argument names the folder, or says `--trust`.
@@ -109,8 +110,8 @@ pub fn reach(
     reach_with(package, folder, trust, surroundings, |data| data)
 }
 
-/// As [`reach`], for a look: where there is no data yet, none is made, and an empty server that
-/// goes again stands for it, on the same disk and behind the same folders.
+/// Like [`reach`], for a command that changes nothing: if there is no data yet, none is created; a temporary empty
+/// server takes its place, on the same disk and below the same folders.
 pub fn reach_to_look(
     package: Package,
     folder: &Path,
@@ -172,7 +173,7 @@ fn reach_with(
     })
 }
 
-/// The data folder that a URL asks for; none where it is no embedded server.
+/// The data folder of a URL; `None` if the URL is not of an embedded server.
 fn data_folder(url: &str, folder: &Path) -> Option<DataFolder> {
     match url.strip_prefix("embedded") {
         Some("") => Some(DataFolder::Temporary {
@@ -185,9 +186,9 @@ fn data_folder(url: &str, folder: &Path) -> Option<DataFolder> {
     }
 }
 
-/// Refuses a data folder that the package names and that Inrush has not made on this machine: what is stored in its
-/// database runs as the server's user. A folder that an argument names is the user's own word, and one that has no data
-/// yet is made. This check names the line of the package, before anything starts; the start of the server
+/// Refuses a data folder that the package names and that Inrush has not made on this machine, because code that is
+/// stored in its database runs as the server's user. A folder that an argument names is allowed, and one without data
+/// is created. This check can name the line of the package, before anything starts; the start of the server
 /// ([`Options::requires_record`]) checks the folder that it has opened.
 pub fn require_made_here(
     package: &Package,
@@ -286,7 +287,7 @@ fn site_packages(surroundings: &Surroundings) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Cores of this machine: streams where nobody says how many.
+/// The number of cores of this machine, which is the default number of streams.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

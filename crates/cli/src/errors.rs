@@ -15,7 +15,7 @@ use inrush_workloads::WorkloadError;
 pub enum CommandError {
     /// The arguments do not say what to do.
     Usage {
-        /// What is wrong with them.
+        /// The problem, in words.
         what: String,
         /// How to fix it.
         hint: String,
@@ -24,27 +24,27 @@ pub enum CommandError {
     Package(PackageError),
     /// The engine could not do it.
     Engine {
-        /// Why.
+        /// The reason.
         error: inrush::Error,
-        /// What else a person should know: what was kept, where the report is.
+        /// Notes for the user: kept units, the path of the report.
         notes: Vec<String>,
-        /// How to fix it, in place of what the error itself says.
+        /// A hint that replaces the hint of the error itself.
         hint: Option<String>,
     },
     /// There is no embedded server.
     Embedded(EmbeddedError),
     /// A file or folder cannot be used.
     File {
-        /// What was being done.
+        /// The action that failed.
         doing: &'static str,
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A signal ended it, and no run.
     Stopped {
-        /// How to go on.
+        /// The way to resume.
         hint: String,
     },
     /// A workload did not end well.

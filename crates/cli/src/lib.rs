@@ -36,7 +36,7 @@ use inrush::ExitStatus;
 
 use crate::arguments::Arguments;
 
-/// What the process that runs the command knows beside its arguments.
+/// The facts of the process that runs the command, beside its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// The folder of Python packages that the wheel with PostgreSQL's programs may be in.
@@ -49,7 +49,7 @@ const ONE_HEAP_BELOW: u64 = 8 << 30;
 /// Runs the command with these arguments (without the program's name) and returns its exit
 /// status.
 pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> ExitStatus {
-    // First: what is opened next must not get the number of a standard descriptor.
+    // This comes first: the next file that is opened must not get the number of a standard descriptor.
     descriptors::hold_standard();
     let _signals = signals::of_command();
     output::tell_panics();
@@ -132,7 +132,7 @@ mod tests {
             for part in ["Examples:", "Exit status", "inrush"] {
                 assert!(help.contains(part), "{part} is not in {help}");
             }
-            // What is wider is broken in its middle, where it was not meant to be.
+            // Longer text is wrapped, which would break the lines of the examples.
             for text in [page.get_long_about(), page.get_after_long_help()] {
                 let text = text.map(ToString::to_string).unwrap_or_default();
                 for line in text.lines() {

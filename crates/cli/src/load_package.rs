@@ -15,7 +15,7 @@ use crate::errors::CommandError;
 /// The name of the only connection.
 const CONNECTION: &str = "target";
 
-/// The package that says what the arguments say, not yet resolved or checked.
+/// The package with the settings of the arguments, not yet resolved or checked.
 pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
     let format = match &arguments.format {
         Some(text) => parse_format(text).map_err(|what| CommandError::Usage {
@@ -214,7 +214,7 @@ mod tests {
         );
         assert_eq!((flow.mode, flow.rejects.rows_max), (Mode::Append, Some(7)));
         assert_eq!(resolved.run.streams, Some(3));
-        // What is saved says the same.
+        // The saved package has the same settings.
         let written = package.to_toml();
         let read = Package::parse(&written, Path::new("p.toml")).expect(&written);
         assert_eq!(read, package);

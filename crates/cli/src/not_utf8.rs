@@ -32,7 +32,7 @@ pub fn refused(words: &[OsString]) -> CommandError {
     }
 }
 
-/// An argument as a shell takes it, on one line: bytes that are no characters, and control characters, are escaped.
+/// An argument as a shell reads it, on one line: bytes that are not characters, and control characters, are escaped.
 fn shown(word: &OsStr) -> String {
     let mut shown = String::from("$'");
     for chunk in word.as_bytes().utf8_chunks() {

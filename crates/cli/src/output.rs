@@ -1,7 +1,8 @@
 //! The one printer: everything that the command writes to the terminal or the pipe goes through here, so that no value of
 //! a file, a server or a package reaches the terminal as it is, and no secret at all. Clippy refuses other ways (`clippy.toml`).
 //!
-//! A reader that went away is no fault: the run goes on. A disk that is full is one: the command says so at its end ([`lost`]).
+//! If the reader of the output has gone away, the run continues without an error. A full disk is an error, and the
+//! command reports it at its end ([`lost`]).
 
 #![expect(
     clippy::disallowed_methods,
@@ -45,7 +46,7 @@ pub fn errors(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", escaped(&masked(text.trim_end())));
 }
 
-/// Writes JSON for a program to the standard output, and the end of a line. It says whether somebody still reads.
+/// Writes JSON for a program to standard output, as one line. An error means that nobody reads any more.
 pub fn json(value: &impl Serialize) -> io::Result<()> {
     write_json(match secrets::is_empty() {
         true => serde_json::to_string(value),
@@ -53,7 +54,7 @@ pub fn json(value: &impl Serialize) -> io::Result<()> {
     })
 }
 
-/// The same in many lines.
+/// Like [`json`], on several lines.
 pub fn pretty_json(value: &impl Serialize) -> io::Result<()> {
     write_json(masked_json(value).and_then(|value| serde_json::to_string_pretty(&value)))
 }
@@ -67,7 +68,7 @@ pub fn document(text: &str) {
     };
 }
 
-/// Writes what the parser of arguments has to say: it repeats arguments, which a shell may have made of file names.
+/// Writes the messages of the parser of arguments. They repeat arguments, which may be file names from a shell.
 pub fn arguments(mut error: clap::Error) {
     let plain = |text: &StyledStr| {
         let text = text.to_string();
@@ -105,19 +106,19 @@ pub fn arguments(mut error: clap::Error) {
     for (kind, value) in clean {
         error.insert(kind, value);
     }
-    // Help goes to a pager that may be closed early: that is no fault.
+    // A pager may close the help early; that is not an error.
     let printed = error.print().and_then(|()| io::stdout().flush());
     if let (Err(lost), false) = (&printed, error.use_stderr()) {
         note_lost(lost);
     }
 }
 
-/// Whether somebody sees progress on the standard error.
+/// True if progress on standard error is visible to a person.
 pub fn shows_progress() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Lets a panic of any thread be told by this printer, too.
+/// Makes panics of all threads be printed by this printer, too.
 pub fn tell_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -19,7 +19,7 @@ pub struct Ready {
     pub data_trust: DataTrust,
 }
 
-/// Reads a package and puts in what the arguments replace.
+/// Reads a package and inserts the values that arguments replace.
 pub fn read(path: &Path, overrides: &OverrideArguments) -> Result<Ready, CommandError> {
     for (name, url) in &overrides.connection {
         credentials::refuse_password(&format!("--connection {name}"), url)?;
@@ -65,7 +65,7 @@ fn refuse_password_parameters(
     Ok(())
 }
 
-/// As [`read`], for values that no other user can see.
+/// Like [`read`], for values that no other user can see.
 pub fn read_by_program(
     path: &Path,
     overrides: &Overrides,

@@ -38,7 +38,7 @@ struct Table {
     name: String,
     rows: u64,
     bytes: u64,
-    /// Nobody knows when it is done.
+    /// It reads a pipe, so its end is unknown.
     has_pipe: bool,
     is_shown: bool,
 }
@@ -135,7 +135,7 @@ impl Progress {
     }
 
     fn line(&self, text: &str) {
-        // Above the bars; where nothing is drawn it is not told.
+        // Prints above the bars; without bars it is not printed.
         let _ = self.bars.println(indented(&masked(text)));
     }
 }

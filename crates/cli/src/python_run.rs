@@ -14,7 +14,7 @@ use crate::errors::CommandError;
 use crate::running::{self, FailedRun, OutputMode, RunSetup};
 use crate::{Surroundings, embedded, package_file};
 
-/// What a program asks for.
+/// The request of a program.
 #[derive(Clone, Default)]
 pub struct RunRequest {
     /// The package.
@@ -23,11 +23,11 @@ pub struct RunRequest {
     pub parameters: Vec<(String, String)>,
     /// URLs in place of the package's connections.
     pub connections: Vec<(String, String)>,
-    /// How many streams.
+    /// The number of streams.
     pub streams: Option<u16>,
-    /// Load anew what was loaded already.
+    /// Load again what an earlier run has loaded.
     pub again: bool,
-    /// Where the folders of runs are made.
+    /// The folder of the runs' folders.
     pub runs_folder: PathBuf,
     /// The package may load drivers that it names by a path or an option, and open data folders that came with it.
     pub trust: bool,
@@ -93,7 +93,7 @@ fn answer(
 ) -> Value {
     let mut answer = json!({
         "exit_status": exit_status.code(),
-        // A program's exception is no line of a terminal.
+        // The text of a Python exception is not written to a terminal.
         "error": error.map(|text| text.strip_prefix("error: ").unwrap_or(text)),
         "report": report.map(|(report, _)| report),
     });

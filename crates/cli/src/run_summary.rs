@@ -13,7 +13,7 @@ use crate::numbers::{bytes, count, counted, seconds};
 /// Notes that are printed; all of them are in the report.
 const NOTES_MAX: usize = 5;
 
-/// What was changed in a column, in words.
+/// The changed values of a column, in words.
 fn changes(changes: &ColumnChanges) -> String {
     [
         (changes.truncated, "cut off"),
@@ -105,7 +105,7 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
     text
 }
 
-/// Where the report is: its page first, which is for people, where there is one.
+/// The line with the path of the report: of its page if there is one, because it is for people.
 pub fn report_line(report_path: &Path) -> String {
     let page = report_path.with_file_name(PAGE_FILE);
     match page.is_file() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use inrush::cancel::Stop;
 use inrush::event::{Observer, Silent};
 use inrush::fault::Fault;
+use inrush::ids::RunName;
 use inrush::printable::indented;
 use inrush::reject::RejectCode;
 use inrush::report::RunReport;
@@ -25,19 +26,19 @@ use crate::progress::Progress;
 use crate::run_summary::report_line;
 use crate::signals::{self, AFTER_A_PIPE, Left};
 
-/// What a run shows while it goes on.
+/// The output of a run while it works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputMode {
     /// Nothing.
     Quiet,
-    /// Bars, where somebody can see them.
+    /// Progress bars, if a person can see them.
     Bars,
     /// One line of JSON for each event.
     Json,
 }
 
 impl OutputMode {
-    /// What `--json` and `--quiet` ask for.
+    /// The mode of `--json` and `--quiet`.
     pub fn of(json: bool, quiet: bool) -> OutputMode {
         match (json, quiet) {
             (true, _) => OutputMode::Json,
@@ -47,23 +48,23 @@ impl OutputMode {
     }
 }
 
-/// How a package is run.
+/// The setup of a package's run.
 pub struct RunSetup<'a> {
-    /// Where its relative paths start.
+    /// The folder of its relative paths.
     pub folder: PathBuf,
-    /// Where the folders of runs are made.
+    /// The folder of the runs' folders.
     pub runs_folder: PathBuf,
-    /// Load anew what was loaded already.
+    /// Load again what an earlier run has loaded.
     pub again: bool,
-    /// What it shows while it goes on.
+    /// Its output while it works.
     pub output_mode: OutputMode,
     /// The run whose rejects are loaded.
-    pub replays: Option<String>,
+    pub replays: Option<RunName>,
     /// A folder that goes with a run that is ended at once.
     pub disposable: Option<PathBuf>,
-    /// What a signal asks; it can still be asked after the run, for which it came too late.
+    /// The stop that a signal sets; after the run it still shows a signal that came too late.
     pub stop: Stop,
-    /// What a user of this command can do about an error, where that is not what one of `inrush run` can.
+    /// A hint for an error, if a user of this command can do something else than a user of `inrush run`.
     pub hint: Option<Hint<'a>>,
 }
 
@@ -83,7 +84,7 @@ impl RunSetup<'_> {
     }
 }
 
-/// A wish for a fault, for tests; a mistake in it is told before anything is done.
+/// The fault for tests, from the environment; a mistake in it is an error before anything is done.
 pub fn fault() -> Result<Option<Fault>, CommandError> {
     let Some(text) = credentials::variable("INRUSH_FAULT") else {
         return Ok(None);
@@ -170,13 +171,13 @@ fn reads_a_pipe(reached: &Reached, folder: &Path) -> bool {
 /// A run that did not end well, with its report.
 #[derive(Debug)]
 pub struct FailedRun {
-    /// What happened until then.
+    /// The report so far.
     pub report: RunReport,
-    /// Where that is written; nowhere where it could not be.
+    /// The path of the report; `None` if it could not be written.
     pub report_path: Option<PathBuf>,
 }
 
-/// What a user can do about an error, where the engine, which knows no command, says something else.
+/// The hint for an error, if the engine's own does not fit this command.
 fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Option<String> {
     match error {
         inrush::Error::Interrupted if reached.is_temporary() => Some(
@@ -204,7 +205,7 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
         error if reads_a_pipe && !reached.is_temporary() && may_go_on(error) => {
             Some(AFTER_A_PIPE.to_owned())
         }
-        // What such a row needs is no larger number.
+        // Such a row needs another fix than a larger limit.
         inrush::Error::RejectLimit { reject, .. }
             if reject.code == RejectCode::OutsidePartition =>
         {
@@ -272,7 +273,7 @@ fn told(
     (error, ended)
 }
 
-/// What a stopped run has put straight into targets, where it stays.
+/// The note about rows that a stopped run wrote directly to targets, where they stay.
 fn straight(report: &RunReport) -> Option<String> {
     let units = report.units.iter().filter(|unit| unit.straight);
     let rows: u64 = units.clone().map(|unit| unit.account.rows_loaded).sum();
@@ -292,7 +293,7 @@ fn straight(report: &RunReport) -> Option<String> {
     })
 }
 
-/// Whether the error says that the same command goes on where this one stopped.
+/// True if the error's own hint says that the same command resumes the load.
 fn may_go_on(error: &inrush::Error) -> bool {
     match error {
         inrush::Error::Interrupted => true,
@@ -301,7 +302,7 @@ fn may_go_on(error: &inrush::Error) -> bool {
     }
 }
 
-/// What a stopped run has in the database for the next one.
+/// The note about the units of a stopped run that the next one keeps.
 fn kept(report: &RunReport) -> Option<String> {
     let finished = report
         .units

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::errors::CommandError;
 
-/// Writes the package; one that is there is not written over, for somebody may have edited it.
+/// Writes the package. An existing file is not overwritten, because somebody may have edited it.
 pub fn save(text: &str, path: &Path) -> Result<(), CommandError> {
     if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(());
@@ -19,7 +19,7 @@ pub fn save(text: &str, path: &Path) -> Result<(), CommandError> {
     })
 }
 
-/// Refuses a place where [`save`] would be refused, as far as that can be told without writing there.
+/// Refuses a path to which [`save`] could not write, as far as this can be checked without writing.
 pub fn may_save(text: &str, path: &Path) -> Result<(), CommandError> {
     if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(());

@@ -1,8 +1,7 @@
 //! SIGINT and SIGTERM: the first one stops the run cleanly, the second one at once.
 //!
-//! One thread for the life of the process waits for signals and hands them to the work that is
-//! going on. Where none is, a signal ends the command ([`of_command`]). In a Python process that uses the library it does
-//! what it did before.
+//! One thread of the process waits for signals and passes them to the present work. If there is none, a signal ends the
+//! command ([`of_command`]). In a Python process that uses the library, signals otherwise keep their earlier effect.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +15,11 @@ use signal_hook::iterator::Signals;
 use crate::c_library::has_default_action;
 use crate::output;
 
-/// How to resume after a run that read a pipe and did not come to its end.
+/// How to resume after a run that read a pipe and was stopped.
 pub const AFTER_A_PIPE: &str = "the data read from a pipe is lost, and its rows are not loaded: \
      send all of it again, to the same command; committed files are kept";
 
-/// What a signal is to stop.
+/// The work that a signal stops.
 enum Work {
     /// A run, which ends by itself once it is asked.
     Run {
@@ -32,24 +31,24 @@ enum Work {
     Disposable { folder: Option<PathBuf> },
 }
 
-/// What a run that is ended at once leaves.
+/// The state that a run leaves if it is ended at once.
 #[derive(Clone, Debug)]
 pub enum Left {
     /// Units in a database, for the same command to go on with.
     Units,
-    /// The same, but for what came out of a pipe.
+    /// Committed units, except for rows from a pipe.
     UnitsButOfPipes,
     /// Files that are whole, for the same command to go on with.
     Files,
     /// All or nothing: one transaction, of which only the server knows whether it was committed.
     OneTransaction,
-    /// Nothing that could be used again; this folder goes with it.
+    /// Nothing that can be used again; this folder is removed, too.
     Nothing(Option<PathBuf>),
 }
 
 static WORK: Mutex<Option<Work>> = Mutex::new(None);
 
-/// Whether this process is the command, and not a Python program that uses the library.
+/// True if this process is the command, false if it is a Python program that uses the library.
 static IS_COMMAND: AtomicBool = AtomicBool::new(false);
 
 /// A signal ends the command while this lives.
@@ -106,8 +105,7 @@ fn wait_for_signals() {
     static STARTED: OnceLock<()> = OnceLock::new();
     STARTED.get_or_init(|| {
         let had_default = [SIGINT, SIGTERM].map(|signal| (signal, has_default_action(signal)));
-        // Without the handlers a signal ends the process as it always did: that is no fault of
-        // the load.
+        // Without the handlers a signal ends the process as before; that is not an error of the load.
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {
             return;
         };
@@ -125,7 +123,7 @@ fn wait_for_signals() {
 /// A file that would pass the limit on its size (`ulimit -f`) is an error of the write, as in Python, and no death.
 pub fn survive_file_limit() {
     if has_default_action(SIGXFSZ) {
-        // Where the handler cannot be set, the signal does what it always did.
+        // If the handler cannot be set, the signal keeps its earlier effect.
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     }
 }
@@ -170,7 +168,7 @@ fn handle(signal: i32, had_default: bool) {
             exit();
         }
         None if IS_COMMAND.load(Ordering::Relaxed) => exit(),
-        // Whatever handled it before was called too, except for the default.
+        // The earlier handler was called too, unless it was the default one.
         None if had_default => {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
@@ -180,7 +178,7 @@ fn handle(signal: i32, had_default: bool) {
 
 fn remove(folder: Option<&Path>) {
     if let Some(folder) = folder {
-        // Nobody is left who could be told that it failed.
+        // At this point nobody can be told that it failed.
         let _ = std::fs::remove_dir_all(folder);
     }
 }

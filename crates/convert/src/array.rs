@@ -1,5 +1,5 @@
-//! Arrays of a type that is converted here: each element is checked by the converter of its type, and the text goes on
-//! as it is written, for the destination reads it the same way.
+//! Arrays of a type that is converted here: the converter of the element type checks each element, and the text is
+//! passed on unchanged.
 //!
 //! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
 //! elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a bound, a default) with

@@ -55,13 +55,13 @@ struct Reader<'a> {
     scratch: String,
 }
 
-/// What stands next in the braces.
+/// The next token in the braces.
 enum Token {
     Open,
     Close,
     Comma,
     Null,
-    /// Of the text from here to there, or of the scratch.
+    /// An element: the range of its text, or `None` if the text is in the scratch buffer.
     Element(Option<(usize, usize)>),
 }
 
@@ -132,13 +132,13 @@ impl Reader<'_> {
             .map_err(|_| fault("bounds are whole numbers of 32 bits"))
     }
 
-    /// What the braces hold.
+    /// Reads the contents of the braces.
     fn contents(
         &mut self,
         bounds: &[Bounds],
         element: &mut TakeElement<'_>,
     ) -> Result<(), ValueError> {
-        // Of each level: how many it must have, as soon as that is known, and how many it has so far.
+        // For each level: the required number of elements, once it is known, and the number so far.
         let mut expected: Vec<Option<i64>> = bounds.iter().map(|one| Some(one.count)).collect();
         let mut counts: Vec<i64> = Vec::new();
         let mut is_depth_known = !bounds.is_empty();
@@ -253,7 +253,7 @@ impl Reader<'_> {
 
     fn unquoted(&mut self) -> Result<Token, ValueError> {
         let start = self.at;
-        // Behind the last byte that is no blank, or is an escaped one.
+        // The position after the last byte that is not a blank, or is an escaped one.
         let mut end = start;
         let mut has_escapes = false;
         loop {
@@ -308,7 +308,7 @@ impl Reader<'_> {
     }
 }
 
-/// What PostgreSQL takes for a blank in arrays, in every locale.
+/// True for the blanks of `array_in`, which are the same in every locale.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
@@ -537,7 +537,7 @@ mod tests {
     proptest! {
         #[test]
         fn as_the_slow_reader(text in "[{}, \"\\\\aN]{0,12}|\\{[{},\"\\\\a NULl]{0,14}\\}") {
-            // Braces without elements have no one depth; the rest must agree.
+            // Braces without elements fit any depth; all others must have the same depth.
             let nested_empty = text.contains("{}") || text.replace(' ', "").contains("{}");
             if !nested_empty {
                 let expected = slow(&text, 1).map(|(_, elements)| elements);

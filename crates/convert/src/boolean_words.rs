@@ -10,7 +10,7 @@ use super::kernel::{Kernel, WINDOW_BYTES, Window, trim};
 pub(super) struct DeclaredBoolean {
     /// Words in lower case and what they mean.
     words: Vec<(Box<str>, bool)>,
-    /// What a reject says of them.
+    /// The list of the words for the reasons of rejects.
     shown: String,
 }
 

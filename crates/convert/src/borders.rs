@@ -13,7 +13,7 @@ use super::rows::Row;
 pub(super) struct CutField {
     /// Its place among the rows.
     pub row: usize,
-    /// Which field of the record.
+    /// The index of the field in the record.
     pub field_index: usize,
     pub error: ValueError,
 }
@@ -68,7 +68,7 @@ fn cut_field(text: &[u8], records: &Records, record: usize) -> Option<(usize, Va
     })
 }
 
-/// Whether the byte at `at` goes on with the character of the byte before it.
+/// True if the byte at `at` continues the character of the byte before it.
 fn is_within_character(text: &[u8], at: usize) -> bool {
     text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80)
 }

@@ -37,7 +37,7 @@ pub(super) fn array(
     Arc::new(BinaryViewArray::new(views, buffers, nulls))
 }
 
-/// What is wrong with the bytes of one field, if anything is.
+/// Checks the bytes of one field.
 pub(super) fn check(field: &[u8]) -> Result<(), ValueError> {
     decode(field, &mut Vec::new())
 }

@@ -46,7 +46,7 @@ use super::uuid::Uuid;
 use super::view_array;
 use super::views::{Built, TextCheck};
 
-/// What converts the fields of one column.
+/// The converter of one column's fields.
 pub(super) enum ColumnConverter {
     Bool(Boolean),
     DeclaredBool(DeclaredBoolean),
@@ -245,7 +245,7 @@ impl ColumnConverter {
         Output::Array(array)
     }
 
-    /// How many values the kernel rounded since this was asked last.
+    /// The number of values that the kernel has rounded since the last call.
     pub fn take_rounded_count(&self) -> u64 {
         match self {
             ColumnConverter::Time(kernel) => kernel.take_rounded_count(),
@@ -256,7 +256,7 @@ impl ColumnConverter {
         }
     }
 
-    /// What is wrong with a text that the package gives for this column, if anything is.
+    /// Checks a text that the package gives for this column.
     pub fn check_text(&self, text: &[u8]) -> Result<(), ValueError> {
         let mut padded = text.to_vec();
         padded.resize(text.len() + WINDOW_BYTES, 0);
@@ -286,7 +286,7 @@ impl ColumnConverter {
         }
     }
 
-    /// What is wrong with an element of an array, if anything is.
+    /// Checks an element of an array.
     pub fn check_element(&self, text: &str) -> Result<(), ValueError> {
         let field = text.as_bytes();
         let mut scratch = String::new();

@@ -49,20 +49,20 @@ pub(super) struct ColumnState {
     pub(super) nullable: bool,
     pub(super) source: StateSource,
     pub(super) converter: ColumnConverter,
-    /// Whether numbers of which a part would be lost are rejects, and what is looked at.
+    /// The check for numbers that would lose a part, if they are rejects.
     pub(super) lossless: Option<Lossless>,
-    /// The same for numbers that a column of floats would change.
+    /// The check for numbers that a column of floats would change, if they are rejects.
     pub(super) exact: Option<ExactFloat>,
     /// Values that became others in this batch, and in all batches before it.
     pub(super) changes_of_batch: ColumnChanges,
     changes: ColumnChanges,
 }
 
-/// Where the values of a column come from.
+/// The source of a column's values.
 pub(super) enum StateSource {
     Field {
         index: usize,
-        /// How it is read, where that is not the usual way.
+        /// The policy for reading it, if the column has one.
         policy: Option<Box<FieldPolicy>>,
     },
     Made(Provenance),
@@ -176,7 +176,7 @@ pub(super) struct BadRow {
     pub(super) error: ValueError,
 }
 
-/// What all columns of a batch share.
+/// The inputs that all columns of a batch share.
 struct Batch<'a> {
     chunk: &'a Chunk,
     records: &'a Records,
@@ -223,8 +223,8 @@ impl Converter {
         self
     }
 
-    /// How many values of each column became others so far, as its policies allow; in the order
-    /// of the columns. Rows that were rejected do not count.
+    /// The number of values of each column that policies have changed so far, in the order of the columns. Rejected
+    /// rows do not count.
     pub fn changes(&self) -> impl ExactSizeIterator<Item = (&str, ColumnChanges)> {
         self.columns
             .iter()
@@ -319,7 +319,7 @@ impl Converter {
             .expect("arrays of the schema's types, all of one length")
     }
 
-    /// Where a row of the batch that was converted last is in its file.
+    /// The place in its file of a row of the last batch.
     ///
     /// # Panics
     ///

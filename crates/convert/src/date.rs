@@ -27,7 +27,7 @@ impl Date {
         })
     }
 
-    /// Whether its column declares how dates are written.
+    /// True if its column declares how dates are written.
     pub fn has_formats(&self) -> bool {
         self.formats.is_some()
     }
@@ -112,7 +112,7 @@ pub(super) struct CivilDate {
     day: u32,
 }
 
-/// Whether years count backwards.
+/// The era of a year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Era {
     Common,

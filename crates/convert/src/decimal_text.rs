@@ -9,8 +9,8 @@ use super::kernel::trim;
 use super::number::{Literal, is_any_word, literal};
 use super::views::{Built, Kept, TextCheck};
 
-/// What PostgreSQL's `numeric` holds without a declared precision: "up to 131072 digits before
-/// the decimal point; up to 16383 digits after the decimal point".
+/// The limits of PostgreSQL's `numeric` without a declared precision: "up to 131072 digits before the decimal point; up
+/// to 16383 digits after the decimal point".
 const INTEGER_DIGITS_MAX: i64 = 131_072;
 const FRACTION_DIGITS_MAX: i64 = 16_383;
 

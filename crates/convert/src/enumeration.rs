@@ -5,7 +5,7 @@ use inrush_rows::reject::RejectCode;
 use super::error::ValueError;
 use super::views::{Built, Kept, TextCheck};
 
-/// How many labels an error names.
+/// The number of labels that an error lists.
 const LABELS_NAMED_MAX: usize = 3;
 
 /// Texts at least this similar (Jaro-Winkler) are near.

@@ -26,7 +26,7 @@ pub enum ConvertError {
         column: String,
         /// The format.
         format: String,
-        /// What is wrong with it, and the fix.
+        /// The problem and the fix.
         reason: String,
     },
     /// A format for a type that has none.
@@ -80,7 +80,7 @@ pub enum ConvertError {
         column: String,
         /// The policy's key.
         setting: &'static str,
-        /// What takes it.
+        /// The columns that it is for.
         takes: &'static str,
     },
     /// A policy that cannot be.
@@ -90,7 +90,7 @@ pub enum ConvertError {
         column: String,
         /// The policy's key.
         setting: &'static str,
-        /// What is wrong with it, and the fix.
+        /// The problem and the fix.
         reason: String,
     },
     /// A default or a constant that the column cannot hold.
@@ -102,7 +102,7 @@ pub enum ConvertError {
         setting: &'static str,
         /// The text.
         text: String,
-        /// What is wrong with it, and the fix.
+        /// The problem and the fix.
         reason: String,
     },
     /// A source of values whose type is not the column's.
@@ -120,7 +120,7 @@ pub enum ConvertError {
     TypeInvalid {
         /// The column.
         column: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 }
@@ -131,7 +131,7 @@ pub enum ConvertError {
 pub struct ValueError {
     /// The stable name of the cause.
     pub code: RejectCode,
-    /// What is wrong, the likely cause and the fix.
+    /// The problem, the likely cause and the fix.
     pub reason: String,
 }
 

@@ -63,14 +63,14 @@ impl ExactFloat {
         }
     }
 
-    /// Whether a float keeps as many digits as floats do. Zero does, because a number that would become zero is out of
+    /// True if a float keeps as many digits as floats do. Zero does, because a number that would become zero is out of
     /// range.
     #[inline]
     fn has_all_digits(&self, value: f64) -> bool {
         value == 0.0 || value.abs() >= self.smallest
     }
 
-    /// Whether it looks at the text of typed values, for which there is no quick way.
+    /// True if it looks at the text of typed values, for which there is no quick way.
     pub fn is_typed(&self) -> bool {
         self.is_typed
     }
@@ -113,7 +113,8 @@ impl ExactFloat {
         }
     }
 
-    /// Whether the float is the same number. What is no number is told elsewhere.
+    /// True if the float is the same number. A text that is not a number also counts as the same: it is reported
+    /// elsewhere.
     #[cold]
     fn keeps(&self, field: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(trim(field)) else {
@@ -189,7 +190,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// Nothing for what has more than 19 digits, and for what is no plain number.
+    /// `None` for more than 19 digits, and for a text that is not a plain number.
     #[inline]
     fn of(field: &[u8]) -> Option<Digits> {
         let number = match field {
@@ -242,7 +243,7 @@ impl Digits {
         })
     }
 
-    /// Whether a float certainly is this number, as [`ExactFloat::keeps`] has it.
+    /// True if a float certainly is this number, as [`ExactFloat::keeps`] has it.
     #[inline]
     fn is_kept_by(&self, value: f64, digits_kept: usize) -> bool {
         if self.count <= digits_kept {
@@ -276,14 +277,14 @@ impl Digits {
     }
 }
 
-/// Of 0 to 38; more than any number has here is 0, which equals none.
+/// The power of ten for an exponent from 0 to 38; otherwise 0, which equals no number.
 fn power_of_ten(exponent: i32) -> u128 {
     let exponent = u32::try_from(exponent).unwrap_or(u32::MAX);
     10_u128.checked_pow(exponent).unwrap_or(0)
 }
 
-/// The digits of a number without zeros at its ends, and the place of its point in them; its sign is the
-/// same whatever is made of it.
+/// The digits of a number without zeros at its ends, and the place of its point in them. The sign is left out, because
+/// no conversion changes it.
 fn decimal(text: &str) -> (String, i64) {
     let text = text.trim_start_matches(['-', '+']);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

@@ -21,7 +21,7 @@ use super::simd::Instructions;
 /// Set in the start of a field that stands in the unescaped text.
 pub(super) const UNESCAPED: u32 = 1 << 31;
 
-/// Where a field stands.
+/// The position of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct Span {
@@ -49,7 +49,7 @@ impl Span {
     }
 }
 
-/// Which text a field stands in.
+/// The text that contains a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
     /// The chunk.
@@ -64,7 +64,7 @@ pub(super) struct Fields<'a> {
     pub spans: &'a [Span],
     /// No field is NULL and all stand in the chunk.
     pub is_plain: bool,
-    /// How many are NULL.
+    /// The number of NULLs.
     pub null_count: usize,
     /// The chunk with its padding.
     pub text: &'a [u8],
@@ -72,12 +72,12 @@ pub(super) struct Fields<'a> {
     pub unescaped: &'a [u8],
     /// A part of `text` that is known to be ASCII.
     pub ascii: Range<usize>,
-    /// What the column shall be made with.
+    /// The instructions with which the column is made.
     pub instructions: Instructions,
 }
 
 impl Fields<'_> {
-    /// Where the field of a row stands; nothing for NULL.
+    /// The position of a row's field; `None` for NULL.
     #[inline]
     pub fn place(&self, row: usize) -> Option<(Home, usize, usize)> {
         let span = self.spans[row];
@@ -134,11 +134,11 @@ pub(super) struct Gatherer {
     pub(super) unescaped: Vec<u8>,
     pub(super) scratch: Vec<u8>,
     pub(super) null_count: usize,
-    /// What columns are made with.
+    /// The instructions with which columns are made.
     pub instructions: Instructions,
 }
 
-/// What a gatherer reads.
+/// The input of a gatherer.
 pub(super) struct GatherInput<'a> {
     /// The chunk with its padding.
     pub text: &'a [u8],
@@ -147,7 +147,7 @@ pub(super) struct GatherInput<'a> {
     pub records: &'a Records,
     pub rows: &'a [Row],
     pub dialect: &'a Dialect,
-    /// What the rows ask for.
+    /// The needs of the rows.
     pub selected: Selected,
     /// Any row holds a NUL byte.
     pub any_nul: bool,
@@ -155,14 +155,14 @@ pub(super) struct GatherInput<'a> {
     pub ascii: Range<usize>,
 }
 
-/// What was seen of the spans of a column.
+/// Facts of a column's spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// The largest end.
     pub end_max: u32,
     /// A field ends before it begins.
     pub any_reversed: bool,
-    /// How many became NULL.
+    /// The number of fields that became NULL.
     pub null_count: usize,
 }
 
@@ -356,7 +356,7 @@ impl Gatherer {
         }
     }
 
-    /// Where the field of a row stands, in the chunk or undone in the unescaped text.
+    /// The position of a row's field: in the chunk or, if it has escapes, in the unescaped text.
     pub(super) fn escaped_span(
         &mut self,
         input: &GatherInput<'_>,
@@ -468,8 +468,8 @@ impl Marks<'_> {
         }
     }
 
-    /// Where the field stands, if nothing in it has to be undone: most fields of most files.
-    /// It says the same as `decode_field`, only sooner.
+    /// The position of the field if it contains no quote or escape that must be removed, as most fields of most files.
+    /// Gives the same answer as `decode_field`, only sooner.
     #[inline(always)]
     fn span_without_undoing(
         &self,
@@ -506,7 +506,7 @@ impl Marks<'_> {
         })
     }
 
-    /// Whether a quote or an escape stands in this part, which has padding behind it.
+    /// True if a quote or an escape is in this part of a text with padding behind it.
     #[inline(always)]
     fn is_special_in(&self, text: &[u8], part: &Range<usize>) -> bool {
         let mut at = part.start;
@@ -583,7 +583,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is found without undoing is what the scanner's own decoder says.
+        /// Spans that are found without decoding are those of the scanner's own decoder.
         #[test]
         fn spans_as_decoded(field in "[\"\\\\a,]{0,4}|\"[a-z]{0,20}\"|\"[a-z\"\\\\]{0,20}\"|\\\\N|NULL|[a-z]{0,20}| ?a ?|\"a\"|[ \ta\\\\]{0,6}", behind in "[\"\\\\a]{8}") {
             for dialect in dialects() {

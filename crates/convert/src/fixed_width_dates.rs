@@ -11,7 +11,7 @@ use super::kernel::{WINDOW_BYTES, Window};
 pub(super) struct FixedWidth {
     /// The literal characters; zero where a digit stands.
     literals: Vec<u8>,
-    /// Where year, month, day, hour, minute and second stand.
+    /// The positions of year, month, day, hour, minute and second.
     year: Option<usize>,
     parts: [Option<usize>; 5],
 }

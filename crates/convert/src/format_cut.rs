@@ -98,7 +98,7 @@ fn kind(letter: u8, flag: Option<u8>, width: Option<usize>) -> PieceKind {
     }
 }
 
-/// Whether a part of a date or time is said more than once.
+/// True if a part of a date or time occurs more than once.
 pub(super) fn says_twice(pieces: &[Piece]) -> bool {
     let letters = pieces.iter().filter_map(|piece| match piece.kind {
         PieceKind::Number { letter, .. } => Some(letter),

@@ -4,7 +4,7 @@
 use super::error::ValueError;
 use super::number::is_any_word;
 
-/// What a text was read as.
+/// The type that a text was read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Date,

@@ -7,18 +7,18 @@ pub(super) const FRACTION_DIGITS_MAX: usize = 9;
 #[derive(Debug)]
 pub(super) struct Piece {
     pub kind: PieceKind,
-    /// As it is written in the format; a part of `%T` as it would be.
+    /// The text of the piece in the format; for a part of `%T`, the text that it would have.
     pub text: String,
 }
 
-/// What a piece takes.
+/// The kind of text that a piece takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PieceKind {
     /// This byte.
     Literal(u8),
     /// Blanks, or none.
     Blank,
-    /// So many digits at most, and so many at least wherever it stands.
+    /// A number with a range of digits.
     Number {
         letter: u8,
         width: usize,
@@ -41,7 +41,7 @@ pub(super) enum PieceKind {
 }
 
 impl PieceKind {
-    /// Whether it is digits.
+    /// True if it is digits.
     pub fn is_numeric(self) -> bool {
         match self {
             PieceKind::Literal(byte) => byte.is_ascii_digit(),
@@ -53,13 +53,13 @@ impl PieceKind {
         }
     }
 
-    /// Whether digits that follow at once could be its own.
+    /// True if digits that follow at once could be its own.
     pub fn ends_in_digits(self) -> bool {
         self.is_numeric() || matches!(self, PieceKind::PointAndFraction | PieceKind::Offset)
     }
 }
 
-/// How many digits a text begins with; no more than `most` are counted.
+/// The number of digits at the beginning of a text; at most `most` are counted.
 #[inline]
 pub(super) fn digits(text: &[u8], most: usize) -> usize {
     let digits = text.iter().take(most);

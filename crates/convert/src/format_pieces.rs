@@ -36,7 +36,7 @@ pub(super) struct Pieces {
     says_twice: bool,
 }
 
-/// What the walk over a value found.
+/// The result of the walk over a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Walk {
     /// The value has the format's shape.
@@ -75,7 +75,7 @@ impl Pieces {
         self.walk_by(text, |_, _| {})
     }
 
-    /// What in a value of this format contradicts the date and time that were made of it.
+    /// The part of a value that contradicts the date and time that were read from it.
     pub fn contradiction(&self, text: &[u8], parts: &BrokenDownTime) -> Option<ValueError> {
         if !self.says_twice {
             return None;
@@ -112,7 +112,7 @@ impl Pieces {
         found
     }
 
-    /// The walk; `visit` is told what each piece takes.
+    /// The walk; `visit` gets the text of each piece.
     #[inline]
     fn walk_by(
         &self,
@@ -494,7 +494,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the library reads, the walk takes alike, or it says that digits are missing.
+        /// The walk takes what the library takes, or says that digits are missing.
         #[test]
         fn the_walk_takes_what_the_library_takes(
             format in "(%[_0-]?[2-5]?[YmdHMSyjefuwUVWGIkl]|%[bBpaA.TDFRnt%]f?|%:?z|[-/ :.0T]){1,7}",

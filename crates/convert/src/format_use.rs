@@ -1,6 +1,6 @@
 //! The types of columns whose values a declared format may read.
 
-/// What the values of a format are for.
+/// The use of a format's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FormatUse {
     Date,

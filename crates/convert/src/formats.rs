@@ -48,7 +48,7 @@ impl Format {
         })
     }
 
-    /// Whether years are written with two digits.
+    /// True if years are written with two digits.
     pub fn has_short_year(&self) -> bool {
         self.short_year_pivot.is_some()
     }
@@ -113,7 +113,7 @@ impl Format {
         Ok(whole_seconds * 1_000_000 + microseconds)
     }
 
-    /// Whether it is only for missing digits that a text cannot be read, and how that is said.
+    /// The error for a text that cannot be read only because digits are missing.
     pub fn digits_missing(&self, text: &[u8]) -> Option<ValueError> {
         self.pieces.walk(text).err()
     }
@@ -185,7 +185,7 @@ fn directives(format: &str) -> Vec<u8> {
     letters
 }
 
-/// Whether years are written with two digits; `%D` is `%m/%d/%y`.
+/// True if years are written with two digits; `%D` is `%m/%d/%y`.
 fn has_short_year(letters: &[u8]) -> bool {
     letters.contains(&b'y') || letters.contains(&b'D')
 }

@@ -31,7 +31,7 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// Of all fields, or of these.
+    /// For intervals with all fields, or with these.
     pub fn new(
         fields: Option<IntervalFields>,
         fraction_digits: u8,

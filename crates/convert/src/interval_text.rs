@@ -95,7 +95,7 @@ fn fault(what: &str) -> ValueError {
     ))
 }
 
-/// Which unit a number without one counts, by its place in [`UNITS`].
+/// The unit of a number without one, as an index of [`UNITS`].
 fn unit_of(fields: IntervalFields) -> usize {
     match fields.last() {
         IntervalFields::Year => YEAR_INDEX,
@@ -211,7 +211,7 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
     Ok(sum)
 }
 
-/// Whether a time is what the cursor stands at.
+/// True if a time is what the cursor stands at.
 fn is_clock_next(mut cursor: Cursor<'_>) -> bool {
     sign(&mut cursor);
     !cursor.digits().is_empty() && cursor.peek() == Some(b':')
@@ -341,7 +341,7 @@ fn parse_iso(text: &[u8]) -> Result<Sum, ValueError> {
     Ok(sum)
 }
 
-/// Which units were read: none may be read twice.
+/// The units that were read: none may occur twice.
 #[derive(Default)]
 struct Seen {
     bits: u32,

@@ -17,7 +17,7 @@ pub(super) struct IntervalValue {
 }
 
 impl IntervalValue {
-    /// Of months, days and microseconds.
+    /// The value of these months, days and microseconds.
     pub const fn new((months, days, microseconds): (i32, i32, i64)) -> IntervalValue {
         IntervalValue {
             months,
@@ -26,13 +26,13 @@ impl IntervalValue {
         }
     }
 
-    /// Whether it stands for an infinity where there are infinite intervals.
+    /// True if it stands for an infinity where there are infinite intervals.
     pub fn is_infinite(self) -> bool {
         self == IntervalValue::new(INFINITY) || self == IntervalValue::new(MINUS_INFINITY)
     }
 }
 
-/// What a unit is made of.
+/// The size of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Months(i32),

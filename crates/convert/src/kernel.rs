@@ -12,11 +12,10 @@ use super::fields::Fields;
 /// Bytes that a quick path may look at.
 pub(super) const WINDOW_BYTES: usize = inrush_rows::padded_text::PADDING_BYTES;
 
-/// What stands at a field's first byte and after it. What lies behind the field's own length
-/// belongs to other fields or is padding.
+/// The bytes of a field and after it. Bytes past the field's own length belong to other fields or to the padding.
 pub(super) type Window = [u8; WINDOW_BYTES];
 
-/// How the values of one column type with a fixed width are made.
+/// Makes the values of one column type with a fixed width.
 pub(super) trait Kernel {
     /// The value.
     type Native: Copy + Default;
@@ -34,7 +33,7 @@ pub(super) trait Kernel {
 pub(super) struct Fault {
     /// Place in the batch.
     pub row: usize,
-    /// What is wrong.
+    /// The problem, in words.
     pub error: ValueError,
 }
 

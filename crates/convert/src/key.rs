@@ -24,7 +24,7 @@ use super::policies::FieldPolicy;
 /// A value of a partition key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyValue {
-    /// Of an integer column of any width.
+    /// The value of an integer column of any width.
     Integer(i64),
     /// Days since 1970-01-01.
     Date(i32),
@@ -87,7 +87,7 @@ pub struct KeyBounds {
 }
 
 impl KeyBounds {
-    /// Whether the bounds have the type of a column.
+    /// True if the bounds have the type of a column.
     pub(super) fn fits(&self, converter: &ColumnConverter) -> bool {
         [&self.lower, &self.upper]
             .into_iter()
@@ -166,7 +166,7 @@ pub fn convert_one(column: &Column, text: &str) -> Result<KeyValue, ValueError> 
     convert_first(column, Some(text))
 }
 
-/// The same for a field that can be NULL, which a key never is.
+/// Like [`convert_one`], for a field that can be NULL, which a key never is.
 pub fn convert_first(column: &Column, text: Option<&str>) -> Result<KeyValue, ValueError> {
     let refused = |error: ConvertError| ValueError::syntax(error.to_string());
     let converter = ColumnConverter::new(column).map_err(refused)?;

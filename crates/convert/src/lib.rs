@@ -4,23 +4,22 @@
 //! the destination's own column types. What does not fit its type becomes a
 //! [`Reject`](inrush_rows::reject::Reject), never a silent change.
 //!
-//! How it works: column by column, over the rows of one batch. For each column the fields are
-//! gathered first ([`fields`]): NULLs told apart, quotes and escapes undone, text that is not
-//! UTF-8 or holds a NUL byte put aside. Then one loop per column type runs a [`kernel`]: a quick
-//! path for the shape that nearly all values have, and behind it an exact path that takes every
-//! legal form and words the error. The quick path never accepts what the exact one refuses;
-//! tests run them against each other. Text is not copied: its array holds views into the chunk.
-//! What the machine's vector instructions make quicker is in [`simd`]; it gives what the portable
-//! code gives, down to the faults.
+//! How it works: column by column, over the rows of one batch. For each column the fields are gathered first
+//! ([`fields`]): NULLs are recognized, quotes and escapes are decoded, and text that is not UTF-8 or holds a NUL byte
+//! is set aside. Then one loop per column type runs a [`kernel`]: a quick path for the shape that nearly all values
+//! have, and behind it an exact path that takes every legal form and words the error. The quick path never accepts what
+//! the exact one refuses; tests run them against each other. Text is not copied: its array holds views into the chunk.
+//! [`simd`] does the same work with the vector instructions of the machine; its results, faults included, equal those
+//! of the portable code.
 //!
-//! A column with policies of its own ([`policies`]) is gathered in another way, one field after
-//! the other; a column that takes no field ([`provenance`]) is made of what is known of its rows.
+//! A column with policies of its own ([`policies`]) is gathered in another way, one field after the other. A column
+//! that takes no field ([`provenance`]) is made from facts of its rows.
 //!
-//! Rows of a file of typed values have no text: a column of such a chunk is taken as it is where its type
-//! is the target's ([`direct`]), else made of the text of its values ([`typed_rows`]).
+//! Rows of a file of typed values have no text: if a column has the target's type, it is used unchanged ([`direct`]);
+//! otherwise it is made from the text of its values ([`typed_rows`]).
 //!
-//! Rows are found bad while the arrays are made. That is rare, so the good rows are then simply
-//! converted once more without the bad ones.
+//! Bad rows are found while the arrays are made. That is rare, so the good rows are then simply converted once more
+//! without the bad ones.
 
 mod array;
 mod array_text;

@@ -1,11 +1,9 @@
-//! Numbers of which a part of what is written would be lost: zeros and a plus before them, which
-//! codes have and numbers do not keep; and in columns of whole numbers a point or an exponent, for
-//! `1.000` may be a thousand.
+//! Numbers whose written form would be lost: leading zeros and a plus sign, which codes have and numbers do not keep;
+//! and in columns of whole numbers a point or an exponent, because `1.000` may mean a thousand.
 //!
-//! What is lost by value (fractions, overflow) the kernels refuse themselves, and numbers that a float
-//! changes [`ExactFloat`](super::exact_float::ExactFloat) does; this is about texts that are equal as
-//! numbers and are no numbers. It is looked for behind the kernel, so columns that do not ask for it
-//! pay nothing.
+//! The kernels refuse numbers whose value would change (fractions, overflow), and
+//! [`ExactFloat`](super::exact_float::ExactFloat) those that a float would change. This module is about texts that are
+//! equal as numbers but may be codes. It runs after the kernel, so columns without the check cost nothing.
 
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::reject::RejectCode;
@@ -21,7 +19,7 @@ pub(super) struct Lossless {
 }
 
 impl Lossless {
-    /// What a column asks for, if it does.
+    /// The check for a column, if it has one.
     pub fn of(column: &Column) -> Option<Lossless> {
         let is_whole = matches!(
             column.column_type,
@@ -53,7 +51,7 @@ impl Lossless {
         }
     }
 
-    /// What a number would lose, if anything.
+    /// The loss of a number, if it has one.
     #[cold]
     fn loss(&self, field: &[u8]) -> Option<ValueError> {
         let text = trim(field);

@@ -142,7 +142,7 @@ fn plain(text: &[u8]) -> Result<Cow<'_, [u8]>, ValueError> {
     Ok(Cow::Owned(number))
 }
 
-/// Whether a sign is minus, and what follows it.
+/// The sign at the beginning (true for minus), and the text after it.
 fn sign(text: &[u8]) -> (Option<bool>, &[u8]) {
     match text {
         [b'-', rest @ ..] => (Some(true), trim(rest)),

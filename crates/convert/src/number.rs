@@ -120,14 +120,14 @@ pub(super) fn not_a_number(text: &[u8], expected: &str) -> String {
     format!("not {expected}; {cause}")
 }
 
-/// Whether a text without blanks around it is one of these words, in any case.
+/// True if a text without blanks around it is one of these words, in any case.
 pub(super) fn is_any_word(text: &[u8], words: &[&str]) -> bool {
     words
         .iter()
         .any(|word| word.as_bytes().eq_ignore_ascii_case(text))
 }
 
-/// Whether a text is `NaN` or an infinity as PostgreSQL writes or takes them.
+/// True if a text is `NaN` or an infinity in PostgreSQL's spelling.
 pub(super) fn is_not_finite(text: &[u8]) -> bool {
     let unsigned = match text {
         [b'+' | b'-', rest @ ..] => rest,

@@ -1,5 +1,5 @@
-//! Which fields of a column are there, a bit each, as Arrow keeps validity: the first field's is the lowest of
-//! the first byte.
+//! The validity of a column's fields, one bit each, as Arrow stores it: the first field is the lowest bit of the first
+//! byte.
 
 use super::fields::Span;
 

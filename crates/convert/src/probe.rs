@@ -42,12 +42,12 @@ impl Values {
         self.text.extend_from_slice(value);
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }

@@ -19,8 +19,7 @@ use super::output::Output;
 use super::policies::FieldPolicy;
 use super::rows::Row;
 
-/// What a run says of itself in the columns `load_time` and `run`: the same in all its streams,
-/// and after it was taken up again.
+/// The values of the columns `load_time` and `run`: the same in all streams of a run, and after it was resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunStamp {
     /// Its number in the ledger.
@@ -29,7 +28,7 @@ pub struct RunStamp {
     pub started_at_microseconds: i64,
 }
 
-/// What fills a column that takes no field.
+/// The source of a column that takes no field.
 pub(super) enum Provenance {
     File,
     Line,
@@ -39,18 +38,18 @@ pub(super) enum Provenance {
         fraction_digits: u8,
     },
     Run,
-    /// As the kernel reads it.
+    /// The text that the kernel reads.
     Constant(Vec<u8>),
 }
 
-/// What the rows of a batch have in common.
+/// The facts that the rows of a batch share.
 pub(super) struct Origin<'a> {
     pub chunk: &'a Chunk,
     pub stamp: Option<RunStamp>,
 }
 
 impl Provenance {
-    /// What fills a column, where it is no field. Its type must be able to hold it.
+    /// The source of a column that takes no field. Its type must be able to hold the values.
     pub fn of(
         column: &Column,
         converter: &ColumnConverter,

@@ -44,8 +44,8 @@ impl SimpleQuotes {
         })
     }
 
-    /// Where the field between `start` and `end` stands, if nothing in it has to be undone and the
-    /// closing quote is near.
+    /// The span of the field between `start` and `end`, if nothing in it has to be unescaped and the closing quote is
+    /// near.
     #[inline(always)]
     fn span(
         &self,
@@ -157,7 +157,7 @@ impl Gatherer {
     }
 }
 
-/// Where the first of two bytes stands in a window; its length where none does.
+/// The position of the first of two bytes in a window; the window's length if there is none.
 #[inline(always)]
 pub(super) fn first_of(window: &Window, bytes: [u8; 2]) -> usize {
     let [first, second] = bytes.map(|byte| u64::from(byte) * ONES);

@@ -31,7 +31,7 @@ pub(super) struct PendingReject {
     pub reject: Reject,
 }
 
-/// What the rows of a batch ask for, beyond a look at where their fields end.
+/// The needs of a batch's rows, beside the positions of their fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selected {
     /// Any of them holds a quote or an escape.

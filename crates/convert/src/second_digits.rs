@@ -16,7 +16,7 @@ pub(super) struct SecondDigits {
 }
 
 impl SecondDigits {
-    /// Where nothing is rounded.
+    /// For a column that does not round.
     pub fn exact(kept: u8) -> SecondDigits {
         SecondDigits::new(kept, Rounding::Reject)
     }
@@ -65,7 +65,7 @@ impl SecondDigits {
         Ok(down + up * step)
     }
 
-    /// How many values were rounded since this was asked last.
+    /// The number of values that were rounded since the last call.
     pub fn take_rounded_count(&self) -> u64 {
         self.rounded_count.take()
     }

@@ -20,7 +20,7 @@ impl Text {
         }
     }
 
-    /// How many bytes of a field stay.
+    /// The number of bytes of a field that are kept.
     pub fn kept_length(&self, field: &[u8]) -> Result<usize, ValueError> {
         let Some(characters_max) = self.characters_max else {
             return Ok(field.len());

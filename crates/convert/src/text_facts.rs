@@ -7,7 +7,7 @@ use inrush_scan::Records;
 
 use super::simd::{self, Instructions};
 
-/// What the text of a batch holds.
+/// Facts of a batch's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TextFacts {
     /// A NUL byte.
@@ -17,7 +17,7 @@ pub(super) struct TextFacts {
 }
 
 impl TextFacts {
-    /// What the text of these records holds.
+    /// The facts of these records' text.
     pub fn of(
         chunk: &Chunk,
         records: &Records,

@@ -37,7 +37,7 @@ impl Time {
         self.formats.is_none().then_some(self.seconds.kept)
     }
 
-    /// How many values were rounded since this was asked last.
+    /// The number of values that were rounded since the last call.
     pub fn take_rounded_count(&self) -> u64 {
         self.seconds.take_rounded_count()
     }
@@ -121,7 +121,7 @@ pub(super) fn quick_time(
     Some((microseconds as i64, end))
 }
 
-/// What is wrong with a time of day.
+/// The fault of a time of day.
 pub(super) enum TimeFault {
     /// It is not written as one; the caller knows the whole text.
     Shape,

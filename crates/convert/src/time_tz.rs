@@ -34,7 +34,7 @@ impl TimeTz {
         })
     }
 
-    /// How many values were rounded since this was asked last.
+    /// The number of values that were rounded since the last call.
     pub fn take_rounded_count(&self) -> u64 {
         self.seconds.take_rounded_count()
     }

@@ -37,7 +37,7 @@ impl Timestamp {
         })
     }
 
-    /// Whether its column declares how timestamps are written.
+    /// True if its column declares how timestamps are written.
     pub fn has_formats(&self) -> bool {
         self.formats.is_some()
     }
@@ -49,7 +49,7 @@ impl Timestamp {
         self.formats.is_none().then_some(self.seconds.kept)
     }
 
-    /// How many values were rounded since this was asked last.
+    /// The number of values that were rounded since the last call.
     pub fn take_rounded_count(&self) -> u64 {
         self.seconds.take_rounded_count()
     }
@@ -134,7 +134,7 @@ impl TimestampTz {
         self.formats.is_none().then_some(self.seconds.kept)
     }
 
-    /// How many values were rounded since this was asked last.
+    /// The number of values that were rounded since the last call.
     pub fn take_rounded_count(&self) -> u64 {
         self.seconds.take_rounded_count()
     }
@@ -482,7 +482,7 @@ mod tests {
         ]
     }
 
-    /// What a batch has for microseconds since 1970.
+    /// The number in a batch for microseconds since 1970.
     fn carried(microseconds: i128) -> Result<i64, RejectCode> {
         i64::try_from(microseconds - i128::from(POSTGRES_EPOCH_MICROSECONDS))
             .ok()

@@ -25,7 +25,7 @@ use super::simd::Instructions;
 use super::text_facts::TextFacts;
 
 impl Converter {
-    /// As [`convert`](Converter::convert), for a chunk of typed rows.
+    /// Like [`convert`](Converter::convert), for a chunk of typed rows.
     pub(super) fn convert_typed(
         &mut self,
         chunk: &Chunk,
@@ -68,7 +68,7 @@ impl Converter {
         self.finish(arrays, rejects)
     }
 
-    /// Makes rejects of the rows whose form is wrong; the others come back.
+    /// Makes rejects of the rows with a fault in their form, and returns the others.
     fn drop_faulty_rows(
         &mut self,
         chunk: &Chunk,
@@ -98,8 +98,8 @@ impl Converter {
         without(selected, &self.is_bad)
     }
 
-    /// The columns that are made of the text of a file's values, whatever those are; `types` are those of
-    /// the file's columns, and which are marked as UUIDs.
+    /// The columns that are converted through the text of the file's values. `types` has the types of the file's
+    /// columns, and true for those marked as UUIDs.
     pub fn columns_by_text(&mut self, types: &[(DataType, bool)]) -> Vec<&str> {
         let by_text = self.columns.iter_mut().filter_map(|column| {
             let (data_type, is_uuid) = types.get(column.field_index()?)?;

@@ -23,7 +23,7 @@ const CHUNK_BUFFER: u32 = 0;
 const UNESCAPED_BUFFER: u32 = 1;
 const BUILT_BUFFER: u32 = 2;
 
-/// What stays of a field in a text column.
+/// The part of a field that a text column keeps.
 pub(super) enum Kept {
     /// All of it.
     Whole,
@@ -37,7 +37,7 @@ pub(super) enum Kept {
 pub(super) struct Built<'a>(&'a mut String);
 
 impl<'a> Built<'a> {
-    /// Whatever is built is appended to this.
+    /// A text that is built at the end of this buffer.
     #[inline(always)]
     pub fn at_end_of(buffer: &'a mut String) -> Built<'a> {
         Built(buffer)
@@ -56,9 +56,9 @@ impl<'a> Built<'a> {
     }
 }
 
-/// How the values of a text column are checked.
+/// The check of a text column's values.
 pub(super) trait TextCheck {
-    /// What stays of a field. `built` takes a text that cannot be a part of the field.
+    /// The part of a field that is kept. `built` takes a text that is not a part of the field.
     fn check(&self, field: &str, built: &mut Built<'_>) -> Result<Kept, ValueError>;
 
     /// Fields of at most this many bytes stay whole and need not be looked at; nothing where all
@@ -264,7 +264,7 @@ const INLINE_MASKS: [(u64, u32); INLINE_BYTES_MAX + 1] = {
     masks
 };
 
-/// Whether a byte is not one that continues a character.
+/// True if a byte is not one that continues a character.
 #[inline(always)]
 fn starts_character(byte: u8) -> bool {
     byte & 0xC0 != 0x80

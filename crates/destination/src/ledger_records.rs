@@ -1,6 +1,6 @@
 //! Runs and units as a destination's ledger has them.
 
-use inrush_rows::ids::{RunId, RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
 use serde::{Deserialize, Serialize};
 
 /// How far a run has come.
@@ -21,7 +21,7 @@ pub struct RunRecord {
     /// Its number: larger than those of all runs before it in this ledger.
     pub run_id: RunId,
     /// Its name, which is also that of its folder.
-    pub name: String,
+    pub name: RunName,
     /// Names the package and its targets.
     pub run_key: RunKey,
     /// The package's name.
@@ -72,7 +72,7 @@ pub struct NewRun {
     /// Names the package and its targets.
     pub run_key: RunKey,
     /// Its name if it begins now; a run that is taken over keeps its name.
-    pub name: String,
+    pub name: RunName,
     /// The package's name.
     pub package: String,
     /// SHA-256 of the package, secrets left out.

@@ -52,7 +52,7 @@ pub fn find_binaries(
     best.ok_or(EmbeddedError::NoBinaries { looked })
 }
 
-/// Where system packages put PostgreSQL, those that exist, newest first.
+/// The folders where system packages install PostgreSQL, if they exist, newest first.
 pub fn well_known_folders() -> Vec<PathBuf> {
     folders_below(Path::new("/"))
 }

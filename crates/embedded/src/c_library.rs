@@ -10,7 +10,7 @@
 
 use std::ffi::CStr;
 
-/// Whether there is a locale of this name for the kinds of characters.
+/// True if there is a locale of this name for the kinds of characters.
 pub(crate) fn has_locale(name: &CStr) -> bool {
     // SAFETY: name ends in NUL; a null base asks for a new locale, which is freed below.
     unsafe {

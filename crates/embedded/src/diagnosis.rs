@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How much of a log a message quotes.
+/// The number of log lines that a message quotes.
 const LINES_MAX: usize = 12;
 const BYTES_MAX: u64 = 16 * 1024;
 
-/// What is known about failures, by a phrase of the server's message. The first match counts.
+/// Explanations of failures, by a phrase of the server's message. The first match counts.
 const KNOWN: [(&str, &str); 16] = [
     (
         "No space left on device",

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Looked {
     /// The folder.
     pub folder: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -25,7 +25,7 @@ pub enum EmbeddedError {
         list(looked)
     )]
     NoBinaries {
-        /// Where it was searched for.
+        /// The places that were searched.
         looked: Vec<Looked>,
     },
 
@@ -37,7 +37,7 @@ pub enum EmbeddedError {
     BadBinaries {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 
@@ -52,7 +52,7 @@ pub enum EmbeddedError {
         folder: PathBuf,
         /// The user.
         account: String,
-        /// What happened.
+        /// The event.
         problem: String,
     },
 
@@ -64,7 +64,7 @@ pub enum EmbeddedError {
     CopyNotOurs {
         /// The folder.
         folder: PathBuf,
-        /// What differs.
+        /// The difference.
         problem: String,
     },
 
@@ -92,7 +92,7 @@ pub enum EmbeddedError {
     /// The data folder is a file or something else.
     #[error("{} is not a folder: name a folder for the data, or a folder that does not exist yet", path.display())]
     NotAFolder {
-        /// What was named.
+        /// The path that was given.
         path: PathBuf,
     },
 
@@ -185,18 +185,18 @@ pub enum EmbeddedError {
     /// A name or password that cannot be written in a statement.
     #[error("the {what} must not be empty and must not hold line ends or NUL")]
     Unwritable {
-        /// What it is.
+        /// The kind of path.
         what: &'static str,
     },
 
     /// A file or folder could not be used.
     #[error("{action} {}: {source}", path.display())]
     File {
-        /// What was being done.
+        /// The action that failed.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -210,7 +210,7 @@ pub enum EmbeddedError {
         program: String,
         /// The user.
         account: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -219,7 +219,7 @@ pub enum EmbeddedError {
     Program {
         /// The program.
         program: &'static str,
-        /// How it ended.
+        /// The exit status.
         status: String,
         /// The data folder.
         folder: PathBuf,
@@ -232,7 +232,7 @@ pub enum EmbeddedError {
     /// The server ended by itself.
     #[error("the embedded server ended by itself ({status}){}\nthe end of its log:\n{log}", cause_line(*cause))]
     Ended {
-        /// How it ended.
+        /// The exit status.
         status: String,
         /// The likely cause and the fix.
         cause: Option<&'static str>,
@@ -246,7 +246,7 @@ pub enum EmbeddedError {
          recovering from a crash, or the disk is very slow\nthe end of its log:\n{log}"
     )]
     NotReady {
-        /// How long it was waited for.
+        /// The length of the wait, in seconds.
         seconds: u64,
         /// The last lines of its log.
         log: String,
@@ -257,7 +257,7 @@ pub enum EmbeddedError {
     Stop {
         /// The server's process.
         pid: u32,
-        /// What was done.
+        /// The outcome.
         outcome: &'static str,
     },
 }

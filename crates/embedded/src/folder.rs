@@ -27,9 +27,9 @@ pub(crate) struct Kept {
     pub folder: OpenFolder,
     /// The user that its server runs as.
     pub account: OsAccount,
-    /// Whether it must be filled by initdb.
+    /// True if it must be filled by initdb.
     pub fresh: bool,
-    /// Whether we made the folder itself.
+    /// True if we made the folder itself.
     pub made: bool,
 }
 
@@ -54,8 +54,8 @@ pub(crate) fn make_private(parent: &Path, account: &OsAccount) -> Result<PathBuf
     Ok(folder.keep())
 }
 
-/// Whether a socket in this folder has a path that the system takes, and that clients take:
-/// libpq reads a comma as the end of a host.
+/// True if a socket in this folder has a path that the system takes, and that clients take: libpq reads a comma as the
+/// end of a host.
 pub(crate) fn fits_socket(folder: &Path, port: u16) -> bool {
     let socket = folder.join(format!(".s.PGSQL.{port}"));
     let path = socket.as_os_str().as_bytes();
@@ -155,7 +155,7 @@ fn make_missing(folder: &Path) -> Result<bool, EmbeddedError> {
     }
 }
 
-/// Whether the folder is empty; an error when it is not and no data folder of this version.
+/// True if the folder is empty, false if it is a data folder of this version; otherwise an error.
 fn is_fresh(folder: &OpenFolder, major: u32) -> Result<bool, EmbeddedError> {
     let path = folder.path();
     let first = folder

@@ -32,14 +32,15 @@ impl ServerRecords {
         ServerRecords { folder }
     }
 
-    /// Whether the data folder was made here, or was opened here by the user's own word; else the reason to doubt it.
+    /// Checks that the data folder was made here, or was opened here with the user's permission; otherwise returns the
+    /// reason to doubt it.
     pub fn require(&self, data: &Path) -> Result<(), String> {
         let folder =
             OpenFolder::open(data).map_err(|error| format!("it cannot be read: {error}"))?;
         self.require_open(&folder)
     }
 
-    /// As [`Self::require`], of a folder that is open already.
+    /// Like [`Self::require`], for a folder that is already open.
     pub(crate) fn require_open(&self, folder: &OpenFolder) -> Result<(), String> {
         let id = folder
             .read_small(ID_FILE)
@@ -98,7 +99,8 @@ fn random_id() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Whether a file or folder is the caller's, and nobody else may write to it; else what is wrong with it.
+/// Checks that a file or folder belongs to the caller and that nobody else may write to it; otherwise returns the
+/// problem.
 fn require_ours(path: &Path) -> Result<(), String> {
     let found = match path.symlink_metadata() {
         Ok(found) => found,

@@ -85,7 +85,7 @@ pub(crate) fn lead_session(command: &mut Command) {
     }
 }
 
-/// Has SIGINT end the child: whoever runs tests in the background of a shell has them ignore it.
+/// Makes SIGINT end the child: a shell that runs tests in the background makes them ignore it.
 #[cfg(test)]
 pub(crate) fn heed_interrupt(command: &mut Command) {
     // SAFETY: as said at the top.

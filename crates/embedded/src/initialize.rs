@@ -79,7 +79,7 @@ fn arguments(major: u32, data: &DataFolder, c_utf8: bool) -> Vec<&'static str> {
     arguments
 }
 
-/// Whether the system's C library has the locale C.UTF-8: some have it under no name.
+/// True if the system's C library has the locale C.UTF-8: some have it under no name.
 fn has_c_utf8() -> bool {
     has_locale(c"C.UTF-8")
 }

@@ -1,5 +1,5 @@
-//! Copies an installation that the server's user cannot reach, such as a virtual environment
-//! below `/root`, to where it can.
+//! Copies an installation that the server's user cannot reach, such as a virtual environment below `/root`, to a place
+//! that it can reach.
 //!
 //! The copy stays for later runs in `<copy parent>/inrush-postgresql-<version>-<hash>`. Anybody
 //! may write to `/var/tmp`, so the folder is used only if we own it and nobody else may write
@@ -23,7 +23,7 @@ use crate::server_user::{OsAccount, effective_uid};
 /// An installation has about 2,000 files; a folder with very many more is none.
 const FILES_MAX: usize = 50_000;
 
-/// What of an installation a server needs.
+/// The folders of an installation that a server needs.
 const PARTS: [&str; 3] = ["bin", "lib", "share"];
 
 /// The binaries themselves if `account` can run them, else a copy of them that it can run.
@@ -49,7 +49,7 @@ pub(crate) fn reachable(
     }
 }
 
-/// Whether the programs run as the account: the system's own answer, libraries included.
+/// Checks that the programs run as the account: the system itself answers, including the libraries.
 fn runs(binaries: &Binaries, account: &OsAccount) -> Result<(), String> {
     for program in ["initdb", "postgres"] {
         let output = command_as(&binaries.folder.join(program), account, Signal::KILL, &[])

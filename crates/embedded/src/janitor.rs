@@ -1,15 +1,14 @@
-//! Tidies up when the loader could not: a small shell in a session of its own.
+//! Cleans up if the loader could not: a small shell in a session of its own.
 //!
 //! It reads from a stream whose other end only the loader holds. What it hears there:
 //!
 //! - `server <pid> <start time>`: the server is running as this process;
 //! - `done`: the loader has stopped the server and removed the folders itself;
-//! - the end of the stream without `done`: the loader is gone, by whatever death.
+//! - the end of the stream without `done`: the loader is gone, for any reason.
 //!
-//! Then it stops the server, waits until the last process of it is gone, and removes the
-//! private folders. It knows that they are gone by the end of a second stream, whose writing
-//! end every process of the server has inherited. A pid is signalled only while its start time
-//! is the one that the loader told: pids are used again.
+//! Then it stops the server, waits until the last process of it is gone, and removes the private folders. It knows that
+//! they are gone by the end of a second stream, whose writing end every process of the server has inherited. A pid is
+//! signalled only while its process has the start time that the loader gave, because pids are used again.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -92,7 +91,8 @@ impl Janitor {
         let _ = self.child.wait();
     }
 
-    /// A janitor that somebody killed must not kill us by SIGPIPE, so this is no `write`.
+    /// Writes words to the janitor. If the janitor was killed, this must not end us by SIGPIPE, so it does not use
+    /// `write`.
     fn say(&self, words: &str) {
         // An error means that it is gone: there is nobody to tell.
         let _ = send(&self.words, words.as_bytes(), SendFlags::NOSIGNAL);

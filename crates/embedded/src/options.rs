@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::binaries::Binaries;
 use crate::folder_records::ServerRecords;
 
-/// Where the data lives.
+/// The place of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataFolder {
     /// In a new private folder that is removed with the server.
@@ -39,14 +39,14 @@ impl std::fmt::Debug for Listen {
     }
 }
 
-/// How to start a server.
+/// The options for starting a server.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The installation to run.
     pub binaries: Binaries,
-    /// Where the data lives.
+    /// The place of the data.
     pub data: DataFolder,
-    /// Whether committed rows outlive a crash of the machine.
+    /// True if committed rows outlive a crash of the machine.
     pub durable: bool,
     /// Memory of the machine (or of the container), from which the buffers are derived.
     pub memory_bytes: u64,
@@ -58,14 +58,14 @@ pub struct Options {
     pub database: String,
     /// Settings of the server (name, value) that come on top of those chosen here.
     pub settings: Vec<(String, String)>,
-    /// Where the socket's folder is made when the data folder is kept or its path is too
-    /// long for a socket. It must be a short path.
+    /// The parent of the socket's folder if the data folder is kept or its path is too long for a socket. It must be a
+    /// short path.
     pub socket_parent: PathBuf,
-    /// Where an installation is copied that the server's user cannot reach.
+    /// The parent of the copy of an installation that the server's user cannot reach.
     pub copy_parent: PathBuf,
-    /// Where a kept data folder is recorded.
+    /// The records of kept data folders.
     pub records: Option<ServerRecords>,
-    /// Whether a kept folder that has data in it must be one of these records: the start fails where it is not.
+    /// True if a kept folder that has data in it must be one of these records: the start fails where it is not.
     pub requires_record: bool,
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-/// What a server's `postmaster.pid` says.
+/// The content of a server's `postmaster.pid`.
 pub(crate) struct PidFile {
     pub pid: u32,
     /// `starting`, `stopping`, `ready` or `standby`.
@@ -25,7 +25,7 @@ pub(crate) fn read_pid_file(data: &Path) -> Option<PidFile> {
     })
 }
 
-/// Whether this process lives and, as far as we may look, is a server of this folder.
+/// True if this process lives and, as far as we may look, is a server of this folder.
 pub(crate) fn is_server_of(pid: u32, data: &Path) -> bool {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return false;

@@ -28,7 +28,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use crate::fork;
 use crate::server_user::OsAccount;
 
-/// How long a killed process may take to end.
+/// The longest time that a killed process may take to end.
 const KILL_WAIT: Duration = Duration::from_secs(10);
 
 /// A command that runs as `account` in a session of its own (Ctrl-C in the terminal does not
@@ -74,11 +74,11 @@ pub(crate) fn detached(program: &str) -> Command {
     command
 }
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ProcessEnd {
     Status(ExitStatus),
-    /// Somebody else in this program reaped it.
+    /// Other code in this program reaped it.
     Unknown,
 }
 

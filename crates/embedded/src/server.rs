@@ -172,8 +172,8 @@ impl EmbeddedServer {
     }
 }
 
-/// Who may connect how: whoever can open the socket in its private folder, as anyone; over TCP
-/// only with the password.
+/// Writes the rules of access: whoever can open the socket in its private folder may connect as any user; TCP needs the
+/// password.
 fn write_access_file(path: &Path) -> Result<(), EmbeddedError> {
     let lines = "local all all trust\nhost all all all scram-sha-256\n";
     let write = || -> io::Result<()> {

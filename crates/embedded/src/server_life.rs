@@ -1,4 +1,4 @@
-//! The life of one server, from its folders to their removal, whatever fails in between.
+//! The life of one server, from the creation of its folders to their removal, even if a step in between fails.
 
 use std::fs::File;
 use std::io::{self, PipeReader};
@@ -24,7 +24,7 @@ use crate::settings::{NO_CODE, Setting};
 /// A kept folder may have to recover from a crash first. A server that dies is noticed at once.
 const READY_WAIT: Duration = Duration::from_secs(600);
 
-/// How often the server's pid file is looked at: it offers no event for "ready".
+/// The time between two looks at the server's pid file, because there is no event for "ready".
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A fast shutdown writes all changed pages to disk.
@@ -33,7 +33,7 @@ const FAST_STOP_WAIT: Duration = Duration::from_secs(300);
 /// An immediate shutdown kills the server's own processes after 5 seconds.
 const IMMEDIATE_STOP_WAIT: Duration = Duration::from_secs(20);
 
-/// What must be undone at the end, even when the start failed half way.
+/// The state that must be cleaned up at the end, even if the start failed half way.
 pub(crate) struct ServerRun {
     kept: bool,
     pub data: PathBuf,
@@ -318,7 +318,7 @@ pub(crate) fn pipe_error(source: io::Error) -> EmbeddedError {
     }
 }
 
-/// Whether the other end of the pipe is closed by all who hold it, within so long.
+/// True if the other end of the pipe is closed by all who hold it, within so long.
 fn ends_within(pipe: &PipeReader, longest: Duration) -> bool {
     let deadline = Instant::now() + longest;
     loop {

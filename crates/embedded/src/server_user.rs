@@ -5,8 +5,8 @@ use inrush_system::users;
 
 use crate::error::EmbeddedError;
 
-/// Whom root becomes, first found first taken. `postgres` comes with a system package and owns
-/// nothing but databases; `nobody` is everywhere.
+/// The users that root changes to, the first existing one. `postgres` comes with a system package and owns nothing but
+/// databases; `nobody` exists everywhere.
 const SUBSTITUTES: [&str; 2] = ["postgres", "nobody"];
 
 /// The user that the server runs as.
@@ -16,7 +16,7 @@ pub(crate) struct OsAccount {
     pub name: String,
     pub uid: libc::uid_t,
     pub gid: libc::gid_t,
-    /// Whether a child must change to it; false where we are that user.
+    /// True if a child must change to it; false where we are that user.
     pub change: bool,
 }
 
@@ -53,7 +53,7 @@ impl OsAccount {
     }
 }
 
-/// Who we are.
+/// The effective user id of this process.
 pub(crate) fn effective_uid() -> libc::uid_t {
     rustix::process::geteuid().as_raw()
 }

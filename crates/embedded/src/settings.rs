@@ -47,8 +47,8 @@ const OURS: [&str; 12] = [
     "cluster_name",
 ];
 
-/// Settings by which the configuration files in a data folder, which may come from somebody else, would load code, run
-/// commands or write elsewhere. The command line gives them first, so that those files do not count.
+/// Settings by which the configuration files of a data folder, which may come from another person, would load code, run
+/// commands or write elsewhere. They are set on the command line, which overrides those files.
 pub(crate) const NO_CODE: [(&str, &str); 10] = [
     ("shared_preload_libraries", ""),
     ("session_preload_libraries", ""),
@@ -62,7 +62,7 @@ pub(crate) const NO_CODE: [(&str, &str); 10] = [
     ("external_pid_file", ""),
 ];
 
-/// Where the server's files are, as far as its settings name them.
+/// The paths of the server's files that its settings name.
 pub(crate) struct ServerPaths<'a> {
     pub socket_folder: &'a Path,
     pub access_file: &'a Path,
@@ -204,7 +204,7 @@ fn loading(options: &Options, disk_free_bytes: u64) -> Vec<Setting> {
     ]
 }
 
-/// What initdb is asked for, as far as a reader of the report wants to know.
+/// The options of initdb, for the report.
 pub(crate) fn of_new_data(data: &DataFolder) -> Setting {
     match data {
         DataFolder::Temporary { .. } => {

@@ -16,7 +16,7 @@ use crate::process::command_as;
 use crate::server_user::OsAccount;
 use crate::settings::NO_CODE;
 
-/// What the steps before the start need to run programs of PostgreSQL.
+/// The inputs of the steps before the start that run programs of PostgreSQL.
 pub(crate) struct Tools<'a> {
     pub binaries: &'a Binaries,
     pub account: &'a OsAccount,

@@ -18,10 +18,10 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::error::{EmbeddedError, file_error};
 use crate::pid_file::{PidFile, is_server_of, read_pid_file};
 
-/// How long is waited.
+/// The longest waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitLimits {
-    /// For a server whose loader lives, or that somebody else runs: it may be about to end.
+    /// For a server whose loader lives, or that another program runs: it may be about to end.
     pub busy: Duration,
     /// For a server that stops, or whose loader is dead: it may have data to write, or a crash to recover from first.
     pub dying: Duration,
@@ -105,8 +105,8 @@ fn in_use(path: &Path) -> EmbeddedError {
     }
 }
 
-/// Whether the process lives that took the lock of a folder. The kernel names it in its list of locks as long as it
-/// does, whoever has inherited the lock since. Where the list cannot be read, it may live.
+/// True if the process that took the lock of a folder is alive. The kernel names it in its list of locks, even if other
+/// processes have inherited the lock. If the list cannot be read, the process counts as alive.
 fn has_living_holder(lock: &File) -> bool {
     let (Ok(locks), Ok(folder)) = (std::fs::read_to_string("/proc/locks"), lock.metadata()) else {
         return true;

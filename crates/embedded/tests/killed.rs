@@ -16,12 +16,12 @@ use inrush_embedded::{Binaries, EmbeddedServer, find_binaries};
 
 const HOLD: &str = "EMBEDDED_TEST_HOLD";
 
-/// How it ends hardly depends on the version of PostgreSQL: most tests take the newest.
+/// The newest version: the end of a server hardly depends on its version.
 fn newest() -> Vec<Binaries> {
     installations().into_iter().take(1).collect()
 }
 
-/// What the test program does when it plays the loader: starts a server, says so, and waits.
+/// The test program in the role of the loader: it starts a server, reports it, and waits.
 #[test]
 fn holder() {
     let Some(asked) = std::env::var_os(HOLD) else {
@@ -83,7 +83,7 @@ fn serving(loader: &mut Child) -> String {
     panic!("the loader ended: {:?}", loader.wait());
 }
 
-/// Nothing of the server is left: no process, and in the folder only these names.
+/// Asserts that nothing of the server is left: no process, and only these names in the folder.
 fn assert_nothing_left(parent: &Path, names: &[&str]) {
     eventually("no process is left", || processes_at(parent).is_empty());
     eventually("no private folder is left", || names_in(parent) == names);
@@ -203,7 +203,7 @@ fn killed_at_any_moment_of_the_start() {
     }
 }
 
-/// The same command again, at once, finds the rows that were committed.
+/// The same command, run at once after a kill, finds the committed rows.
 #[test]
 fn a_kept_folder_is_there_again_after_a_kill() {
     for binaries in &installations() {

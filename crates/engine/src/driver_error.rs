@@ -16,15 +16,15 @@ pub struct DriverError {
     retry: Retry,
 }
 
-/// How the same rows may be loaded in spite of an error.
+/// Another way to load the same rows after an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Retry {
-    /// Not by another try.
+    /// No other way can succeed.
     #[default]
     Never,
-    /// The destination refused a row: without such rows, which are looked for and rejected.
+    /// The destination refused a row: load carefully, so that such rows are found and rejected.
     WithoutRows,
-    /// Another transaction was in the way: while no other one is under way.
+    /// Another transaction was in the way: load again while no other transaction runs.
     Alone,
 }
 
@@ -40,17 +40,17 @@ impl DriverError {
         }
     }
 
-    /// With the way to load the rows in spite of it.
+    /// This error with another way to load the rows.
     pub fn with_retry(self, retry: Retry) -> DriverError {
         DriverError { retry, ..self }
     }
 
-    /// How the same rows may be loaded in spite of it.
+    /// The other way in which the same rows may be loaded after this error.
     pub fn retry(&self) -> Retry {
         self.retry
     }
 
-    /// With the exit status that tells it.
+    /// This error with its exit status.
     pub fn with_exit_status(self, exit_status: ExitStatus) -> DriverError {
         DriverError {
             exit_status,
@@ -58,7 +58,7 @@ impl DriverError {
         }
     }
 
-    /// With another hint, if the driver knows more than the error.
+    /// This error with another hint, if the driver knows more than the error.
     pub fn with_hint(self, hint: String) -> DriverError {
         DriverError {
             hint: Some(hint),
@@ -84,17 +84,17 @@ impl DriverError {
         self.exit_status
     }
 
-    /// Whether the way to the destination broke: what was committed is there, and the same command may go on.
+    /// True if the connection to the destination was lost: committed work is kept, and the same command may resume.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// The error itself, for the engine whose it is.
+    /// The error inside, for the driver that made it.
     pub fn own<E: StdError + 'static>(&self) -> Option<&E> {
         self.error.downcast_ref()
     }
 
-    /// The same by value; back where it is none of this kind.
+    /// The typed error inside, by value; this error unchanged if the one inside has another type.
     pub fn into_own<E: StdError + 'static>(self) -> Result<E, DriverError> {
         let DriverError {
             error,
@@ -122,7 +122,7 @@ impl fmt::Display for DriverError {
     }
 }
 
-/// Its causes are those of the error within: nobody is told the same text twice.
+/// The source is that of the error inside, so its text is not printed twice.
 impl StdError for DriverError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.error.source()

@@ -17,8 +17,8 @@ pub trait Driver {
     /// Plans a package that was checked, and runs nothing.
     fn check(&self, package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error>;
 
-    /// Runs a package that was checked to its end, or until it is asked to stop. What is loaded already is found
-    /// before anything else is done.
+    /// Runs a checked package to its end, or until it is asked to stop. Files that are loaded already are found before
+    /// anything else is done.
     fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure>;
 
     /// Measures a package that was checked, and predicts its run. What stops that is a finding of the report.
@@ -33,7 +33,7 @@ pub trait Driver {
     /// The folder that a preflight makes beside the destination, and takes away again; nothing where it makes none.
     fn scratch_folder(&self, package: &Package, options: &RunOptions<'_>) -> Option<PathBuf>;
 
-    /// The way to what the destination of a connection knows of runs.
+    /// The past runs in the destination of a connection.
     fn past_runs(
         &self,
         connection: &Connection,
@@ -43,7 +43,7 @@ pub trait Driver {
 
 /// A destination's records of runs that stopped, or that are over.
 pub trait PastRuns {
-    /// Those that stopped before their switch, the newest first.
+    /// The runs that stopped before their switch, the newest first.
     fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error>;
 
     /// Removes their staged rows and marks them as discarded, except runs that are still working. Returns the runs that
@@ -66,7 +66,7 @@ pub trait DriverPlan: fmt::Debug + fmt::Display {
 pub struct Checked(Box<dyn DriverPlan>);
 
 impl Checked {
-    /// Of a driver's own plan.
+    /// Wraps a driver's own plan.
     pub fn new(plan: impl DriverPlan + 'static) -> Checked {
         Checked(Box::new(plan))
     }

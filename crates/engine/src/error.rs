@@ -2,6 +2,7 @@
 
 use inrush_package::PackageError;
 use inrush_rows::exit_status::ExitStatus;
+use inrush_rows::ids::RunName;
 use inrush_rows::plural::counted_do;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_source::SourceError;
@@ -38,7 +39,7 @@ pub enum Error {
     Convert {
         /// The flow.
         flow: String,
-        /// Why.
+        /// The reason.
         source: inrush_convert::ConvertError,
     },
     /// The driver of the destination could not continue.
@@ -55,7 +56,7 @@ pub enum Error {
         limit: u64,
         /// The pipe.
         pipe: String,
-        /// What the server said.
+        /// The server's message.
         source: DriverError,
     },
     /// More rows were rejected than are accepted.
@@ -71,7 +72,7 @@ pub enum Error {
         /// A reject that went past the limit: the streams see the files at the same time, so
         /// it need not be the first in file order.
         reject: Box<Reject>,
-        /// How the types came about, where they were guessed.
+        /// The origin of the types, if they were guessed.
         types: Option<String>,
     },
     /// A larger share of the rows was rejected than is accepted.
@@ -117,14 +118,14 @@ pub enum Error {
         inrush_rows::plural::counted(*counted, "row")
     )]
     Verification {
-        /// Which table.
+        /// The table.
         what: String,
         /// The server's count.
         counted: u64,
         /// Our count.
         sent: u64,
     },
-    /// The run whose rejects are to be loaded has switched nothing in.
+    /// The run whose rejects are to be replayed has switched nothing in.
     #[error(
         "run {run} {}, so its rejects are not the only rows missing from its targets",
         match state {
@@ -136,11 +137,11 @@ pub enum Error {
     )]
     NotSwitched {
         /// The run.
-        run: String,
-        /// How far it came, where the ledger knows it.
+        run: RunName,
+        /// The state of the run, if the ledger has it.
         state: Option<LedgerRunState>,
     },
-    /// What the run whose rejects are to be loaded had brought in is not there any more.
+    /// The rows of the run whose rejects are to be replayed are not in the target any more.
     #[error(
         "the rows of run {run} are not in {target} any more ({}): its rejects would be mixed with \
          the rows that replaced them",
@@ -151,13 +152,13 @@ pub enum Error {
     )]
     Replaced {
         /// The run.
-        run: String,
+        run: RunName,
         /// The target.
         target: String,
         /// The later run that replaced its rows; none where it was no run.
-        by: Option<String>,
+        by: Option<RunName>,
     },
-    /// What was loaded is not what was read.
+    /// The loaded rows differ from the rows that were read.
     #[error(transparent)]
     Verify(#[from] VerifyError),
     /// The run was stopped by its user.
@@ -166,34 +167,34 @@ pub enum Error {
     /// The run's folder cannot be written.
     #[error("cannot write {path}: {source}")]
     Folder {
-        /// Which file or folder.
+        /// The file or folder.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The limit of the address space does not leave what the streams take.
+    /// The limit of the address space is too small for the streams.
     #[error(
         "{} {} MiB of address space, and {space}; nothing was switched",
         counted_do(*streams as u64, "stream", "need"),
         needed >> 20
     )]
     AddressSpace {
-        /// How many streams.
+        /// The number of streams.
         streams: usize,
-        /// What they need, in bytes.
+        /// The address space that they need, in bytes.
         needed: u64,
-        /// What there is.
+        /// The limits of the address space.
         space: inrush_system::address_space::AddressSpace,
     },
     /// A thread could not be started.
     #[error("cannot start a thread: {source}; nothing was switched")]
     Threads {
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// Whoever was asked to stop while it waited for a pipe has not failed.
+/// A run that is asked to stop while it waits for a pipe has not failed.
 impl From<SourceError> for Error {
     fn from(error: SourceError) -> Error {
         match error {
@@ -317,8 +318,8 @@ impl Error {
     }
 }
 
-/// How many rows were rejected by the time that the streams stopped says nothing of the files, so
-/// only what is true of them is told.
+/// The number of rejects at the moment when the streams stopped depends on the streams and says nothing about the
+/// files, so the message names only the limit.
 fn past_limit(limit: u64) -> String {
     match limit {
         0 => "1 row was rejected; the limit is 0".to_owned(),

@@ -1,5 +1,6 @@
 //! The events that a run tells its caller while it works.
 
+use inrush_rows::ids::RunName;
 use serde::Serialize;
 
 use crate::ledger::Account;
@@ -12,7 +13,7 @@ pub enum Event {
     Planned {
         /// The package.
         package: String,
-        /// Where to.
+        /// The URL of the destination.
         destination: String,
         /// Streams.
         streams: usize,
@@ -21,14 +22,14 @@ pub enum Event {
     },
     /// Something that a user should know.
     Note {
-        /// What.
+        /// The text of the note.
         text: String,
     },
     /// The run is in the ledger; loading begins.
     Started {
         /// Its name.
-        run: String,
-        /// It goes on where an earlier one stopped.
+        run: RunName,
+        /// True if it resumes an earlier run.
         resumed: bool,
         /// Units that are kept from it.
         units_kept: usize,
@@ -55,7 +56,7 @@ pub enum Event {
         /// The first file of the piece.
         file: String,
     },
-    /// Rows went on their way. Told for every chunk; never logged.
+    /// Rows were sent. One event for each chunk; never logged.
     Progress {
         /// The flow.
         flow: String,
@@ -78,13 +79,13 @@ pub enum Event {
         /// Bytes of its files as stored.
         stored_bytes: u64,
     },
-    /// What a stream had begun is undone: its progress does not count.
+    /// A transaction of a stream was rolled back: its progress does not count.
     UnitAborted {
         /// The flow.
         flow: String,
         /// The unit's number in the flow.
         unit: usize,
-        /// Bytes that were told as progress.
+        /// Bytes of its progress events.
         bytes: u64,
     },
     /// The server refused a row: the unit is loaded once more, so that this row and others like it
@@ -94,14 +95,14 @@ pub enum Event {
         flow: String,
         /// The unit's number in the flow.
         unit: usize,
-        /// What the server said.
+        /// The server's message.
         reason: String,
     },
-    /// A row was rejected. Told for the first ones of each piece of work.
+    /// A row was rejected. One event for each of the first rejects of a piece of work.
     Rejected {
         /// The flow.
         flow: String,
-        /// Where.
+        /// The place, in words.
         place: String,
         /// The column, where it is one.
         column: Option<String>,
@@ -128,7 +129,7 @@ pub enum Event {
     /// The run is over.
     Finished {
         /// Its name.
-        run: String,
+        run: RunName,
         /// `loaded`, `already_loaded`, `failed` or `interrupted`.
         outcome: String,
         /// All rows.
@@ -147,19 +148,19 @@ pub struct TargetSize {
     pub target: String,
     /// Bytes of its files as stored, without those that come by pipes.
     pub stored_bytes: u64,
-    /// More comes by a pipe, and nobody knows how much.
+    /// More data comes from a pipe, whose length is unknown.
     pub has_pipe: bool,
     /// Its units.
     pub units: usize,
 }
 
-/// Is told what happens. Called from several threads; what it does delays them.
+/// Receives the events. It is called from several threads, and they wait until it returns.
 pub trait Observer: Sync {
     /// Something happened.
     fn notice(&self, event: &Event);
 }
 
-/// Nobody listens.
+/// Ignores all events.
 pub struct Silent;
 
 impl Observer for Silent {

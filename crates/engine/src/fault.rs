@@ -1,8 +1,8 @@
-//! Dying on purpose, for tests: `kill -9` at a named step of a run; and harm done to the rows on
-//! their way, which the account or the verification must find.
+//! Faults for tests: `kill -9` at a named step of a run, and damage to rows on their way, which the account or the
+//! verification must find.
 //!
-//! The promise "exactly once whatever is killed when" can only be tested by dying at the very
-//! moments that matter. The command line reads the wish from `INRUSH_FAULT`; nothing else sets it.
+//! The promise "exactly once after any kill" can only be tested by dying at the critical moments. The command line
+//! reads the fault from `INRUSH_FAULT`; nothing else sets it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -63,14 +63,14 @@ const POINTS: &[(&str, FaultPoint)] = &[
     ("values_exchanged", FaultPoint::ValuesExchanged),
 ];
 
-/// What is done at a step.
+/// The action at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Die,
     /// Stand still as SIGSTOP does, until SIGCONT comes.
     Stop,
-    /// The same, and then until the run is asked to stop. The signal of a process that stood
-    /// still is handled by one thread while the others go on: without this they may be faster.
+    /// Like `Stop`, and then waits until the run is asked to stop. Only one thread handles the signal of a process that
+    /// was stopped; without this wait the other threads could finish first.
     StopUntilAsked,
 }
 
@@ -128,7 +128,7 @@ impl FromStr for Fault {
             })
             .ok_or_else(|| {
                 let names: Vec<&str> = POINTS.iter().map(|(name, _)| *name).collect();
-                format!("`{name}` is none of {}", names.join(", "))
+                format!("`{name}` is not one of {}", names.join(", "))
             })
     }
 }
@@ -151,8 +151,8 @@ pub fn reach(fault: Option<&Fault>, point: FaultPoint) {
         if fault.action == Action::Die {
             die(point);
         }
-        // Sent to this thread: one sent to the process stops whichever thread hears of it first, and this one goes on
-        // until it has heard too.
+        // The signal is sent to this thread. One sent to the process would stop the thread that receives it first, and
+        // this thread would continue.
         let _ = signal_hook::low_level::raise(SIGSTOP);
         if fault.action == Action::StopUntilAsked {
             wait_until_asked(fault.stop.as_ref());
@@ -168,7 +168,7 @@ fn wait_until_asked(stop: Option<&Stop>) {
     }
 }
 
-/// Whether the process is to end at this step now.
+/// True if the process is to end at this step now.
 pub fn wished(fault: Option<&Fault>, point: FaultPoint) -> bool {
     let Some(fault) = fault.filter(|fault| fault.point == point) else {
         return false;

@@ -12,7 +12,7 @@ use inrush_verdict::{PHASES, Phase};
 
 use crate::meter::{Meter, nanoseconds};
 
-/// The number of what is no phase: the time between them.
+/// The number for the time between phases.
 const BETWEEN: u8 = PHASES.len() as u8;
 
 /// A stream's clock and counters. One thread writes, so a sum needs no locked instruction; times of phases do not
@@ -34,7 +34,7 @@ pub struct Gauge {
     tcp: OnceLock<Arc<TcpConnection>>,
 }
 
-/// A phase under way: it ends when this is dropped, and the one around it goes on.
+/// A phase under way: it ends when this is dropped, and the phase around it continues.
 #[derive(Debug)]
 #[must_use = "the phase ends when this is dropped"]
 pub struct PhaseSpan<'a> {
@@ -80,7 +80,8 @@ impl Gauge {
         add(&self.spent_ns[phase as usize], spent_ns);
     }
 
-    /// A reader was asked for more, in a span of [`Phase::Read`]: what it says of its time is taken out of that.
+    /// A reader was asked for more, in a span of [`Phase::Read`]: the time that it reports is subtracted from that
+    /// span.
     pub fn add_reading(&self, before: &SourceMeter, after: &SourceMeter) {
         let (decompress_ns, scan_ns) = (
             after.decompress_ns - before.decompress_ns,
@@ -131,7 +132,7 @@ impl Gauge {
         self.tcp.get().map(Arc::as_ref)
     }
 
-    /// The process that serves the stream; 0 where there is none.
+    /// The process that serves the stream; 0 if there is none.
     pub fn process_id(&self) -> i32 {
         self.process_id.load(Ordering::Relaxed)
     }

@@ -1,6 +1,7 @@
 //! The engine of Inrush: the work that is the same for every source and destination.
 //!
-//! [`plan`] resolves a package against real files. [`pipeline`] runs streams, meters them and accounts for their rows.
+//! [`plan`] resolves a package against real files. [`run`] is the sequence of a run. [`pipeline`] runs streams, meters them and
+//! accounts for their rows.
 //! [`verify`] compares sums. [`preflight`] predicts a run. [`report`] says what happened. [`reject_replay`] loads rejects that
 //! were fixed. [`upkeep`] and [`undo`] look after runs that are over.
 //!
@@ -26,6 +27,7 @@ pub mod plan;
 pub mod preflight;
 pub mod reject_replay;
 pub mod report;
+pub mod run;
 pub mod undo;
 pub mod upkeep;
 pub mod verify;

@@ -67,7 +67,7 @@ impl Meter {
         self.rows += other.rows;
     }
 
-    /// What came since the same meter had read `before`.
+    /// The difference from an earlier reading of the same meter.
     pub fn since(&self, before: &Meter) -> Meter {
         Meter {
             read_ns: self.read_ns.saturating_sub(before.read_ns),

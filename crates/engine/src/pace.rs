@@ -13,7 +13,7 @@ use inrush_rows::cancel::Stop;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// What all streams of a run pass. Without a wish it lets everything through at once.
+/// The rate limit and the pauses of all streams of a run. Without a limit, blocks pass at once.
 #[derive(Debug)]
 pub struct Pace {
     /// Bytes in a second, for all streams together.
@@ -31,7 +31,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// At most so many bytes in a second.
+    /// The most bytes per second.
     pub fn new(rate_bytes_max: Option<u64>) -> Pace {
         Pace {
             rate_bytes_max,
@@ -41,7 +41,7 @@ impl Pace {
         }
     }
 
-    /// Whether a rate was asked for.
+    /// True if a rate was asked for.
     pub fn is_limited(&self) -> bool {
         self.rate_bytes_max.is_some()
     }
@@ -51,8 +51,7 @@ impl Pace {
         self.paused.send_replace(paused);
     }
 
-    /// Waits until a block may go. A run that is asked to stop is let through: whoever sends looks
-    /// at that as well.
+    /// Waits until a block may be sent. Returns at once if the run is asked to stop: the sender checks for that too.
     pub async fn pass(&self, block_bytes: usize, stop: &Stop) {
         if self.rate_bytes_max.is_none() && !*self.paused.borrow() {
             return;
@@ -86,13 +85,14 @@ impl Pace {
         (moment > now).then_some(moment)
     }
 
-    /// How long all streams together have waited here.
+    /// The time that all streams together have waited here.
     pub fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited_ns.load(Ordering::Relaxed))
     }
 }
 
-/// Bytes of the values of a batch in their Arrow buffers: what a rate counts of rows that are handed over as batches.
+/// Bytes of a batch's values in their Arrow buffers: a rate limit counts these for rows that are handed over as
+/// batches.
 pub fn value_bytes(batch: &RecordBatch) -> u64 {
     let bytes = batch.columns().iter().map(|column| {
         // No column has more bytes than can be counted.

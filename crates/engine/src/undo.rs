@@ -1,18 +1,19 @@
-//! `inrush undo`: takes out of the targets what a run brought in, and puts back what it took out.
+//! `inrush undo`: takes the tables of a run out of the targets, and puts back the tables that they replaced.
 
 use crate::fault::Fault;
 use crate::ledger::LedgerRun;
+use inrush_rows::ids::RunName;
 
-/// What is to be undone.
+/// The options of an undo.
 #[derive(Debug)]
 pub struct UndoOptions<'a> {
     /// The ledger's schema.
     pub ledger_schema: &'a str,
     /// The run's name.
-    pub run: &'a str,
-    /// Drop what is taken out instead of keeping it.
+    pub run: &'a RunName,
+    /// Drop the removed tables instead of keeping them.
     pub drop: bool,
-    /// How long the locks of the targets are waited for.
+    /// The longest wait for the locks of the targets, in milliseconds.
     pub lock_timeout_ms: u32,
     /// A wish to die, for tests.
     pub fault: Option<Fault>,
@@ -23,15 +24,15 @@ pub struct UndoOptions<'a> {
 pub struct Undone {
     /// The run.
     pub run: LedgerRun,
-    /// Somebody had undone it before: nothing was left to do.
+    /// True if an earlier command had undone it: nothing was left to do.
     pub before: bool,
-    /// What became of its targets.
+    /// The changes of its targets.
     pub targets: Vec<UndoneTarget>,
-    /// Statements that drop what was taken out and is kept, for when nobody needs it any more.
+    /// Statements that drop the removed tables, for the time when nobody needs them any more.
     pub drop_statements: Vec<String>,
 }
 
-/// What became of a target.
+/// The changes of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct UndoneTarget {
     /// The target, `schema.table`, quoted.

@@ -1,5 +1,6 @@
 //! The remains of stopped runs in a destination: shown by `status`, removed by `cleanup`.
 
+use inrush_rows::ids::RunName;
 use std::path::Path;
 
 use crate::ledger::{Account, LedgerRun};
@@ -28,7 +29,7 @@ pub struct StoppedRun {
     pub staging_bytes: Option<u64>,
 }
 
-/// Which runs are looked at.
+/// A filter of runs.
 #[derive(Clone, Debug, Default)]
 pub struct Which {
     /// The ledger's schema.
@@ -36,22 +37,22 @@ pub struct Which {
     /// Only runs of this package.
     pub package: Option<String>,
     /// Only the run of this name.
-    pub run: Option<String>,
+    pub run: Option<RunName>,
 }
 
-/// What is needed to reach a ledger, beside the connection.
+/// The settings for reaching a ledger, beside the connection.
 pub struct LedgerOptions<'a> {
     /// Relative paths start here.
     pub folder: &'a Path,
-    /// Where installed Python packages lie, whose drivers are used.
+    /// The folder of installed Python packages, whose drivers are used.
     pub site_packages: Option<&'a Path>,
     /// The ledger's schema.
     pub ledger_schema: &'a str,
 }
 
 impl Which {
-    /// Whether a run of this name, of this package, is one of them.
-    pub fn is_asked(&self, package: &str, run: &str) -> bool {
+    /// True if a run of this name, of this package, is one of them.
+    pub fn is_asked(&self, package: &str, run: &RunName) -> bool {
         self.package.as_ref().is_none_or(|name| name == package)
             && self.run.as_ref().is_none_or(|name| name == run)
     }

@@ -26,8 +26,8 @@ pub use inrush_postgres as postgres;
 pub use inrush_postgres::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use inrush_rows::exit_status::ExitStatus;
 pub use inrush_rows::{
-    cancel, chunk, column, column_policy, compression, encoding, location, padded_text, printable,
-    quantity, reject, suggest, typed_rows,
+    cancel, chunk, column, column_policy, compression, encoding, ids, location, padded_text,
+    printable, quantity, reject, suggest, typed_rows,
 };
 pub use inrush_sniff as sniff;
 pub use inrush_system::address_space::address_space;

@@ -35,8 +35,8 @@ pub fn run(
     driver_of_package(package, defaults)?.run(package, options)
 }
 
-/// Measures a resolved package, and predicts its run. Whatever would stop the run is a finding; an error is a package
-/// that is wrong in itself, or a preflight that could not be carried out.
+/// Measures a resolved package, and predicts its run. Reasons that would stop the run are findings. It is an error if
+/// the package itself is wrong, or if the preflight could not be carried out.
 pub fn preflight_of(
     package: &Package,
     options: &RunOptions<'_>,

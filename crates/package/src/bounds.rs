@@ -6,13 +6,13 @@ use super::{BoundValue, BoundsEvery};
 /// The width of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundsStep {
-    /// Of an integer key.
+    /// Steps of an integer key.
     Integer(i64),
-    /// Of a timestamp.
+    /// Steps of a timestamp, in hours.
     Hours(u32),
-    /// Of a date or timestamp; weeks are days too.
+    /// Steps of a date or timestamp, in days; a week is 7 days.
     Days(u32),
-    /// Of a date or timestamp; years are months too.
+    /// Steps of a date or timestamp, in months; a year is 12 months.
     Months(u32),
 }
 

@@ -124,8 +124,8 @@ pub(super) fn expand(
     Ok(expanded)
 }
 
-/// The text with its parameters put in and the names of variables left as they are; none where it names no variable, or
-/// is wrong, which is told elsewhere.
+/// The text with its parameters inserted, and the names of variables unchanged; `None` if it names no variable, or if
+/// it is wrong, which is reported elsewhere.
 pub(super) fn written(text: &str, parameters: &BTreeMap<String, String>) -> Option<String> {
     if !text.contains("${env:") {
         return None;

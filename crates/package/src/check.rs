@@ -209,7 +209,7 @@ fn check_flow_connections(package: &Package, faults: &mut Faults<'_>) {
     for (index, flow) in package.flows.iter().enumerate() {
         let path = format!("flow[{index}].connection");
         match (package.connection_of(flow), first) {
-            // That there is none at all has been told.
+            // It was reported before that there is none at all.
             (Err(PackageFaultKind::NoConnection), _) => {}
             (Err(kind), _) => faults.add(&path, kind),
             (Ok(name), None) => first = Some(name),
@@ -255,7 +255,7 @@ fn check_flow_names(package: &Package, faults: &mut Faults<'_>) {
 fn check_flow_tables(package: &Package, faults: &mut Faults<'_>) {
     let mut seen: HashMap<TableName, usize> = HashMap::new();
     for (index, flow) in package.flows.iter().enumerate() {
-        // That a name cannot be read has been told.
+        // It was reported before that a name cannot be read.
         let Ok(table) = TableName::parse(&flow.table) else {
             continue;
         };

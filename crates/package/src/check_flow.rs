@@ -103,7 +103,7 @@ fn check_columns(
             }
         };
         match seen.get(&detail.name) {
-            // Fields that are skipped go nowhere, whatever they are called.
+            // Skipped fields may have any name.
             _ if detail.skip => {}
             Some(first) => {
                 let kind = PackageFaultKind::Duplicate {
@@ -125,7 +125,7 @@ fn check_columns(
     (columns.len() == flow.columns.len()).then_some(columns)
 }
 
-/// How dates are written, and in which zone.
+/// Checks the formats of dates and their zone.
 fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
     let formats = detail.format.as_ref().map_or(&[][..], OneOrMany::patterns);
     for (item, format) in formats.iter().enumerate() {
@@ -260,7 +260,7 @@ fn check_routing(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
     }
 }
 
-/// The key must be filled by the files, where it is said what they fill.
+/// The files must fill the key, if the package lists their columns.
 fn check_key(
     text: &str,
     key: &str,

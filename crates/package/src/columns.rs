@@ -79,7 +79,7 @@ pub fn split_columns(text: &str) -> Vec<String> {
             column.push(character);
         }
     }
-    // A comma behind the last column is no column.
+    // A comma behind the last column is allowed.
     if columns.len() > 1 && columns.last().is_some_and(|last| last.trim().is_empty()) {
         columns.pop();
     }

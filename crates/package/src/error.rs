@@ -7,7 +7,7 @@ use inrush_rows::told;
 
 use super::place::Place;
 
-/// A package cannot be used. All that was found wrong in one pass is told at once.
+/// A package cannot be used. All faults that one pass has found are reported at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageError {
     /// The faults, in the order of the file; never empty.
@@ -17,7 +17,7 @@ pub struct PackageError {
 /// One thing that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageFault {
-    /// Where.
+    /// The place, in words.
     pub place: Place,
     /// The kind of fault.
     pub kind: PackageFaultKind,
@@ -82,7 +82,7 @@ pub enum PackageFaultKind {
         /// The text to write instead.
         mend: Option<String>,
     },
-    /// A word that is none of those that a setting knows.
+    /// A word that the setting does not know.
     #[error("`{setting}` cannot be `{word}`")]
     UnknownWord {
         /// The setting.
@@ -199,12 +199,12 @@ pub enum PackageFaultKind {
         setting: String,
         /// Its value.
         value: String,
-        /// Why not.
+        /// The reason against it.
         cause: String,
         /// The text to write instead.
         mend: String,
     },
-    /// The package would load code that nobody installed here.
+    /// The package would load code that is not installed on this machine.
     #[error("the package loads code into this process: {what}")]
     Untrusted {
         /// The driver, or the option that names one.
@@ -232,7 +232,7 @@ pub enum PackageFaultKind {
     /// Settings that do not go together.
     #[error("{conflict}")]
     Conflict {
-        /// Which, and why.
+        /// The conflict.
         conflict: String,
         /// The fix.
         mend: String,

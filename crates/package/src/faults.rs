@@ -11,7 +11,7 @@ pub(super) struct Faults<'a> {
 }
 
 impl<'a> Faults<'a> {
-    /// None yet, of a package.
+    /// An empty list of faults of a package.
     pub(super) fn of(package: &'a Package) -> Faults<'a> {
         Faults {
             package,

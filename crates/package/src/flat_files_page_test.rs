@@ -43,7 +43,7 @@ fn every_key_and_word_is_named() {
     let codes = schemars::schema_for!(RejectCode).to_value();
     let codes = words(&codes);
     assert!(codes.len() > 10, "the codes are listed: {codes:?}");
-    // What the server refuses stands on a page of its own.
+    // The server's codes are on a page of their own.
     let rejects = include_str!("../../../docs/rejects.md");
     let unnamed = |code: &&str| {
         let name = format!("`{code}`");

@@ -97,8 +97,8 @@ pub(super) fn key_column(text: &str) -> Result<String, PackageFaultKind> {
     single(text).map_err(|fault| fault.of_value("key", text))
 }
 
-/// A flow does not know where it stands; [`super::Package::check`] has told all of this with
-/// its place before.
+/// An error without a place, because a flow does not know its place; [`super::Package::check`] has reported all of this
+/// with its place before.
 fn without_place(kind: PackageFaultKind) -> PackageError {
     PackageError::new(Place::default(), kind)
 }

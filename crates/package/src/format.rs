@@ -40,7 +40,7 @@ impl Preset {
         None
     }
 
-    /// How it writes a file.
+    /// The dialect of the preset.
     pub fn dialect(self) -> Dialect {
         match self {
             Preset::Tbl => Dialect::tbl(),
@@ -51,7 +51,7 @@ impl Preset {
 }
 
 impl Format {
-    /// How a file of this format and name is compressed.
+    /// The compression of a file of this format and name.
     pub fn compression_of(&self, file_name: &str) -> Compression {
         self.compression
             .unwrap_or_else(|| Compression::of_file(file_name))
@@ -74,7 +74,7 @@ impl Format {
         Ok(Some(encoding))
     }
 
-    /// How a file of this format and name is written.
+    /// The dialect of a file of this format and name.
     pub fn dialect(&self, file_name: &str) -> Result<Dialect, PackageError> {
         self.dialect_checked(file_name)
             .map_err(|fault| PackageError::new(Place::default(), *fault.kind))
@@ -203,7 +203,7 @@ impl Format {
         Ok(())
     }
 
-    /// Where the fields of a fixed-width file stand; nothing where it has delimiters.
+    /// The positions of a fixed-width file's fields; `None` if it has delimiters.
     fn fixed_width(&self) -> Result<Option<FixedWidth>, FormatFault> {
         let only_fixed = [
             ("fixed_unit", self.fixed_unit.is_some()),

@@ -1,9 +1,8 @@
 //! Packages: the TOML files that a user writes.
 //!
-//! `read` makes the types of a text, with [`schema_check`] checking every key against the [`schema`];
-//! `parameters` puts parameters and the environment in; `check` finds settings that contradict each other.
-//! All faults that one of these passes finds are told at once, each with its line.
-//! `parameters` puts parameters and the environment into every text that [`texts`] visits; `check` finds what does not go together.
+//! `read` parses a text into types, after [`schema_check`] has checked every key against the [`schema`]. `parameters`
+//! inserts parameters and environment variables into every text that [`texts`] visits. `check` finds settings that
+//! contradict each other. Each of these passes reports all of its faults at once, with their lines.
 
 mod bounds;
 mod braces;

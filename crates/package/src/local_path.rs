@@ -2,8 +2,8 @@
 
 use inrush_destination::address::{ELSEWHERE, scheme};
 
-/// Why a text is no path of this machine, and what to write; nothing where it is one. What stands behind the scheme is
-/// not repeated: it may be a secret.
+/// The reason why a text is not a path of this machine, and the fix; `None` if it is one. The text behind the scheme is
+/// not repeated, because it may be a secret.
 pub fn not_local(path: &str) -> Option<(String, String)> {
     let scheme = scheme(path)?;
     let rest = &path[scheme.len() + 1..];

@@ -93,7 +93,7 @@ pub(super) fn single(text: &str) -> Result<String, NameFault> {
     }
 }
 
-/// The name that a text starts with, and what follows it.
+/// The name at the beginning of a text, and the rest.
 pub(super) fn take_name(text: &str) -> Result<(String, &str), NameFault> {
     let (name, rest) = match text.starts_with('"') {
         true => take_identifier(text).ok_or_else(not_closed)?,

@@ -6,9 +6,8 @@ use sha2::{Digest, Sha256};
 use super::Package;
 
 impl Package {
-    /// SHA-256 of what the package says, in hexadecimal digits. It does not depend on how the
-    /// package is written down or where it stands, and no password is part of it, so that a new
-    /// password does not make another package.
+    /// SHA-256 of the content of a package, in hexadecimal digits. It does not depend on the layout or the place of the
+    /// file, and no password is part of it, so a new password does not make another package.
     pub fn hash(&self) -> String {
         // Tables keep the order of their types, and maps are sorted.
         let text = serde_json::to_string(self).expect("a package has only keys that are text");

@@ -109,8 +109,8 @@ impl Package {
 }
 
 impl Package {
-    /// Puts variables of the environment into the URLs and options of a package that is resolved already: what a
-    /// run writes of its package has their names in place of their values.
+    /// Inserts environment variables into the URLs and options of a resolved package: the package that a run stores has
+    /// their names instead of their values.
     pub fn fill_connections(&mut self, environment: Environment<'_>) -> Result<(), PackageError> {
         let mut faults = Vec::new();
         let values = BraceValues {
@@ -345,7 +345,7 @@ mod tests {
             for secret in ["literal", "s/e@c", "s%2Fe"] {
                 assert!(!shown.contains(secret), "{secret} in {shown}");
             }
-            // What a variable holds is not shown, whatever it means.
+            // The value of a variable is not shown.
             assert!(!shown.contains("dw:5433"), "{shown}");
             assert!(shown.contains("@${env:HOST}/tpch"), "{shown}");
         }

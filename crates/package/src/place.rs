@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use super::url_passwords::redact_line;
 
-/// Where a package came from: its file and the place of every setting in it, or the arguments
-/// that it was made of. It is no part of what a package says, so that two packages that say the
-/// same are equal wherever they stand.
+/// The origin of a package: its file and the place of every setting in it, or the arguments that it was made from. It
+/// is not part of the content, so two packages with the same content are equal.
 #[derive(Clone, Default)]
 pub struct PackageOrigin {
     file: Option<Arc<Path>>,
@@ -31,14 +30,14 @@ pub struct Place {
     pub argument: Option<String>,
 }
 
-/// A line of a file and what is meant in it.
+/// A line of a file, and the marked part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Counted from 1.
     pub number: usize,
     /// The first character that is meant, counted from 1.
     pub column: usize,
-    /// How many characters are meant, at least 1; 0 where they cannot be shown.
+    /// The number of characters to mark, at least 1; 0 if they cannot be shown.
     pub width: usize,
     /// The whole line, passwords left out.
     pub text: String,
@@ -76,7 +75,7 @@ impl PackageOrigin {
         }
     }
 
-    /// The file, where there is one.
+    /// The file, if there is one.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
@@ -191,8 +190,7 @@ impl Place {
         }
     }
 
-    /// The line with a caret below what is meant, ending with a newline; empty where there is
-    /// no line to show.
+    /// The line with a caret below the marked part, ending with a newline; empty if there is no line to show.
     pub fn excerpt(&self) -> String {
         let Some(line) = &self.line else {
             return String::new();

@@ -39,8 +39,8 @@ impl Package {
     /// relative paths start at its folder.
     pub fn parse(text: &str, file: &Path) -> Result<Package, PackageError> {
         let (mut document, mut errors) = DeTable::parse_recoverable(text);
-        // The parser goes on after an error; what it says then often follows from the first.
-        // A key that is there twice is said last: half a line may have made it so.
+        // The parser continues after an error, and later errors often follow from the first. A duplicate key is
+        // reported last, because half a line may have caused it.
         errors.sort_by_key(|error| {
             (
                 error.message() == "duplicate key",

@@ -1,8 +1,8 @@
 //! Every package of `sample-packages/`: the valid ones are taken, the invalid ones are refused
 //! with the whole message that stands beside them.
 //!
-//! After a change of messages: `INRUSH_BLESS=1 cargo test --release -p inrush package::sample`
-//! writes them anew, to be read in the diff.
+//! After a change of messages: `INRUSH_BLESS=1 cargo test --release -p inrush package::sample` writes them again; read
+//! the diff.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Checks a TOML document against the schema, key by key.
 //!
-//! serde stops at its first error, cannot say which of several forms a value was meant to have,
-//! and knows no near words. So the document is walked first, with the schema in hand; everything
-//! that is wrong is told at once, and what serde reads afterwards is right.
+//! serde stops at its first error, cannot say which of several forms a value was meant to have, and suggests no similar
+//! words. So the document is checked against the schema first, and all faults are reported at once; serde then reads a
+//! correct document.
 
 use std::path::Path;
 
@@ -215,7 +215,7 @@ fn branches(schema: &'static Value) -> Vec<&'static Value> {
         .collect()
 }
 
-/// How many keys of a table a schema knows.
+/// The number of a table's keys that a schema knows.
 fn known_keys(schema: &'static Value, value: &DeValue<'_>) -> usize {
     let (DeValue::Table(table), Some(properties)) = (value, schema["properties"].as_object())
     else {
@@ -294,7 +294,7 @@ fn found(value: &DeValue<'_>, written: &str) -> String {
     }
 }
 
-/// The text to write instead, if it can be told.
+/// The text to write instead, if it is clear.
 fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) -> Option<String> {
     if path == "flow" && matches!(value, DeValue::Table(_)) {
         return Some("write [[flow]], in two pairs of brackets".to_owned());
@@ -350,7 +350,7 @@ fn key_for(value: &DeValue<'_>, schema: &'static Value) -> Option<&'static str> 
     }
 }
 
-/// The first sentence of what a key means, to stand after a colon.
+/// The first sentence of a key's description, for use after a colon.
 fn meaning(schema: &Value) -> String {
     let description = schema["description"].as_str().unwrap_or_default();
     let first = description

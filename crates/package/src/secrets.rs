@@ -1,12 +1,12 @@
 //! Secrets that this process must not show: values that `${env:NAME}` brought in, and passwords.
 //!
-//! Code that puts such a value into a setting notes it here; the command's printer and the writers of a run's folder hide
-//! it in all that they write, also where a driver, a server or a file name quotes it. A variable's value is shown as
+//! Code that puts such a value into a setting notes it here. The command's printer and the writers of a run's folder
+//! hide it in all their output, even if a driver, a server or a file name quotes it. A variable's value is shown as
 //! `${env:NAME}`, a password as `***`.
 //!
-//! A value is hidden wherever it stands if it has at least [`MIXED_BYTES_MIN`] bytes, or [`WORD_BYTES_MIN`] where it is
-//! made of letters alone or of digits alone; one of letters alone only where it stands as a word. Shorter ones (`5432`,
-//! `true`) are a part of too much else: they are left out of the setting itself, and nowhere else.
+//! A value is hidden everywhere if it has at least [`MIXED_BYTES_MIN`] bytes, or [`WORD_BYTES_MIN`] bytes if it
+//! consists of letters alone or of digits alone; letters alone are hidden only as a whole word. Shorter values (`5432`,
+//! `true`) occur in too many other texts: they are hidden only in the setting itself.
 //!
 //! Paths that programs read on are shown: the folder of a run, paths that the command names, and a variable's absolute path
 //! that exists and stands in a setting of paths ([`is_shown_path`]).
@@ -67,7 +67,7 @@ pub fn note_shown_path(path: &Path) {
     }
 }
 
-/// True if a variable's value in a setting of paths is no secret: an absolute path that exists.
+/// True if a variable's value in a setting of paths is not a secret: an absolute path that exists.
 pub fn is_shown_path(value: &str) -> bool {
     let path = Path::new(value);
     path.is_absolute() && path.parent().is_some() && path.exists()
@@ -90,7 +90,7 @@ pub fn is_empty() -> bool {
     !HAS_ANY.load(Ordering::Acquire)
 }
 
-/// The text without what is to be hidden.
+/// The text without secrets.
 pub fn masked(text: &str) -> Cow<'_, str> {
     if is_empty() {
         return Cow::Borrowed(text);
@@ -100,7 +100,7 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     masked_by(&forms, &paths, text)
 }
 
-/// Hides in every text of a document what is to be hidden.
+/// Hides the secrets in every text of a document.
 pub fn mask_json(value: &mut Value) {
     if is_empty() {
         return;

@@ -1,7 +1,8 @@
 //! Tells where in a statement a value stands: among its words, or in a text, a name or a comment.
 //!
-//! This is PostgreSQL's lexical structure (`scan.l`), which DuckDB shares. The lexer reads a statement from its beginning,
-//! piece by piece as values are put in, and looks only backwards: what follows may be a value, too.
+//! It follows PostgreSQL's lexical structure (`scan.l`), which DuckDB shares. The lexer reads a statement from its
+//! beginning, piece by piece while values are inserted, and looks only backwards, because the next text may be a value,
+//! too.
 
 /// The part of a statement that a place lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub(super) enum SqlPlace {
     Dollar,
     /// Behind `--`, or in `/* */`.
     Comment,
-    /// Where servers differ, or a value would become part of a `$tag$`.
+    /// A place where servers differ, or where a value would become part of a `$tag$`.
     Unclear,
 }
 
@@ -54,7 +55,7 @@ enum State {
     Unclear,
 }
 
-/// A text that ended: a quote right behind it goes on with it, and so does one on a later line.
+/// The end of a text: a quote right behind it continues the text, and so does one on a later line.
 #[derive(Clone, Copy, Debug)]
 struct EndedQuote {
     escapes: bool,
@@ -98,7 +99,7 @@ impl SqlLexer {
         }
     }
 
-    /// Where what is read next stands.
+    /// The place of the next character.
     pub(super) fn place(&self) -> SqlPlace {
         match &self.state {
             State::Plain => SqlPlace::Plain(self.word),
@@ -132,7 +133,7 @@ impl SqlLexer {
         self.merged.as_deref()
     }
 
-    /// Notes whether a character goes on with the value before it.
+    /// Notes if a character continues the value before it.
     fn look_at_value(&mut self, c: char) {
         let Some((kind, parameter)) = self.value.take() else {
             return;
@@ -254,7 +255,7 @@ impl SqlLexer {
                     }
                 }
             }
-            // `""` goes on with the name, as a new one would.
+            // `""` continues the name, like a new quoted part.
             '"' => self.enter(State::Name),
             '-' if last == Some('-') => {
                 let ended = self.ended;

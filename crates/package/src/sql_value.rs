@@ -1,8 +1,8 @@
 //! Values of parameters in `pre_sql` and `post_sql`.
 //!
-//! `{day:literal}` is the value as a text in quotes, `{region:identifier}` as a name in quotes; whatever the value holds,
-//! it stays in them. `{day}` inserts it as it is: a value of the package itself may be any SQL, because its author wrote
-//! the statement too, but a value that a command gives may only be a number, or part of a text in plain quotes.
+//! `{day:literal}` is the value as a quoted text, `{region:identifier}` as a quoted name; no value can end the quotes.
+//! `{day}` inserts the value unchanged: a value of the package itself may be any SQL, because its author wrote the
+//! statement too, but a value that a command gives may only be a number, or part of a text in plain quotes.
 
 use inrush_rows::sql_text::{identifier, literal};
 
@@ -40,7 +40,7 @@ fn quoted(parameter: &str, form: &str, value: &str) -> Result<String, PackageFau
 /// A statement while values are put in.
 pub(super) struct StatementText {
     lexer: SqlLexer,
-    /// How much of the text the lexer has read.
+    /// The length of the text that the lexer has read.
     read: usize,
 }
 
@@ -52,7 +52,7 @@ impl StatementText {
         }
     }
 
-    /// Puts the value of `{parameter}` behind what is there already. `is_given`: a command gave it.
+    /// Appends the value of `{parameter}` to the text so far. `is_given`: a command gave the value.
     pub(super) fn push_bare(
         &mut self,
         parameter: &str,
@@ -76,7 +76,7 @@ impl StatementText {
         Ok(())
     }
 
-    /// Puts the value of `{parameter:form}` in its quotes behind what is there already.
+    /// Appends the quoted value of `{parameter:form}` to the text so far.
     pub(super) fn push_quoted(
         &mut self,
         parameter: &str,
@@ -119,7 +119,7 @@ impl StatementText {
         })
     }
 
-    /// Refuses a statement that goes on with a value as if it were its own text.
+    /// Refuses a statement in which a value would continue the text before it.
     pub(super) fn finish(&mut self, text: &str) -> Result<(), PackageFaultKind> {
         self.read_to_end(text);
         match self.lexer.merged() {
@@ -198,7 +198,7 @@ fn bare_kind(place: SqlPlace, value: &str, before: &str) -> Result<Option<ValueK
     }
 }
 
-/// True if a value is a number and stays one behind what is there.
+/// True if a value is a number and stays one behind the text so far.
 fn is_number(value: &str, before: &str) -> bool {
     let unsigned = value.strip_prefix('-');
     let digits = unsigned.unwrap_or(value);
@@ -392,7 +392,7 @@ mod tests {
         None
     }
 
-    /// One past the quote that goes on with a text: there is a line's end before it, and at most comments.
+    /// The position after the quote that continues a text: between them are a line's end and at most comments.
     fn gap(text: &str) -> Option<usize> {
         let (mut at, mut newline) = (0, false);
         loop {
@@ -418,7 +418,7 @@ mod tests {
         is_tag.then_some(end + 2)
     }
 
-    /// The tokens of a statement as PostgreSQL's `scan.l` has them, each by its kind: slow, and written anew.
+    /// The kinds of a statement's tokens by PostgreSQL's `scan.l`, written again in a slow form.
     fn tokens(text: &str) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         let mut rest = text;
@@ -543,7 +543,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-        /// Whatever value is taken, the statement has the same tokens as with a value that nobody could object to.
+        /// For any accepted value, the statement has the same tokens as with a harmless value.
         #[test]
         fn a_value_that_is_taken_is_one_token(
             before in pieces(),

@@ -28,7 +28,7 @@ pub(super) enum TextKind {
 type Visit<'a> = &'a mut dyn FnMut(&str, TextKind, &mut String);
 
 impl Package {
-    /// Visits every text in which parameters may stand, in the order in which faults in them are told.
+    /// Visits every text that may contain parameters, in the order in which their faults are reported.
     pub(super) fn each_text(&mut self, visit: Visit<'_>) {
         let Package {
             name,

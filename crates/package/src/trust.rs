@@ -1,8 +1,8 @@
-//! Code that a package would load into this process although nobody installed it here.
+//! Code that a package would load into this process although it is not installed here.
 //!
-//! A package is a file that somebody may have sent. A driver by its name is one that was installed on this machine; one by
-//! its path, or by an option, is chosen by the package and may lie beside it. Its code runs as soon as it is loaded, and a
-//! plan needs the driver: so nothing is loaded until the user says that the package is trusted.
+//! A package may come from another person. A driver by its name is installed on this machine. A driver by its path, or
+//! by an option, is chosen by the package and may lie beside it. Its code runs as soon as it is loaded, and a plan
+//! needs the driver: so nothing is loaded until the user says that the package is trusted.
 
 use inrush_destination::address::{DestinationKind, LoadedCode};
 
@@ -11,7 +11,7 @@ use super::url_passwords::redacted_url;
 use super::{Overrides, Package};
 
 impl Package {
-    /// Refuses code that the package chooses, but for what the command's arguments name themselves. The package is
+    /// Refuses code that the package chooses, except for code that the command's arguments name. The package is
     /// resolved.
     pub fn require_trusted(&self, overrides: &Overrides) -> Result<(), PackageError> {
         let mut faults = Vec::new();
@@ -77,7 +77,7 @@ mod tests {
             &[]
         ));
         assert!(is_trusted("url = 'x.duckdb'", &[]));
-        // What the command itself names is its own.
+        // Code that the command itself names is allowed.
         assert!(is_trusted("url = 'adbc:./x.so'", &["adbc:sqlite"]));
         assert!(is_trusted("url = 'adbc:sqlite'", &["adbc:./x.so"]));
         assert!(!is_trusted(

@@ -1,8 +1,7 @@
 //! The text of a column's type, kept to a grammar that can hold nothing but a type.
 //!
-//! It becomes part of a CREATE TABLE, so nothing may stand in it that could end the column or
-//! the statement: names, numbers in parentheses, and `[]`, no more. What the words mean the
-//! database says.
+//! It becomes part of a CREATE TABLE, so it may contain nothing that could end the column or the statement: only names,
+//! numbers in parentheses, and `[]`. The database decides the meaning of the words.
 
 use inrush_rows::sql_text::identifier;
 
@@ -166,7 +165,7 @@ fn shown(words: &[String], numbers: &str) -> String {
     text
 }
 
-/// `15, 2)` and what follows it.
+/// `15, 2)` and the text behind it.
 fn take_numbers(inside: &str) -> Result<(String, &str), NameFault> {
     let not_numbers = || NameFault {
         cause: "only whole numbers are allowed in the parentheses of a type".to_owned(),
@@ -187,7 +186,7 @@ fn take_numbers(inside: &str) -> Result<(String, &str), NameFault> {
     Ok((format!("({})", numbers.join(",")), after))
 }
 
-/// `[]`, `[3]` or several of them, and what follows.
+/// `[]`, `[3]` or several of them, and the text behind them.
 fn take_dimensions(text: &str) -> Result<(String, &str), NameFault> {
     let mut dimensions = String::new();
     let mut rest = text;

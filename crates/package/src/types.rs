@@ -297,7 +297,7 @@ pub struct ColumnDetail {
     /// The column's type, as the database writes it (`numeric(15,2)`). Default: the type in the target, if it exists.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
-    /// Whether NULL is allowed in a new table.
+    /// True if NULL is allowed in a new table.
     #[serde(default = "yes")]
     pub nullable: bool,
     /// The field that fills the column: its name in the header, or its number in the record, counted

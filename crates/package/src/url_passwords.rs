@@ -17,7 +17,8 @@ const SECRET_WORDS: [&str; 7] = [
     "token",
 ];
 
-/// Parameters of URLs whose values are no secrets. A value of any other one is not shown: its name may be a misspelt one.
+/// Parameters of URLs whose values are not secrets. The value of any other parameter is hidden, because its name may be
+/// misspelt.
 const PUBLIC_WORDS: &[&str] = &[
     "account",
     "application_name",
@@ -74,21 +75,21 @@ const PUBLIC_WORDS: &[&str] = &[
     "warehouse",
 ];
 
-/// The URL with `***` in place of every password, and of all that may be one: the values of parameters that nobody knows,
-/// and what stands where a port should be.
+/// The URL with `***` for every password and for everything that may be one: the values of unknown parameters, and the
+/// text in the place of a port.
 pub fn redacted_url(url: &str) -> String {
     if !url.contains("://")
         && !url.starts_with("embedded")
         && let Some(at) = url.rfind('@')
         && let Some(colon) = url[..at].find(':')
     {
-        // The scheme was forgotten; what stands there may be a password all the same.
+        // The scheme is missing; the text may still contain a password.
         return format!("{}:{REDACTED}{}", &url[..colon], &url[at..]);
     }
     blanked(url, hidden(url)).unwrap_or_else(|| url.to_owned())
 }
 
-/// Notes what a URL, or another value that may have passwords in it, must not show, so that nobody else shows it.
+/// Notes the secrets of a URL, or of another value that may contain passwords, so that no output shows them.
 pub(super) fn note_secrets(url: &str) {
     for secret in secrets(url) {
         let secret = &url[secret];
@@ -148,8 +149,7 @@ pub fn password_takes(url: &str, name: &str) -> bool {
     secrets(url).into_iter().any(takes)
 }
 
-/// The URL without its passwords: not replaced, but left out, so that it can be used as it is
-/// by someone who has the password elsewhere.
+/// The URL without its passwords: they are left out, so that someone who has the password elsewhere can use the URL.
 pub(super) fn url_without_password(url: &str) -> String {
     let mut rest = url.to_owned();
     for secret in secrets(url).into_iter().rev() {
@@ -176,8 +176,7 @@ pub(super) fn url_without_password(url: &str) -> String {
     rest
 }
 
-/// The line with every password in it replaced, where there is one. `${env:NAME}` is no
-/// password: it says where one is.
+/// The line with every password in it replaced, if there is one. `${env:NAME}` is not a password but the place of one.
 pub(super) fn redact_line(line: &str) -> Option<String> {
     let mut redacted = blanked(line, hidden(line));
     let Some((key, rest)) = line.split_once('=') else {
@@ -233,7 +232,7 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
     apart(text, found)
 }
 
-/// The same, and what may be a password beside them.
+/// The ranges of passwords, and of texts that may be passwords.
 fn hidden(text: &str) -> Vec<Range<usize>> {
     let mut found = secrets(text);
     if text.contains("://") {
@@ -312,7 +311,7 @@ fn after_user(text: &str) -> Option<Range<usize>> {
     Some(start + colon + 1..start + at)
 }
 
-/// The first colon that is none of `${env:NAME}`.
+/// The first colon that does not belong to `${env:NAME}`.
 fn colon_outside_braces(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, character) in text.char_indices() {
@@ -326,8 +325,8 @@ fn colon_outside_braces(text: &str) -> Option<usize> {
     None
 }
 
-/// Where the URL in a text has its user or host, and where it ends: with the text, or, in a line of a package, with the
-/// quotes that it is written in.
+/// The range from the user or host of the URL in a text to its end: the end of the text or, in a line of a package, the
+/// quotes around it.
 fn url_in(text: &str) -> Option<(usize, usize)> {
     let start = authority_start(text)?;
     let scheme = text[..start]
@@ -345,8 +344,8 @@ fn url_in(text: &str) -> Option<(usize, usize)> {
     Some((start, end))
 }
 
-/// Where the `?` before the parameters stands. One in a password is followed by no parameters, or by an `@` that none of
-/// the known ones has before it.
+/// The position of the `?` before the parameters. A `?` in a password is followed by no parameters, or by an `@` before
+/// any known one.
 fn query_start(authority: &str) -> Option<usize> {
     let is_query = |query: &str| {
         query.split('&').all(|pair| {
@@ -405,8 +404,8 @@ fn no_port(text: &str) -> Option<Range<usize>> {
     (!is_ports).then(|| start + colon + 1..start + hosts.len())
 }
 
-/// Where user, password and host begin: behind the scheme, or behind what is left of one that
-/// was mistyped (`postgres//`, `postgres:/`).
+/// The position where user, password and host begin: behind the scheme, or behind the rest of a mistyped one
+/// (`postgres//`, `postgres:/`).
 fn authority_start(text: &str) -> Option<usize> {
     if let Some(scheme) = text.find("://") {
         return Some(scheme + 3);

@@ -30,13 +30,12 @@ pub struct Comments {
 }
 
 impl Package {
-    /// The package as TOML, with comments on what is often changed. Passwords in URLs are left
-    /// out.
+    /// The package as TOML, with comments on settings that are often changed. Passwords in URLs are left out.
     pub fn to_toml(&self) -> String {
         self.to_toml_with(&Comments::default())
     }
 
-    /// As [`to_toml`](Package::to_toml), with these comments too.
+    /// Like [`to_toml`](Package::to_toml), with these comments.
     pub fn to_toml_with(&self, comments: &Comments) -> String {
         let mut out = String::from(
             "# A package of Inrush. `inrush check FILE` prints its plan, `inrush run FILE` runs \
@@ -99,7 +98,7 @@ fn options(out: &mut String, options: &BTreeMap<String, String>) {
     line(out, &format!("options = {{ {} }}", told.join(", ")));
 }
 
-/// Lines of a comment. A line break in one would end it, and what follows would be TOML.
+/// Lines of a comment. A line break in a comment would end it, and the rest would be read as TOML.
 fn comment(out: &mut String, indent: &str, lines: &[String]) {
     for text in lines {
         line(out, format!("{indent}# {}", one_line(text)).trim_end());
@@ -249,7 +248,7 @@ fn one_or_many(out: &mut String, name: &str, texts: &OneOrMany) {
     }
 }
 
-/// The settings that say what the partitions of a target are.
+/// The settings of the target's partitions.
 fn partitions(out: &mut String, flow: &Flow) {
     match &flow.partition_by {
         Some(column) => setting(out, "partition_by", &text(column)),

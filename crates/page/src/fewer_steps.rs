@@ -36,12 +36,12 @@ pub fn fewer_steps(report: &Value) -> Option<Value> {
     Some(report)
 }
 
-/// Whether these values are a series: a number for each step.
+/// True if these values are a series: a number for each step.
 fn is_series(values: &[Value], steps: usize) -> bool {
     values.len() == steps && values.iter().all(Value::is_u64)
 }
 
-/// How many numbers all series have.
+/// The number of values in all series.
 fn numbers(value: &Value, steps: usize) -> usize {
     match value {
         Value::Array(values) if is_series(values, steps) => values.len(),

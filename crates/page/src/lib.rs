@@ -19,7 +19,7 @@ pub use with_list::WithList;
 /// The page without a report.
 const PAGE: &str = include_str!("../page.html");
 
-/// Where the report belongs in it.
+/// The placeholder of the report in the page.
 const PLACE: &str = "{{report}}";
 
 /// Makes the page of a report.

@@ -9,7 +9,7 @@ pub struct WithList<'a, L> {
     pub report: &'a Value,
     /// The name of the member.
     pub name: &'a str,
-    /// What stands there instead.
+    /// The list in its place.
     pub list: &'a L,
 }
 

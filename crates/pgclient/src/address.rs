@@ -28,7 +28,7 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_COUNT: u32 = 6;
 
-/// How a silent peer is found out.
+/// The settings that detect a silent peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
     /// Silence before the first question; without keepalives none is asked.
@@ -37,7 +37,7 @@ pub struct Keepalive {
     pub interval: Duration,
     /// Questions without an answer after which the peer is given up.
     pub count: u32,
-    /// How long sent data may stay unacknowledged.
+    /// The longest time that sent data may stay unacknowledged.
     pub user_timeout: Option<Duration>,
 }
 
@@ -53,7 +53,7 @@ impl Keepalive {
 pub struct ServerAddress {
     /// Its name, or the folder of its socket: what certificates and passwords are for.
     pub host: Host,
-    /// Where it is reached, where its name is not asked.
+    /// The address of the server, if its name need not be looked up.
     pub host_address: Option<String>,
     /// Its port.
     pub port: u16,
@@ -123,26 +123,26 @@ impl RequiredPeer {
 /// A database that can be connected to.
 #[derive(Clone)]
 pub struct DatabaseAddress {
-    /// What the driver takes, but for host and password. Its `Debug` leaves the password out.
+    /// The driver's configuration, without host and password. Its `Debug` leaves the password out.
     pub config: Config,
     /// Its servers, in the order in which they are tried; one of them must be a primary.
     pub places: Vec<ServerAddress>,
-    /// How TLS is done.
+    /// The settings of TLS.
     pub tls: TlsSettings,
-    /// How long one server is given to answer.
+    /// The longest wait for one server's answer.
     pub connect_timeout: Duration,
-    /// How a silent server is found out.
+    /// The settings that detect a silent server.
     pub keepalive: Keepalive,
-    /// How a server may ask who we are.
+    /// The methods by which a server may ask for authentication.
     required_auth: Option<RequiredAuth>,
-    /// Who must run the server at the other end of a unix socket.
+    /// The user that must run the server at the other end of a unix socket.
     pub required_peer: Option<RequiredPeer>,
     password_file: Option<String>,
     /// The place that took the last connection: the others of a run go there as well.
     last_good: Arc<AtomicUsize>,
 }
 
-/// Whether a URL means a server of PostgreSQL.
+/// True if a URL means a server of PostgreSQL.
 pub fn is_meant(url: &str) -> bool {
     url.starts_with("postgresql://") || url.starts_with("postgres://")
 }
@@ -222,7 +222,7 @@ impl DatabaseAddress {
         &self.places[self.last_good.load(Ordering::Relaxed)]
     }
 
-    /// The same in words.
+    /// The server, in words.
     pub fn server(&self) -> String {
         self.place().describe()
     }
@@ -237,7 +237,7 @@ impl DatabaseAddress {
         )
     }
 
-    /// The same database at one other place, such as another address of the same server.
+    /// The same database at another place, such as another address of the same server.
     pub fn at(&self, place: ServerAddress) -> DatabaseAddress {
         DatabaseAddress {
             places: vec![place],
@@ -246,7 +246,7 @@ impl DatabaseAddress {
         }
     }
 
-    /// What is wanted of a server before it is answered.
+    /// The rules that a server must keep before it is answered.
     pub fn login_rules(&self, place: &ServerAddress) -> LoginRules {
         LoginRules {
             server: place.describe(),
@@ -256,7 +256,7 @@ impl DatabaseAddress {
         }
     }
 
-    /// The servers in the order in which they are to be tried now, with their numbers.
+    /// The servers in the order in which they are tried now, with their numbers.
     pub fn places_to_try(&self) -> impl Iterator<Item = (usize, &ServerAddress)> {
         let count = self.places.len();
         let first = self.last_good.load(Ordering::Relaxed);
@@ -271,8 +271,8 @@ impl DatabaseAddress {
         self.last_good.store(number, Ordering::Relaxed);
     }
 
-    /// What the driver takes to log in at a server: with the password of the URL, of PGPASSWORD, or
-    /// of the line of `.pgpass` that is for this server.
+    /// The driver's configuration for a login at this server: with the password of the URL, of PGPASSWORD, or of its
+    /// line in `.pgpass`.
     pub fn config_for(&self, place: &ServerAddress) -> Config {
         let mut config = self.config.clone();
         if config.get_password().is_none()
@@ -371,7 +371,7 @@ fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
         let host = match (host, address) {
             ("", Some(address)) => Host::Tcp(address.clone()),
             ("", None) => usual_host(port),
-            // As libpq has it, an address decides where to connect, whatever the host is.
+            // As in libpq, an address decides where to connect, for any host.
             (path, Some(address)) if path.starts_with('/') => Host::Tcp(address.clone()),
             (path, None) if path.starts_with('/') => Host::Unix(PathBuf::from(path)),
             (name, _) => Host::Tcp(name.to_owned()),
@@ -395,7 +395,7 @@ fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
     Ok(found)
 }
 
-/// Where a server is looked for that nobody named: its socket where there is one.
+/// The default host: the server's socket if there is one.
 fn usual_host(port: u16) -> Host {
     ["/var/run/postgresql", "/tmp"]
         .iter()
@@ -407,7 +407,7 @@ fn usual_host(port: u16) -> Host {
         )
 }
 
-/// A load writes: of several servers the primary is taken, whatever is wished beyond that.
+/// A load writes, so the primary of several servers is used; a setting that asks for a standby is refused.
 fn check_session_wish(settings: &UrlSettings) -> Result<(), String> {
     match settings.get("target_session_attrs") {
         None | Some("any" | "read-write" | "primary") => Ok(()),
@@ -432,7 +432,7 @@ fn keepalive(settings: &UrlSettings) -> Result<Keepalive, String> {
     let user_timeout = match settings.number("tcp_user_timeout")? {
         Some(0) => None,
         Some(milliseconds) => Some(Duration::from_millis(milliseconds)),
-        // Data that nobody acknowledges is given up as late as an idle peer would be.
+        // Unacknowledged data is given up after the same time as an idle peer.
         None => Some(idle + interval * count),
     };
     Ok(Keepalive {
@@ -569,7 +569,7 @@ mod tests {
     }
 
     refuses! {
-        unknown_sslmode: "postgresql://dw/t?sslmode=always" => "sslmode `always` is none of";
+        unknown_sslmode: "postgresql://dw/t?sslmode=always" => "sslmode `always` is not one of";
         weak_sslmode_for_public_authorities:
             "postgresql://dw/t?sslrootcert=system&sslmode=require" => "needs verify-full";
         unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is not a setting";

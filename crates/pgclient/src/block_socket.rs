@@ -1,9 +1,9 @@
 //! Blocks of a COPY, from a stream's thread straight into the socket.
 //!
-//! The driver takes a block through a channel to the thread that moves the connection's bytes, which copies it
-//! once more before it is written: 8 % of what the loader computed. While a COPY is under way its connection sends
-//! nothing else, so the rows go into the same socket beside the driver, which begins the COPY, hears the server and
-//! ends it. What is encrypted goes through the driver, which has the keys.
+//! The driver takes a block through a channel to the thread that moves the connection's bytes, which copies it once
+//! more before it is written: 8 % of the loader's CPU time. During a COPY its connection sends nothing else, so the
+//! rows are written to the same socket without the driver, which begins the COPY, reads the server's messages and ends
+//! it. Encrypted blocks go through the driver, which has the keys.
 
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
@@ -68,7 +68,7 @@ impl Outgoing {
         self.block
     }
 
-    /// Whether part of a message is sent: whatever else were sent now would be taken for its rest.
+    /// True if a part of a message is sent: any other bytes would now be taken for its rest.
     pub fn is_cut(&self) -> bool {
         self.header_sent > 0 && (self.header_sent < HEADER_BYTES || self.sent < self.end)
     }
@@ -86,7 +86,7 @@ impl Outgoing {
         Some(())
     }
 
-    /// What is left of the present message.
+    /// The rest of the present message.
     fn left(&self) -> [IoSlice<'_>; 2] {
         [
             IoSlice::new(&self.header[self.header_sent..]),
@@ -153,7 +153,7 @@ impl BlockSocket {
         Ok(())
     }
 
-    /// Whether the socket took something.
+    /// True if the socket took any bytes.
     fn try_send(&self, outgoing: &mut Outgoing) -> io::Result<bool> {
         match self.socket.try_write(&outgoing.left()) {
             Ok(0) => Err(io::ErrorKind::WriteZero.into()),
@@ -168,7 +168,7 @@ impl BlockSocket {
         }
     }
 
-    /// The same socket for somebody else; the two share whether calls wait.
+    /// A duplicate of the socket; both share the blocking mode.
     pub fn duplicate(&self) -> io::Result<socket2::Socket> {
         match &self.socket {
             Socket::Unix(stream) => SockRef::from(stream).try_clone(),
@@ -176,7 +176,7 @@ impl BlockSocket {
         }
     }
 
-    /// Ends the connection for both who have its socket; a send that waits fails.
+    /// Ends the connection for both users of its socket; a send that waits fails.
     pub fn close(&self) {
         // It may have ended by itself.
         let _ = match &self.socket {

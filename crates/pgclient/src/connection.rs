@@ -27,18 +27,18 @@ use super::tls;
 use super::tls_settings::SslMode;
 use super::tls_stream::{Connector, SessionPlace};
 
-/// How long a connection may take to end.
+/// The longest time that a connection may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What the send buffer of a unix socket is asked to hold: a block of encoded rows whole, with
-/// what the kernel counts around it, so that a block is one call and one wake-up. By default it
-/// holds less than a block, and each block waited for the server in its middle. TCP finds its own
-/// size, which asking for one would end.
+/// The requested send buffer of a unix socket: it holds a whole block of encoded rows with the kernel's own overhead,
+/// so that a block is one call and one wake-up. The default holds less than a block, so each block had to wait for the
+/// server half way. For TCP nothing is requested, because that would turn off the kernel's own tuning.
 const UNIX_SEND_BUFFER_BYTES: usize = 2 * BLOCK_BYTES;
 
-/// Settings of every session: what a file says must mean the same whatever the site has set for the role, for the database
-/// or by `options`. `docs/connections.md` lists every setting that PostgreSQL lets a role change, with why it is set here or
-/// stays as the site has it; `tests/postgres/test_session_settings.py` plays them all and fails where the list lacks one.
+/// Settings of every session, so that a file means the same for any settings of the role, of the database or in
+/// `options`. `docs/connections.md` lists every setting that PostgreSQL lets a role change, with the reason why it is
+/// set here or stays as the site has it; `tests/postgres/test_session_settings.py` tries all of them and fails if the
+/// list lacks one.
 ///
 /// Nothing in this text may hold a backslash: the server reads all of it before the first setting counts.
 pub const SETTINGS: &str = "\
@@ -64,7 +64,7 @@ pub const SETTINGS: &str = "\
 pub struct ServerConnection {
     /// The driver's client.
     pub client: Client,
-    /// What was seen on the wire.
+    /// The observations on the wire.
     pub watch: Arc<SocketWatch>,
     /// The backend's process id as it says itself.
     pub backend_process_id: i32,
@@ -118,7 +118,7 @@ impl ServerConnection {
                 return Err(no_answer("no answer", NO_ANSWER_HINT));
             }
         };
-        // By the server's answer: most of what is reached so asks for TLS and may do without.
+        // The server's answer decides: most servers that are reached this way ask for TLS but work without it.
         let blocks = (!watch.is_encrypted()).then(|| Arc::new(socket));
         let task = spawn(link, address, place, &watch, blocks.clone());
         let settling = settle_in(&client, address, place);
@@ -185,7 +185,7 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// An error of the driver, with the reason where it was we who gave the connection up.
+    /// An error of the driver, with the reason if we gave the connection up.
     pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> ClientError {
         with_reason(ClientError::from_driver(error, doing), &self.watch)
     }
@@ -204,7 +204,7 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// Drops the connection as it is: the server rolls back what was not committed.
+    /// Drops the connection without a farewell: the server rolls back the open transaction.
     pub fn abandon(self) {
         self.task.abort();
     }
@@ -218,7 +218,7 @@ impl ServerConnection {
     }
 }
 
-/// A lost connection with the reason, where it was we who ended it.
+/// A lost connection, with the reason if we ended it.
 fn with_reason(error: ClientError, watch: &SocketWatch) -> ClientError {
     match (error, watch.violation().or(watch.given_up())) {
         (ClientError::Lost { doing, .. }, Some(reason)) => ClientError::Lost {
@@ -229,7 +229,7 @@ fn with_reason(error: ClientError, watch: &SocketWatch) -> ClientError {
     }
 }
 
-/// What moves a connection's bytes: it ends with the connection.
+/// The future that moves a connection's bytes: it ends with the connection.
 pub(super) type Link = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A connection that is made, and moves while its link is polled.
@@ -241,7 +241,7 @@ pub(super) struct Connected {
     pub(super) socket: BlockSocket,
 }
 
-/// What to do about a server that does not answer.
+/// The hint for a server that does not answer.
 pub(super) const NO_ANSWER_HINT: &str =
     "check host and port, and whether a firewall drops the packets";
 
@@ -260,7 +260,7 @@ pub(super) fn no_answer(
     }
 }
 
-/// Makes a session's settings, and finds out who serves it.
+/// Sets a session's settings, and finds the backend that serves it.
 async fn settle_in(
     client: &Client,
     address: &DatabaseAddress,
@@ -282,8 +282,8 @@ async fn settle_in(
         .await
         .map_err(|error| ClientError::from_driver(error, doing))?;
     if row.get(2) {
-        // Foreign keys are not checked there and triggers do not fire. Who may not set it is
-        // told before anything is loaded.
+        // With this setting foreign keys are not checked and triggers do not fire. A role that may not change it is
+        // refused before anything is loaded.
         let set = "SET session_replication_role = origin";
         if let Err(error) = client.batch_execute(set).await
             && error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE)
@@ -350,7 +350,7 @@ pub(super) async fn connect(
             let _ = SockRef::from(&stream).set_send_buffer_size(UNIX_SEND_BUFFER_BYTES);
             let watch = Arc::new(SocketWatch::new(address.login_rules(place)));
             let mut config = config.clone();
-            // libpq does not use TLS on a unix socket either, whatever sslmode says.
+            // libpq does not use TLS on a unix socket either, for any sslmode.
             config.ssl_mode(tokio_postgres::config::SslMode::Disable);
             config.ssl_negotiation(tokio_postgres::config::SslNegotiation::Postgres);
             let socket = BlockSocket::of_unix(&stream, &watch)
@@ -428,8 +428,8 @@ where
     })
 }
 
-/// Lets a connection go on beside whoever uses it. To give it up is to drop it: whoever waits for an
-/// answer is then told that there will be none.
+/// Moves a connection's bytes beside its user. Dropping the task gives the connection up: a user who waits for an
+/// answer then gets an error.
 fn spawn(
     link: Link,
     address: &DatabaseAddress,
@@ -455,7 +455,7 @@ fn spawn(
     })
 }
 
-/// Ends a connection once the driver has none: what sends blocks into its socket is told, and so is the server.
+/// Ends a connection once the driver has none: it stops the socket of the blocks, and tells the server.
 struct Ending(Option<Arc<BlockSocket>>);
 
 impl Drop for Ending {
@@ -517,8 +517,8 @@ fn unreachable(place: &ServerAddress, error: &std::io::Error) -> ClientError {
     }
 }
 
-/// What to do about SQLSTATE 28000, which means several things. The function of the server that raised it tells them
-/// apart whatever its language; poolers and servers that are only like PostgreSQL name others, or none.
+/// The hint for SQLSTATE 28000, which has several meanings. The name of the server's function that raised it tells them
+/// apart in any language; poolers and servers that only resemble PostgreSQL send other names, or none.
 fn not_let_in(routine: Option<&str>) -> &'static str {
     match routine {
         Some("InitializeSessionUserId") => {
@@ -573,7 +573,7 @@ fn refused(
             chain(&error),
             "the server is starting or stopping: try again in a moment".to_owned(),
         ),
-        Some(_) => (chain(&error), "the server let nobody in".to_owned()),
+        Some(_) => (chain(&error), "the server refused the login".to_owned()),
         None if !has_password && chain(&error).contains("password missing") => (
             format!("the server asks user {user} for a password, and none was given"),
             "set PGPASSWORD, or a line in ~/.pgpass (mode 0600)".to_owned(),

@@ -45,7 +45,7 @@ pub const LIBPQ_VARIABLES: &[(&str, &str)] = &[
     ("PGGSSDELEGATION", "gssdelegation"),
 ];
 
-/// What was found for the gaps of a URL.
+/// The values for the parts that a URL leaves out.
 #[derive(Clone, Default)]
 pub struct ConnectionDefaults {
     /// Values of `PG*` variables by the names that URLs have for them: `host`, `sslmode`, ...
@@ -73,8 +73,8 @@ pub struct ConnectionDefaults {
 /// A file that may define services.
 #[derive(Clone, Debug)]
 pub struct ServiceFile {
-    /// Where it is, for messages.
+    /// Its path, for messages.
     pub path: PathBuf,
-    /// What stands in it.
+    /// Its content.
     pub text: String,
 }

@@ -12,7 +12,7 @@ pub enum ClientError {
     Address {
         /// The URL without its password.
         url: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// No connection could be made.
@@ -24,14 +24,14 @@ pub enum ClientError {
         reason: String,
         /// How to fix it.
         hint: String,
-        /// What the server or the system said.
+        /// The error of the server or the system.
         #[source]
         source: Option<tokio_postgres::Error>,
     },
     /// The server refused a statement.
     #[error("{doing}: the server says: {message}{}", context.as_ref().map(|c| format!(" ({c})")).unwrap_or_default())]
     Refused {
-        /// What was being done.
+        /// The action that failed.
         doing: String,
         /// SQLSTATE.
         code: SqlState,
@@ -47,15 +47,15 @@ pub enum ClientError {
     /// The connection went away.
     #[error("{doing}: the connection to the server was lost ({reason})")]
     Lost {
-        /// What was being done.
+        /// The action that failed.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
-    /// What was there a moment ago is gone.
+    /// An object that existed a moment ago is gone.
     #[error("{what}")]
     Gone {
-        /// What is gone.
+        /// The object.
         what: String,
         /// How to fix it.
         hint: String,
@@ -97,7 +97,7 @@ impl ClientError {
         }
     }
 
-    /// Whether somebody else's lock was in the way: later it may be gone.
+    /// True if a lock of another session was in the way, so that a later attempt may succeed.
     pub fn is_blocked(&self) -> bool {
         let blocked = [
             SqlState::LOCK_NOT_AVAILABLE,
@@ -106,7 +106,7 @@ impl ClientError {
         self.code().is_some_and(|code| blocked.contains(code))
     }
 
-    /// What the server said of a row that it refused, where a row is at fault.
+    /// The server's facts about a row that it refused, if a row is at fault.
     pub fn row_refusal(&self) -> Option<&RefusalFacts> {
         match self {
             ClientError::Refused { facts, .. } if facts.is_of_a_row() => Some(facts),

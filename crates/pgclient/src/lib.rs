@@ -1,12 +1,12 @@
 //! Connections to PostgreSQL 14 to 18, with libpq's meaning of URLs, variables, service files, passwords and TLS.
 //!
-//! [`address`] reads a URL and fills its gaps from [`connection_defaults`]. [`connection`] logs in, makes the settings of a
-//! session and runs statements; a statement can be cancelled, and a backend that is gone without a word is found out. The
-//! rows of a COPY may pass the driver by ([`block_socket`]). [`quote`] writes names and texts into SQL, and [`types`] maps
-//! the types of the catalog to columns. An [`error`] keeps what the server said, with its SQLSTATE.
+//! [`address`] reads a URL and completes it from [`connection_defaults`]. [`connection`] logs in, makes the settings of
+//! a session and runs statements; a statement can be cancelled, and a backend that is gone is detected. The rows of a
+//! COPY may be written without the driver ([`block_socket`]). [`quote`] writes names and texts into SQL, and [`types`]
+//! maps the types of the catalog to columns. An [`error`] keeps the server's message, with its SQLSTATE.
 //!
-//! A [`RawConnection`] goes on without the driver after the login, for a load generator, with the messages of [`frontend`] and
-//! [`replies`].
+//! A [`RawConnection`] continues without the driver after the login, for a load generator, with the messages of
+//! [`frontend`] and [`replies`].
 //!
 //! Before a login anybody may be at the other end: `socket` reads the header of each message before the driver does, and
 //! `message_limits` has the limits.
@@ -42,7 +42,7 @@ pub use address::{DatabaseAddress, ServerAddress, is_meant};
 pub use connection::{SETTINGS, ServerConnection};
 pub use connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use error::ClientError;
-/// For a caller who finds the file that libpq would read.
+/// For a caller that finds the file that libpq would read.
 pub use password_file::text as password_file_text;
 pub use raw_connection::RawConnection;
 pub use refusal::RefusalFacts;

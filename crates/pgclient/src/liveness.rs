@@ -25,20 +25,20 @@ use super::socket::SocketWatch;
 /// settings a quarter of an hour in which it brought not a byte, and the server was not reached.
 const UNANSWERED_MAX: u32 = 10;
 
-/// What came of a look.
+/// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
     /// The backend is there.
     Alive,
     /// The server does not have it any more.
     Gone,
-    /// A server is there and lets nobody in, or does not say it: all its connections may be taken.
+    /// A server exists, but refuses connections or does not say more: all its connections may be taken.
     Refused,
-    /// Nobody answered who knows.
+    /// No server answered that could know.
     Unanswered,
 }
 
-/// Returns once a connection is to be given up, and says why in what was seen of it.
+/// Returns once a connection has to be given up, and notes the reason in its watch.
 pub async fn keep(
     address: DatabaseAddress,
     place: ServerAddress,
@@ -97,8 +97,8 @@ async fn look(address: &DatabaseAddress, place: &ServerAddress, backend: Backend
     }
 }
 
-/// What the server is asked. One that was started after the session was made is the same one anew, or
-/// has taken the place of one that failed; a standby, or another server of a balancer, cannot know.
+/// The question to the server. A server that was started after the session began is the same one restarted, or has
+/// replaced one that failed; a standby, or another server of a balancer, cannot know.
 fn question(backend: Backend) -> String {
     let Backend {
         process_id,
@@ -120,7 +120,7 @@ fn question(backend: Backend) -> String {
     )
 }
 
-/// Asks over a connection of its own, which nobody watches: it has a limit.
+/// Asks over a connection of its own, which has a time limit because nothing watches it.
 async fn ask(
     address: &DatabaseAddress,
     place: &ServerAddress,
@@ -147,7 +147,7 @@ async fn ask(
     }))
 }
 
-/// Whether a PostgreSQL server said it, and not the system or what stands in between.
+/// True if the error comes from a PostgreSQL server, and not from the system or a proxy between.
 fn is_of_a_server(error: &ClientError) -> bool {
     match error {
         ClientError::Connect { source, .. } => source
@@ -182,7 +182,7 @@ mod tests {
         for _ in 1..UNANSWERED_MAX {
             assert_eq!(judge(Look::Unanswered, &mut unanswered), None);
         }
-        // Once it answers, all counts anew.
+        // Once it answers, the count starts again.
         assert_eq!(judge(Look::Refused, &mut unanswered), None);
         for _ in 1..UNANSWERED_MAX {
             assert_eq!(judge(Look::Unanswered, &mut unanswered), None);

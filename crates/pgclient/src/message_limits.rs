@@ -21,7 +21,7 @@ pub const LOGIN_BYTES_MAX: usize = 1 << 20;
 pub const REPORTED_SETTINGS_MAX: usize = 256;
 /// Bytes of the answer to one question, its rows and what holds them in memory.
 pub const ANSWER_BYTES_MAX: u64 = 256 << 20;
-/// What a message takes beside its bytes once the driver has parsed it.
+/// The memory that a parsed message needs beside its bytes.
 pub const MESSAGE_OVERHEAD_BYTES: u64 = 128;
 
 /// A kind of message and how many bytes it may have, with the four that say its length.
@@ -77,7 +77,7 @@ fn least(byte: u8) -> u32 {
     }
 }
 
-/// Says what is wrong with a message of this kind and length (which counts itself and not the kind).
+/// The fault of a message of this kind and length (which includes itself but not the kind).
 pub fn check(byte: u8, length: u32, logged_in: bool) -> Result<(), String> {
     let when = match logged_in {
         true => "after the login",

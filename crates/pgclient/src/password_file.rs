@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-/// The text of a password file, or why it is not used; none where there is no file, as libpq has it.
+/// The text of a password file, or the reason why it is not used; `None` if there is no file, as in libpq.
 pub fn text(path: &Path) -> Result<Option<String>, String> {
     let Ok(metadata) = path.metadata() else {
         return Ok(None);

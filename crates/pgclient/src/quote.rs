@@ -7,7 +7,7 @@ pub fn qualified(schema: &str, name: &str) -> String {
     format!("{}.{}", identifier(schema), identifier(name))
 }
 
-/// The beginning of a text that has at most so many bytes.
+/// The beginning of a text, with at most this number of bytes.
 pub fn cut(text: &str, bytes_max: usize) -> &str {
     let mut end = text.len().min(bytes_max);
     while !text.is_char_boundary(end) {

@@ -1,9 +1,9 @@
-//! A connection without the driver: whoever has it sends and receives the protocol's bytes itself.
+//! A connection without the driver of tokio-postgres: its user sends and receives the bytes of the protocol.
 //!
-//! The driver hands each question to the thread that moves the bytes and each answer back: two wake-ups and some
-//! allocations for a call that the server answers in 20 microseconds. A load generator must cost less than what it
-//! measures, so it lets the driver connect, begin TLS and log in, and then goes on with the socket and the TLS session
-//! alone. [`crate::frontend`] writes the messages and [`crate::replies`] reads them.
+//! The driver hands each question to the thread that moves the bytes, and each answer back: two wake-ups and some
+//! allocations for a call that the server answers in 20 microseconds. A load generator must cost less than the calls
+//! that it measures, so it lets the driver connect, begin TLS and log in, and then uses the socket and the TLS session
+//! without it. [`crate::frontend`] writes the messages and [`crate::replies`] reads them.
 //!
 //! The session has the settings that the site gives its clients, and not those of a load.
 
@@ -94,12 +94,12 @@ impl RawConnection {
         self.backend_process_id
     }
 
-    /// Whether its bytes are encrypted.
+    /// True if its bytes are encrypted.
     pub fn is_encrypted(&self) -> bool {
         self.session.is_some()
     }
 
-    /// What the kernel knows of the connection, where it is TCP.
+    /// The kernel's figures of the connection, if it is TCP.
     pub fn tcp(&self) -> Option<TcpFacts> {
         TcpFacts::of(&self.socket)
     }
@@ -123,7 +123,7 @@ impl RawConnection {
         }
     }
 
-    /// Whether no byte waits here to be sent.
+    /// True if no byte waits here to be sent.
     pub fn is_sent(&self) -> bool {
         self.session
             .as_ref()
@@ -164,7 +164,7 @@ impl AsFd for RawConnection {
     }
 }
 
-/// Writes what the session has ready; what the socket does not take stays in the session.
+/// Writes the bytes that the session has ready; bytes that the socket does not take stay in the session.
 fn write_encrypted(session: &mut ClientConnection, socket: &Socket) -> io::Result<()> {
     while session.wants_write() {
         match session.write_tls(&mut &*socket) {

@@ -47,8 +47,8 @@ impl From<&DbError> for RefusalFacts {
     }
 }
 
-/// Classes of SQLSTATE that PostgreSQL itself uses. What a trigger or a function raises with a
-/// code of another class is its own word on the row.
+/// Classes of SQLSTATE that PostgreSQL itself uses. If a trigger or a function raises a code of another class, it
+/// refuses the row.
 const KNOWN_CLASSES: &[&str] = &[
     "00", "01", "02", "03", "08", "09", "0A", "0B", "0F", "0L", "0P", "0Z", "20", "21", "22", "23",
     "24", "25", "26", "27", "28", "2B", "2D", "2F", "34", "38", "39", "3B", "3D", "3F", "40", "42",
@@ -56,8 +56,7 @@ const KNOWN_CLASSES: &[&str] = &[
 ];
 
 impl RefusalFacts {
-    /// Whether the row is at fault, and not the server, the connection or the statement: another
-    /// row may well be taken.
+    /// True if the row is at fault, and not the server, the connection or the statement: another row may be accepted.
     pub fn is_of_a_row(&self) -> bool {
         // A COPY that is not in the form that the server reads is this program's fault.
         let is_form = self.code == SqlState::BAD_COPY_FILE_FORMAT.code()
@@ -75,9 +74,8 @@ impl RefusalFacts {
         }
     }
 
-    /// The row of a COPY into `table` that the server was at, counted from 1. The words around
-    /// the number are in the server's language, so only the name and the number are looked at;
-    /// what a function said stands before.
+    /// The number of the row of a COPY into `table` that the server refused, from 1. The text around the number is in
+    /// the server's language, so only the name and the number are read; a function's own message comes before them.
     pub fn copy_row(&self, table: &str) -> Option<u64> {
         let rest = self.after_copy(table)?;
         let start = rest.find(|c: char| c.is_ascii_digit())?;

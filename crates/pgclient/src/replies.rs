@@ -6,13 +6,13 @@
 
 use super::message_limits;
 
-/// Usual messages that are no longer than this are not looked up in the table of limits.
+/// Usual messages up to this length are not looked up in the table of limits.
 const SHORT_BYTES: u32 = 64;
 
 /// Bytes of an error that are kept.
 const ERROR_BYTES_MAX: usize = 16 << 10;
 
-/// An answer that is no success.
+/// An answer other than success.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyError {
     /// The server refused a statement, or ended the session.
@@ -21,7 +21,7 @@ pub enum ReplyError {
         code: String,
         /// The server's message with its detail.
         message: String,
-        /// Whether the session is over.
+        /// True if the session is over.
         ends_session: bool,
     },
     /// The server sent what no server sends.
@@ -51,7 +51,7 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// Reads what has come, and returns how many answers ended in it (`ReadyForQuery`).
+    /// Reads the bytes that have arrived, and returns the number of complete answers (`ReadyForQuery`).
     pub fn see(&mut self, mut bytes: &[u8]) -> Result<u32, ReplyError> {
         let mut ended = 0;
         while !bytes.is_empty() {
@@ -68,7 +68,7 @@ impl Replies {
                 bytes = &bytes[passed..];
                 continue;
             }
-            // Most headers lie whole in what has come.
+            // Most headers are complete in these bytes.
             let (kind, length) = match (self.header_bytes, bytes) {
                 (0, [kind, a, b, c, d, rest @ ..]) => {
                     bytes = rest;
@@ -145,7 +145,7 @@ mod tests {
         bytes
     }
 
-    /// What is seen of a stream in pieces of a length.
+    /// The result of reading a stream in pieces of this length.
     fn seen(stream: &[u8], step: usize) -> (u32, Option<ReplyError>) {
         let mut replies = Replies::default();
         let mut ended = 0;

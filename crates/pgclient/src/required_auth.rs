@@ -1,6 +1,6 @@
 //! `require_auth`: the methods by which a server may authenticate us, with libpq's meaning.
 
-/// A way in which a server finds out who connects.
+/// A method by which a server authenticates a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthMethod {
     /// The server asks nothing.
@@ -41,7 +41,7 @@ const ABLE: &[AuthMethod] = &[
 ];
 
 impl AuthMethod {
-    /// The method of an authentication request by its code; none where the request goes on with one that has begun.
+    /// The method of an authentication request, by its code; `None` if the request continues a method.
     pub fn of_request(code: u32) -> Option<AuthMethod> {
         match code {
             3 => Some(AuthMethod::Password),
@@ -54,7 +54,7 @@ impl AuthMethod {
         }
     }
 
-    /// What a server does that uses it.
+    /// The action of a server that uses it, in words.
     pub fn describe(self) -> &'static str {
         match self {
             AuthMethod::None => "lets the user in without asking for a password",

@@ -23,24 +23,25 @@ const NAME_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.
 const FOR_SERVERS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
 const FOR_ANYTHING: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37.0");
 
-/// As many authorities may stand between a certificate and a trusted one; webpki has the same limit.
+/// The most authorities between a certificate and a trusted one; webpki has the same limit.
 const INTERMEDIATES_MAX: usize = 6;
 /// Signatures that are checked for one certificate: a hostile server sends many authorities of the same name.
 const SIGNATURES_MAX: usize = 100;
 
 /// The authorities that a server's certificate may be signed by.
 pub struct Authorities<'a> {
-    /// Those that the user trusts.
+    /// The certificates that the user trusts.
     pub trusted: &'a [CertificateDer<'a>],
-    /// Those that the server has sent. They count only where a trusted one has signed them, directly or through others.
+    /// The certificates that the server has sent. They count only if a trusted one has signed them, directly or through
+    /// others.
     pub sent: &'a [CertificateDer<'a>],
     /// The kinds of signatures that are accepted.
     pub algorithms: &'a WebPkiSupportedAlgorithms,
 }
 
-/// Whether a certificate that webpki refuses is good to OpenSSL: it is a trusted one itself, or it is of version 1 and
-/// signed by a trusted one, directly or through intermediate authorities. Revocation is not looked at: where lists are
-/// given, this is not asked.
+/// True if OpenSSL would accept a certificate that webpki refuses: it is itself trusted, or it is of version 1 and
+/// signed by a trusted one, directly or through intermediate authorities. Revocation is not checked: this function is
+/// not called if lists of revoked certificates are given.
 pub fn is_trusted(
     certificate: &CertificateDer<'_>,
     authorities: &Authorities<'_>,
@@ -82,8 +83,8 @@ struct ChainSearch<'a> {
 }
 
 impl ChainSearch<'_> {
-    /// Whether a certificate, which has so many authorities below it, is signed by a trusted authority or by one for which
-    /// the same holds.
+    /// True if a certificate with so many authorities below it is signed by a trusted authority, or by an authority for
+    /// which the same holds.
     fn leads_to_trusted(&mut self, certificate: &Certificate, below: usize) -> bool {
         let issuers = |all: &[Certificate]| -> Vec<Certificate> {
             let issuer = &certificate.tbs_certificate.issuer;
@@ -115,7 +116,7 @@ impl ChainSearch<'_> {
     }
 }
 
-/// Whether an authority may issue certificates of servers, with so many authorities between it and the server.
+/// True if an authority may issue certificates of servers, with this number of authorities between it and the server.
 fn may_issue(authority: &Certificate, below: usize) -> bool {
     let body = &authority.tbs_certificate;
     let allows_below = match body.get::<BasicConstraints>() {
@@ -125,7 +126,7 @@ fn may_issue(authority: &Certificate, below: usize) -> bool {
         Ok(None) => true,
         Err(_) => false,
     };
-    // Constraints of names are webpki's to check, and it does not reach here. What is critical and not known means no.
+    // webpki checks constraints of names, but not for this certificate. An unknown critical extension means no.
     let is_known = |id: &ObjectIdentifier| {
         [
             BasicConstraints::OID,
@@ -143,8 +144,8 @@ fn may_issue(authority: &Certificate, below: usize) -> bool {
     is_authority(authority) && allows_below && !has_unknown && serves(authority)
 }
 
-/// Whether a certificate of version 1 that is not its own issuer is among these. Neither OpenSSL nor webpki takes one for an
-/// authority, because nothing in it says that it is one.
+/// True if a certificate of version 1 that is not its own issuer is among these. Neither OpenSSL nor webpki takes one
+/// for an authority, because nothing in it says that it is one.
 pub fn has_intermediate_of_version_1(sent: &[CertificateDer<'_>]) -> bool {
     sent.iter().any(|one| {
         Certificate::from_der(one).is_ok_and(|one| {
@@ -160,7 +161,7 @@ fn is_valid_at(certificate: &Certificate, now: UnixTime) -> bool {
     validity.not_before.to_unix_duration() <= now && now <= validity.not_after.to_unix_duration()
 }
 
-/// What it says that it may be used for, where it says so.
+/// True unless the certificate's declared uses exclude servers.
 fn is_for_servers(certificate: &Certificate) -> bool {
     let body = &certificate.tbs_certificate;
     let of_key = match body.get::<KeyUsage>() {
@@ -173,7 +174,7 @@ fn is_for_servers(certificate: &Certificate) -> bool {
     of_key && serves(certificate)
 }
 
-/// Whether its extended usage, where it has one, is that of servers.
+/// True if its extended usage, where it has one, is that of servers.
 fn serves(certificate: &Certificate) -> bool {
     match certificate.tbs_certificate.get::<ExtendedKeyUsage>() {
         Ok(Some((_, usage))) => usage
@@ -224,7 +225,7 @@ fn is_signed_by(
             .any(|algorithm| has_signed(key, *algorithm, &message, signature))
 }
 
-/// Whether a key has made a signature of a message.
+/// True if a key has made a signature of a message.
 pub fn has_signed(
     key: &SubjectPublicKeyInfoOwned,
     algorithm: &dyn rustls::pki_types::SignatureVerificationAlgorithm,
@@ -242,9 +243,9 @@ fn contents(algorithm: &impl Encode) -> x509_cert::der::Result<Vec<u8>> {
     Ok(Any::from_der(&algorithm.to_der()?)?.value().to_vec())
 }
 
-/// Whether a certificate is for a host, by libpq's rule: by its alternative names, and by its common name where it has no
-/// alternative name of the host's kind. `chain` is whatever may stand above it: where that constrains names, the common
-/// name, which constraints do not reach, does not count.
+/// True if a certificate is for a host by libpq's rule: by its alternative names, or by its common name if it has no
+/// alternative name of the host's kind. `chain` has the certificates above it: if one of them constrains names, the
+/// common name does not count, because constraints do not apply to it.
 pub fn is_for_host(
     certificate: &CertificateDer<'_>,
     host: &str,
@@ -307,7 +308,7 @@ fn constrains_names(certificate: &CertificateDer<'_>) -> bool {
     }
 }
 
-/// Whether a name is the host's; `*.` at its beginning stands for one label.
+/// True if a name is the host's; `*.` at its beginning stands for one label.
 fn fits(pattern: &[u8], host: &str) -> bool {
     let host = host.as_bytes();
     // A NUL in a name has deceived others.

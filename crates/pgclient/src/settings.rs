@@ -165,7 +165,7 @@ impl UrlSettings {
         self.values.insert(name.to_owned(), value);
     }
 
-    /// A setting that is not empty: to libpq an empty one is none.
+    /// A setting that is not empty: libpq ignores an empty one.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values
             .get(name)
@@ -173,7 +173,7 @@ impl UrlSettings {
             .filter(|value| !value.is_empty())
     }
 
-    /// What a message calls a setting: a variable is named where it gave the value.
+    /// The name of a setting in messages: the variable, if the value came from it.
     pub fn called(&self, name: &str) -> String {
         let variable = LIBPQ_VARIABLES
             .iter()
@@ -191,7 +191,10 @@ impl UrlSettings {
             None => Ok(usual),
             Some("1") => Ok(true),
             Some("0") => Ok(false),
-            Some(other) => Err(format!("{} `{other}` is none of 0, 1", self.called(name))),
+            Some(other) => Err(format!(
+                "{} `{other}` is not one of 0, 1",
+                self.called(name)
+            )),
         }
     }
 
@@ -207,7 +210,7 @@ impl UrlSettings {
             return Ok(word);
         }
         Err(format!(
-            "{} `{word}` is none of {}",
+            "{} `{word}` is not one of {}",
             self.called(name),
             words.join(", ")
         ))
@@ -259,7 +262,7 @@ impl UrlSettings {
             .transpose()
     }
 
-    /// A length of time in seconds; zero and less is none, as libpq has it.
+    /// A length of time in seconds; zero and less mean none, as in libpq.
     pub fn seconds(&self, name: &str) -> Result<Option<Duration>, String> {
         let Some(text) = self.get(name) else {
             return Ok(None);
@@ -304,7 +307,7 @@ fn host_text(host: &Host) -> String {
     }
 }
 
-/// Whether the URL itself names a port: the driver puts the usual one in where it does not.
+/// True if the URL itself names a port: the driver puts the usual one in where it does not.
 fn has_port(base: &str) -> bool {
     let authority = base.split_once("://").map_or("", |(_, rest)| rest);
     let authority = authority.split('/').next().unwrap_or("");

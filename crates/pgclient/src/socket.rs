@@ -4,10 +4,10 @@
 //! ends the connection at one that no server sends (`message_limits.rs`), or that asks for the password in a way that
 //! `require_auth` forbids.
 //!
-//! The driver tells of a refusal only when a COPY is finished: a server that refuses the first
-//! row of a 10 GB file would be sent the rest for nothing. The watch lets us know sooner, because it notes an
-//! `ErrorResponse`. The same headers carry the backend's process id
-//! (`BackendKeyData`); one that differs from what the backend says of itself betrays a pooler.
+//! The driver reports a refusal only when a COPY is finished: a server that refuses the first row of a 10 GB file would
+//! be sent the rest for nothing. The watch reports it sooner, because it notes an `ErrorResponse`. The same headers
+//! carry the backend's process id (`BackendKeyData`); if it differs from the id that the backend itself reports, there
+//! is a pooler between.
 
 use std::collections::HashSet;
 use std::io;
@@ -26,25 +26,25 @@ use super::message_limits::{
 };
 use super::required_auth::{AuthMethod, RequiredAuth};
 
-/// What is wanted of a server before it is answered.
+/// The rules that a server must keep before it is answered.
 #[derive(Clone, Debug, Default)]
 pub struct LoginRules {
     /// Its host and port, for messages.
     pub server: String,
-    /// How it may ask who we are; none where any way will do.
+    /// The methods by which it may ask for authentication; `None` for any method.
     pub required_auth: Option<RequiredAuth>,
-    /// Whether it must have asked for our certificate (`sslcertmode=require`).
+    /// True if it must have asked for our certificate (`sslcertmode=require`).
     pub requires_certificate: bool,
 }
 
-/// What was seen on a connection.
+/// The observations on a connection.
 #[derive(Debug, Default)]
 pub struct SocketWatch {
     rules: LoginRules,
     violation: OnceLock<String>,
-    /// Whether the server asked for our certificate, and got one.
+    /// True if the server asked for our certificate, and got one.
     certificate_sent: AtomicBool,
-    /// Whether rows that come now are dropped as they come.
+    /// True if rows that come now are dropped as they come.
     drops_rows: AtomicBool,
     error_seen: AtomicBool,
     is_encrypted: AtomicBool,
@@ -65,7 +65,7 @@ impl SocketWatch {
         }
     }
 
-    /// What the server sent that it may not send, with its name; the connection is over then.
+    /// The forbidden message that the server sent, by its name; the connection is then over.
     pub fn violation(&self) -> Option<&str> {
         self.violation.get().map(String::as_str)
     }
@@ -87,7 +87,7 @@ impl SocketWatch {
         io::Error::other(text)
     }
 
-    /// Whether an `ErrorResponse` came since [`SocketWatch::forget_error`].
+    /// True if an `ErrorResponse` came since [`SocketWatch::forget_error`].
     pub fn error_seen(&self) -> bool {
         self.error_seen.load(Ordering::Acquire)
     }
@@ -102,7 +102,7 @@ impl SocketWatch {
         self.backend_process_id.load(Ordering::Acquire)
     }
 
-    /// Whether the server has agreed to TLS.
+    /// True if the server has agreed to TLS.
     pub fn is_encrypted(&self) -> bool {
         self.is_encrypted.load(Ordering::Acquire)
     }
@@ -148,7 +148,7 @@ impl SocketWatch {
         let _ = self.tcp.set(Arc::new(connection));
     }
 
-    /// Why the connection was given up, though nobody had closed it.
+    /// The reason why the connection was given up although neither side had closed it.
     pub fn given_up(&self) -> Option<&'static str> {
         self.given_up.get().copied()
     }
@@ -170,22 +170,22 @@ pub struct Watched<S> {
 /// Reads the headers of the messages that come by.
 #[derive(Default)]
 struct Headers {
-    /// The server answers an `SSLRequest` with one byte that is no message.
+    /// The server answers an `SSLRequest` with one byte that is not a message.
     answer_expected: bool,
-    /// What comes next is TLS, which another watch above it reads.
+    /// The following bytes are TLS; another watch above reads them.
     encrypted: bool,
     /// The header so far, and the first bytes of the body where they are read.
     header: [u8; 9],
     header_bytes: usize,
     /// Bytes of a body still to pass by.
     body_bytes: usize,
-    /// Whether the first `ReadyForQuery` came.
+    /// True if the first `ReadyForQuery` came.
     logged_in: bool,
     /// Bytes of messages before the login.
     login_bytes: usize,
-    /// How the server asked who we are.
+    /// The method by which the server asked for authentication.
     asked_by: Option<AuthMethod>,
-    /// What the answer to the present question takes.
+    /// Bytes of the answer to the present question so far.
     answer_bytes: u64,
     /// The name in a `ParameterStatus` so far; none where no name is being read.
     reported_name: Option<Vec<u8>>,
@@ -234,7 +234,7 @@ fn header_length(kind: u8) -> usize {
 }
 
 impl Headers {
-    /// Looks at what has come; an error ends the connection.
+    /// Checks the bytes that have arrived; an error ends the connection.
     fn see(&mut self, mut bytes: &[u8], watch: &SocketWatch) -> io::Result<()> {
         if watch.violation.get().is_some() {
             return Err(
@@ -246,7 +246,7 @@ impl Headers {
             self.encrypted = match bytes[0] {
                 b'S' => true,
                 b'N' => false,
-                // What comes with it is not shown: whoever is on the way could have written it.
+                // The rest of it is not shown: anybody between could have written it.
                 b'E' => {
                     return Err(watch.violated(
                         "answered the request for TLS with an error: it is overloaded, or not a PostgreSQL server",
@@ -329,7 +329,7 @@ impl Headers {
                 self.logged_in = true;
                 self.answer_bytes = 0;
             }
-            // These are no part of an answer, and come at any time.
+            // These are not part of an answer, and may come at any time.
             b'N' | b'A' | b'S' => {}
             _ => self.count_answer(length, watch)?,
         }
@@ -360,7 +360,7 @@ impl Headers {
         }
         let code = self.word(5);
         let method = match AuthMethod::of_request(code) {
-            // AuthenticationOk: what was asked before, if anything, was answered.
+            // AuthenticationOk: an earlier request, if there was one, is answered.
             None if code == 0 && self.asked_by.is_none() => Some(AuthMethod::None),
             method => method,
         };
@@ -444,7 +444,7 @@ impl<S: TlsStream + Unpin> TlsStream for Watched<S> {
 pub struct WatchedTls<T> {
     /// Makes the TLS connections.
     pub inner: T,
-    /// Notes what comes by.
+    /// Notes facts of the passing messages.
     pub watch: Arc<SocketWatch>,
 }
 
@@ -501,7 +501,7 @@ mod tests {
         }
     }
 
-    /// What is wrong with a stream, in pieces of any length; nothing may be seen of what follows it.
+    /// The violation in a stream, read in pieces of any length; nothing after it may be noted.
     fn wrong(rules: &LoginRules, stream: &[u8]) -> Option<String> {
         wrong_in_pieces(rules, stream, &[1, 2, 3, 5, 7, 4096])
     }

@@ -26,7 +26,7 @@ use super::server_certificate::{self, Authorities};
 use super::socket::SocketWatch;
 use super::tls_settings::{OwnCertificate, SslMode};
 
-/// What PostgreSQL 17 and later call their protocol where TLS begins at once.
+/// The name of PostgreSQL's protocol in ALPN, for TLS without a preceding request (PostgreSQL 17 and later).
 pub(super) const PROTOCOL: &[u8] = b"postgresql";
 
 /// The client's side of TLS for one of an address's servers.
@@ -79,7 +79,7 @@ pub fn client_config(
     Ok(config)
 }
 
-/// What a server's certificate is held against.
+/// The certificates against which a server's certificate is checked.
 #[derive(Debug)]
 struct Chain {
     webpki: Arc<WebPkiServerVerifier>,
@@ -247,7 +247,7 @@ impl ResolvesClientCert for OwnKey {
 /// Checks as much of the server's certificate as the `sslmode` asks.
 #[derive(Debug)]
 struct Verifier {
-    /// None where the certificate is not checked at all.
+    /// `None` if the certificate is not checked at all.
     chain: Option<Chain>,
     /// The host that it must be for; none where it may be for any.
     host: Option<String>,
@@ -273,7 +273,7 @@ impl Verifier {
         }
     }
 
-    /// Checks the server's signature of the handshake, whatever the version of its certificate.
+    /// Checks the server's signature of the handshake, for certificates of any version.
     fn check_signature(
         &self,
         message: &[u8],
@@ -323,7 +323,7 @@ impl From<OldCertificate> for rustls::Error {
     }
 }
 
-/// Whether webpki refuses a certificate for its version alone.
+/// True if webpki refuses a certificate for its version alone.
 fn is_of_other_version(certificate: &CertificateDer<'_>) -> bool {
     Certificate::from_der(certificate)
         .is_ok_and(|parsed| parsed.tbs_certificate.version != x509_cert::certificate::Version::V3)

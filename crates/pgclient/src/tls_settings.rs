@@ -8,7 +8,7 @@ use rustls::version::{TLS12, TLS13};
 use super::settings::UrlSettings;
 use crate::connection_defaults::ConnectionDefaults;
 
-/// How far TLS is insisted on, with the meanings that libpq gives these words.
+/// The level of TLS, with the meanings of libpq's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SslMode {
     /// No TLS.
@@ -19,7 +19,7 @@ pub enum SslMode {
     Require,
     /// TLS, and the certificate must be signed by a trusted authority.
     VerifyCa,
-    /// As `VerifyCa`, and it must be the host's own.
+    /// Like `VerifyCa`, and the certificate must be the host's own.
     VerifyFull,
 }
 
@@ -32,24 +32,24 @@ pub struct OwnCertificate {
     pub key: PathBuf,
 }
 
-/// How TLS is done.
+/// The settings of TLS.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
-    /// How far it is insisted on.
+    /// The level of TLS.
     pub mode: SslMode,
-    /// Certificates of trusted authorities; the system's where there is none.
+    /// Certificates of trusted authorities; those of the system if there are none.
     pub root_certificate: Option<PathBuf>,
     /// Lists of certificates that are revoked, with the setting that named each: a file, or a folder of files.
     pub revocation_lists: Vec<PathBuf>,
     /// Our certificate.
     pub certificate: Option<OwnCertificate>,
-    /// Whether the server must ask for it.
+    /// True if the server must ask for it.
     pub requires_certificate: bool,
     /// Versions of TLS that are offered.
     pub versions: Vec<&'static SupportedProtocolVersion>,
-    /// Whether the host's name is sent in the clear, for a proxy that tells servers apart by it.
+    /// True if the host's name is sent in the clear, for a proxy that tells servers apart by it.
     pub sends_name: bool,
-    /// Whether TLS begins at once, without a request before it.
+    /// True if TLS begins at once, without a request before it.
     pub is_direct: bool,
 }
 
@@ -100,8 +100,8 @@ impl TlsSettings {
         Ok(tls)
     }
 
-    /// Whether the server's certificate must come from a trusted authority. libpq checks that under `require` too where a
-    /// root certificate is given.
+    /// True if the server's certificate must come from a trusted authority. libpq checks that under `require` too where
+    /// a root certificate is given.
     pub fn checks_chain(&self) -> bool {
         match self.mode {
             SslMode::VerifyCa | SslMode::VerifyFull => true,

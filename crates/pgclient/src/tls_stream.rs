@@ -1,6 +1,6 @@
-//! A connection to a server by TLS, as the driver takes it: the handshake, the check of the protocol that was agreed on,
-//! and the digest of the certificate that a login is bound to. A session whose stream is dropped can be kept
-//! ([`SessionPlace`]), for a user who goes on with it without the driver.
+//! A TLS connection to a server for the driver: the handshake, the check of the agreed protocol, and the digest of the
+//! certificate that a login is bound to. The session of a dropped stream can be kept ([`SessionPlace`]), for a user who
+//! continues without the driver.
 
 use std::io;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use x509_cert::der::Decode;
 
 use super::tls::PROTOCOL;
 
-/// Where the TLS session of a stream is put when the stream is dropped.
+/// The place for the TLS session of a dropped stream.
 #[derive(Clone, Debug, Default)]
 pub struct SessionPlace(Arc<Mutex<Option<ClientConnection>>>);
 
@@ -36,10 +36,10 @@ pub struct Connector {
     pub config: Arc<ClientConfig>,
     /// The server's name, as the URL has it.
     pub host: String,
-    /// Nobody asked the server for TLS (`sslnegotiation=direct`): it must agree on PostgreSQL's protocol. Otherwise
-    /// another server with the same certificate could be made to answer (libpq refuses it too).
+    /// TLS began without a request (`sslnegotiation=direct`), so the server must agree on PostgreSQL's protocol.
+    /// Otherwise another server with the same certificate could be made to answer (libpq refuses this too).
     pub is_direct: bool,
-    /// Where the session is put at the end, if it is used further.
+    /// The place for the session at the end, if it is used further.
     pub session_place: Option<SessionPlace>,
 }
 
@@ -81,7 +81,7 @@ pub struct Encrypted<S> {
     kept: Option<Kept>,
 }
 
-/// What keeping a session takes: another one is left in its place.
+/// The state for keeping a session; another session is left in its place.
 struct Kept {
     place: SessionPlace,
     config: Arc<ClientConfig>,

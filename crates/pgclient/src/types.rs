@@ -9,16 +9,16 @@ use super::error::ClientError;
 /// A type of PostgreSQL, resolved down to what COPY takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresType {
-    /// As the server writes it, with its modifiers: `numeric(15,2)`. Safe in a statement.
+    /// Its name with modifiers, as the server writes it: `numeric(15,2)`. Safe in a statement.
     pub sql: String,
-    /// Which values fit.
+    /// The range of its values.
     pub column_type: ColumnType,
-    /// How they are sent; none where there is no binary encoder, and the table goes as text.
+    /// The form in which its values are sent; `None` if there is no binary encoder, so that the table is sent as text.
     pub wire: Option<PgType>,
-    /// Whether the type itself refuses NULL (a domain may).
+    /// True if the type itself refuses NULL (a domain may).
     pub not_null: bool,
-    /// Whether the server may store another value than the text says: it reads the text itself, and rounds, cuts or
-    /// rewrites it without a word.
+    /// True if the server may store another value than the text says: it reads the text itself, and may round, cut or
+    /// rewrite it silently.
     pub may_change: bool,
 }
 
@@ -37,7 +37,7 @@ const EXACT_INPUTS: [&str; 7] = [
 /// The first version that reads a byte of a `"char"` in octal.
 const OCTAL_CHAR_VERSION: i32 = 160_000;
 
-/// What the server says of a type, resolved through its domains.
+/// The server's facts of a type, resolved through its domains.
 struct CatalogFacts {
     oid: u32,
     modifier: i32,

@@ -39,7 +39,7 @@ pub enum EncodeError {
     ColumnType {
         /// The column.
         column: String,
-        /// How the target takes it.
+        /// The type in the target.
         pg_type: PgType,
         /// The Arrow types that would do.
         expected: &'static str,
@@ -123,7 +123,7 @@ pub enum EncodeError {
     },
 }
 
-/// What is wrong with one value, before the column and the row are known to whom it is told.
+/// The fault of one value, without its column and row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ValueFault {
     /// See [`EncodeError::FieldTooLong`].

@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-/// How PostgreSQL takes one column in binary COPY.
+/// The type of one column in binary COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PgType {
     /// `boolean`: one byte, from Boolean.
@@ -45,7 +45,7 @@ pub enum PgType {
 }
 
 impl PgType {
-    /// Whether a column of this Arrow type can be encoded for it.
+    /// True if a column of this Arrow type can be encoded for it.
     pub(crate) fn takes(self, data_type: &DataType) -> bool {
         match (self, data_type) {
             (PgType::Bool, DataType::Boolean)
@@ -93,7 +93,7 @@ impl PgType {
     }
 }
 
-/// Whether it is the struct that carries intervals.
+/// True if it is the struct that carries intervals.
 pub(crate) fn is_interval(data_type: &DataType) -> bool {
     let DataType::Struct(fields) = data_type else {
         return false;

@@ -43,7 +43,7 @@ pub const fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
         - 719_468
 }
 
-/// The same for years 1 to 9999, in 32 bits and without looking at signs.
+/// Like [`days_from_civil`], for years 1 to 9999, in 32 bits and without signs.
 #[inline(always)]
 pub const fn days_of_four_digit_year(year: u32, month: u32, day: u32) -> i32 {
     /// Days before a month, in a year that begins with March.

@@ -18,12 +18,12 @@ pub struct Column {
     pub nullable: bool,
     /// The source of its values.
     pub source: ValueSource,
-    /// How dates, times and timestamps are written, in strftime's letters, to be tried in this
-    /// order; ISO 8601 where there are none.
+    /// The formats of dates, times and timestamps, in strftime's letters, tried in this order; ISO 8601 if there are
+    /// none.
     pub formats: Vec<String>,
     /// The IANA zone of timestamps that are written without an offset.
     pub zone: Option<String>,
-    /// How its fields are read.
+    /// The policies for reading its fields.
     pub policies: ColumnPolicies,
 }
 

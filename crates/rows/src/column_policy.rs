@@ -48,7 +48,7 @@ impl ValueSource {
     }
 }
 
-/// How the fields of a column are read.
+/// The policies for reading the fields of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnPolicies {
     /// The sides on which blanks and tabs are removed. Default: the format's setting.
@@ -90,7 +90,7 @@ pub struct FieldDefault {
     pub applies_to: DefaultFor,
 }
 
-/// How numbers are written, where that is not as in SQL.
+/// The form of numbers that are not written as in SQL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumberForm {
     /// Stands between whole part and fraction; a point where it is not set.
@@ -212,7 +212,7 @@ impl Rounding {
     }
 }
 
-/// How many values of a column were changed, as its policies allow.
+/// The number of values of a column that were changed, as its policies allow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ColumnChanges {
     /// Texts that were cut off at the column's length (`on_truncate`).

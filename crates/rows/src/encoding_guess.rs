@@ -1,5 +1,5 @@
-//! Guesses of the encoding of a text: evidence for messages, and the byte order of UTF-16 that is declared without it.
-//! No text is decoded by a guess that nobody confirmed.
+//! Guesses the encoding of a text, for messages, and for the byte order of UTF-16 that is declared without it. A guess
+//! alone never decodes text.
 //!
 //! Legacy encodings are guessed by `chardetng`, which browsers use. It knows no UTF-16; a NUL byte stands in none of the
 //! others, so it tells UTF-16 from them.
@@ -21,7 +21,7 @@ pub struct NotUtf8 {
     pub at: usize,
     /// The encoding that the text is likely written in.
     pub likely: TextEncoding,
-    /// How the line with that byte reads in it.
+    /// The line with that byte, decoded by it.
     pub line: String,
 }
 

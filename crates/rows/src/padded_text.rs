@@ -6,7 +6,7 @@ use arrow_buffer::Buffer;
 /// own.
 pub const PADDING_BYTES: usize = 64;
 
-/// A text with its padding. What it says of itself nobody can change, for arrays of views rely on it.
+/// A text with its padding. Its stated facts cannot be changed from outside, because arrays of views rely on them.
 #[derive(Clone, Debug)]
 pub struct PaddedText {
     buffer: Buffer,
@@ -74,7 +74,7 @@ impl PaddedText {
         &self.buffer[..self.bytes_count + PADDING_BYTES]
     }
 
-    /// The same, without a copy.
+    /// The buffer, without a copy.
     pub fn buffer(&self) -> Buffer {
         self.buffer
             .slice_with_length(0, self.bytes_count + PADDING_BYTES)

@@ -1,5 +1,5 @@
-//! Text for a terminal: file names, headers, messages of servers and other values of somebody else must not move the
-//! cursor, hide what stands beside them, or look like lines of ours.
+//! Text for a terminal: file names, headers, messages of servers and other foreign values must not move the cursor,
+//! hide the text beside them, or look like lines of Inrush.
 //!
 //! The command has one printer, which calls [`escaped`] on everything. That leaves line breaks alone, for the printer
 //! cannot tell those of a layout from those of a value; so [`one_line`] is for values, [`indented`] for messages that
@@ -18,12 +18,12 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The same in one line: line breaks and tabs are written as `\n` and `\t`.
+/// Like [`escaped`], in one line: line breaks and tabs are written as `\n` and `\t`.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     replaced(text, is_unsafe)
 }
 
-/// The same in as many lines as it has, all but the first one far to the right, where no line of ours begins.
+/// Like [`escaped`], on several lines: all but the first are indented far to the right, where no line of Inrush begins.
 pub fn indented(text: &str) -> Cow<'_, str> {
     match (escaped(text.trim_end_matches('\n')), text.contains('\n')) {
         (clean, false) => clean,
@@ -47,7 +47,7 @@ pub fn line(text: &str) -> String {
     out
 }
 
-/// As `writeln!`, by [`write_line`].
+/// Like `writeln!`, by [`write_line`].
 #[macro_export]
 macro_rules! told {
     ($out:expr, $($part:tt)*) => {

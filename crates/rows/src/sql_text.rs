@@ -1,6 +1,6 @@
 //! Names and texts in SQL, in quotes that they cannot end.
 
-/// An identifier as SQL takes it, whatever characters the name has.
+/// A name as a quoted SQL identifier; it may contain any characters.
 pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -23,7 +23,7 @@ pub fn take_identifier(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// A string literal of PostgreSQL that reads the same whatever `standard_conforming_strings` says.
+/// A string literal of PostgreSQL that means the same for both values of `standard_conforming_strings`.
 pub fn literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
     match quoted.contains('\\') {

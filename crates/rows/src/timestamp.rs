@@ -1,10 +1,10 @@
-//! Timestamps as batches carry them: all that PostgreSQL has, in Arrow's 64 bits.
+//! Timestamps in batches: the whole range of PostgreSQL, in Arrow's 64 bits.
 //!
-//! PostgreSQL counts microseconds from 2000-01-01, Arrow from 1970-01-01. Counted from 1970 the
-//! last thirty years of PostgreSQL's range, from 294247-01-10 04:00:54.775808 on, are past the
-//! end of 64 bits, and its infinities, which are the ends of its own 64 bits, fall onto two
-//! moments among them. So the count goes on where 64 bits begin anew: the number in a batch is
-//! PostgreSQL's own, infinities included, plus the microseconds between both epochs, modulo 2^64.
+//! PostgreSQL counts microseconds from 2000-01-01, Arrow from 1970-01-01. Counted from 1970, the last thirty years of
+//! PostgreSQL's range, from 294247-01-10 04:00:54.775808 on, do not fit into 64 bits; and PostgreSQL's infinities,
+//! which are the smallest and the largest number of its own 64 bits, would fall onto two moments in that range. So the
+//! numbers wrap around: the number in a batch is PostgreSQL's own, infinities included, plus the microseconds between
+//! both epochs, modulo 2^64.
 //!
 //! ```text
 //! i64::MIN    MAX  INFINITY  MINUS_INFINITY          MIN            0     i64::MAX
@@ -13,13 +13,12 @@
 //!     294276       side by side                         Arrow counts them
 //! ```
 //!
-//! PostgreSQL has no date in what would be the years before 4714 BC, which is what makes the room:
-//! each number means one value, and what is not past the end means what Arrow says. Both ways are
-//! one addition ([`from_postgres`], [`to_postgres`]) without a look at the value.
+//! PostgreSQL has no dates before 4714 BC, so there is room for the wrapped numbers: each number means one value, and
+//! all but the wrapped ones mean the same as in Arrow. Each conversion is one addition ([`from_postgres`],
+//! [`to_postgres`]) for every value.
 //!
-//! Numbers of a batch do not sort as what they mean: what is past the end is below all others.
-//! [`to_postgres`] gives numbers that do. Who hands a batch to somebody who takes Arrow at its
-//! word asks [`is_plain`] first.
+//! The numbers of a batch are not in the order of time: the wrapped ones are below all others. [`to_postgres`] gives
+//! numbers that are. Before a batch goes to a reader of plain Arrow, ask [`is_plain`].
 
 /// Microseconds from 1970-01-01 to PostgreSQL's own epoch, 2000-01-01.
 pub const POSTGRES_EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;

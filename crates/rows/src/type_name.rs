@@ -48,7 +48,7 @@ impl TypeName {
         })
     }
 
-    /// Which values fit a column of this type; none where the name is not one that all understand.
+    /// The column type of this name; `None` if its meaning differs between databases.
     pub fn column_type(&self) -> Option<ColumnType> {
         let plain = |column_type| self.arguments.is_empty().then_some(column_type);
         match self.base.as_str() {

@@ -1,4 +1,4 @@
-//! Which vector instructions the processor has: the one place where the workspace asks it.
+//! The vector instructions of the processor: the one place where the workspace asks for them.
 //!
 //! Scan, convert and pgcopy compile their loops for several instruction sets and choose at run time. A function that
 //! is compiled for a set may only be called where the machine has that set. The types of this module are the proof:

@@ -6,7 +6,7 @@ use crate::fixed_width::{FixedWidth, RecordEnd};
 use crate::short_text::ShortText;
 use crate::terminator::Terminator;
 
-/// How a special byte is made an ordinary one.
+/// The way in which a special byte is made an ordinary one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Escape {
     /// There is none.
@@ -19,21 +19,21 @@ pub enum Escape {
     Byte(u8),
 }
 
-/// Which blanks around an unquoted field are not a part of it: spaces and tabs.
+/// The blanks (spaces and tabs) around an unquoted field that are not a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DialectTrim {
     /// All are.
     #[default]
     None,
-    /// Those before it.
+    /// Blanks before the text.
     Start,
-    /// Those behind it.
+    /// Blanks after the text.
     End,
-    /// Those before and behind it.
+    /// Blanks before and after the text.
     Both,
 }
 
-/// What becomes of a record with too few fields.
+/// The treatment of a record with too few fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MissingFields {
     /// It cannot be loaded.
@@ -43,7 +43,7 @@ pub enum MissingFields {
     Null,
 }
 
-/// What becomes of a record with too many fields.
+/// The treatment of a record with too many fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ExtraFields {
     /// It cannot be loaded.
@@ -53,7 +53,7 @@ pub enum ExtraFields {
     Ignore,
 }
 
-/// How a flat file is written.
+/// The form of a flat file.
 ///
 /// A quote opens a quoted field only as the first byte of that field, and a quoted field may
 /// hold delimiters and terminators. A quote later in an unquoted field, and text after a
@@ -65,17 +65,17 @@ pub struct Dialect {
     pub delimiter: ShortText,
     /// Opens and closes a quoted field.
     pub quote: Option<u8>,
-    /// How special bytes are made ordinary.
+    /// The way in which special bytes are made ordinary.
     pub escape: Escape,
     /// Ends every record.
     pub terminator: Terminator,
-    /// A line that begins with this byte, where a record would begin, is counted and passed
-    /// over up to the next terminator, whatever stands in it.
+    /// A line that begins with this byte, where a record would begin, is skipped up to the next terminator, with any
+    /// bytes in it, and counted.
     pub comment: Option<u8>,
     /// Every record ends with one more delimiter, as dbgen writes it.
     pub trailing_delimiter: bool,
-    /// Lines at the beginning of a file that are no records, whatever stands in them. The scanner
-    /// does not know where a file begins: whoever reads it passes over them.
+    /// The number of lines at the beginning of a file that are not records. The scanner does not know where a file
+    /// begins, so its caller skips them.
     pub skip_lines: u32,
     /// The first record of a file names the fields.
     pub header: bool,
@@ -85,11 +85,11 @@ pub struct Dialect {
     /// A quoted field whose text is one of `nulls` is NULL too, as under COPY's FORCE_NULL;
     /// else a quoted field never is.
     pub null_quoted: bool,
-    /// Which blanks around unquoted fields are taken off.
+    /// The blanks around unquoted fields that are removed.
     pub trim: DialectTrim,
-    /// What becomes of records with too few fields.
+    /// The treatment of records with too few fields.
     pub missing_fields: MissingFields,
-    /// What becomes of records with too many fields.
+    /// The treatment of records with too many fields.
     pub extra_fields: ExtraFields,
     /// Fields stand at declared positions, and there is no delimiter.
     pub fixed: Option<FixedWidth>,
@@ -105,7 +105,7 @@ pub struct Dialect {
 pub struct DialectError {
     /// The setting that is wrong.
     pub setting: &'static str,
-    /// What is wrong with it, and the fix.
+    /// The problem and the fix.
     pub reason: String,
 }
 
@@ -159,8 +159,8 @@ impl Dialect {
         }
     }
 
-    /// What COPY's text form and MySQL's dumps write: tab, backslash escapes, `\N` for NULL.
-    /// A record `\.` at the end of the file is COPY's end-of-data marker and passed over.
+    /// The form of COPY's text format and of MySQL's dumps: tab, backslash escapes, `\N` for NULL. A record `\.` at the
+    /// end of the file is COPY's end-of-data marker and is skipped.
     pub fn tsv() -> Dialect {
         Dialect {
             delimiter: ShortText::byte(b'\t'),
@@ -199,12 +199,12 @@ impl Dialect {
         }
     }
 
-    /// Whether a line with nothing on it is a record.
+    /// True if a line with nothing on it is a record.
     pub(crate) fn blank_is_record(&self) -> bool {
         self.blank_lines_are_records && !self.trailing_delimiter
     }
 
-    /// Whether a record `\.` is COPY's end-of-data marker: in its text form only.
+    /// True if a record `\.` is COPY's end-of-data marker: in its text form only.
     pub(crate) fn has_end_marker(&self) -> bool {
         self.quote.is_none() && self.escape == Escape::Byte(b'\\')
     }
@@ -232,7 +232,7 @@ impl Dialect {
         }
     }
 
-    /// What ends a record that is written in this dialect.
+    /// The bytes that end a record when a file is written in this dialect.
     pub fn terminator_written(&self) -> &[u8] {
         match (&self.fixed, &self.terminator) {
             (
@@ -287,7 +287,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a field of this text, trimmed and not quoted, is NULL.
+    /// True if a field of this text, trimmed and not quoted, is NULL.
     #[inline]
     pub fn is_null(&self, text: &[u8]) -> bool {
         self.nulls.iter().any(|null| null.as_bytes() == text)

@@ -7,7 +7,7 @@ use crate::fixed_width::{FixedWidth, PositionUnit, RecordEnd};
 use crate::terminator::Terminator;
 
 impl Dialect {
-    /// Whether a scanner can tell the parts of such a file apart.
+    /// Checks that a scanner can tell the parts of such a file apart.
     pub fn check(&self) -> Result<(), DialectError> {
         let escape = self.escape_byte();
         let specials = [

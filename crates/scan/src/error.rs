@@ -14,7 +14,7 @@ pub enum ScanError {
         line: u32,
         /// The limit.
         record_bytes_max: usize,
-        /// Whether it goes over several lines: then a quote is likely not closed.
+        /// True if it goes over several lines: then a quote is likely not closed.
         multiline: bool,
     },
 }
@@ -61,7 +61,7 @@ impl fmt::Display for ScanError {
 
 impl std::error::Error for ScanError {}
 
-/// What stands behind the text that is scanned.
+/// The input behind the text that is scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextEnd {
     /// More of the file: the text may end anywhere, inside a record too.
@@ -72,14 +72,14 @@ pub enum TextEnd {
     File,
 }
 
-/// Whether the file ends here; where it does not, the text may end anywhere.
+/// True if the file ends here. Otherwise the text may end anywhere in a record.
 impl From<bool> for TextEnd {
     fn from(at_end: bool) -> TextEnd {
         if at_end { TextEnd::File } else { TextEnd::More }
     }
 }
 
-/// What a scan has done.
+/// The result of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
     /// Bytes up to the end of the last whole record and of the lines behind it that are passed over. What

@@ -173,7 +173,7 @@ impl<'a> FixedMachine<'a> {
         })
     }
 
-    /// What stands behind the last terminator.
+    /// Ends the text behind the last terminator.
     fn end_last(&mut self, end: u32) -> Result<(), ScanError> {
         match self.fixed.record {
             RecordEnd::Line { .. } => self.end_line(end, 0),
@@ -186,7 +186,7 @@ impl<'a> FixedMachine<'a> {
         }
     }
 
-    /// Whether the open record may go up to `end`; `seen_end` is how far it was seen.
+    /// Checks that the open record may reach `end`; `seen_end` is the end of the part that was scanned.
     fn check_length(&self, end: u32, seen_end: u32) -> Result<(), ScanError> {
         self.records
             .check_length(self.dialect, self.text, self.start..end, seen_end)

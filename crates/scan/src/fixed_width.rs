@@ -1,18 +1,18 @@
 //! Files whose fields stand at declared positions, as mainframes write them.
 
-/// Where the fields of a fixed-width file stand.
+/// The positions of a fixed-width file's fields.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FixedWidth {
     /// The fields, in the order of the columns. They may leave gaps, overlap, and stand in any
     /// order.
     pub fields: Vec<FieldPosition>,
-    /// What positions count.
+    /// The unit of positions.
     pub unit: PositionUnit,
-    /// How records end.
+    /// The end of a record.
     pub record: RecordEnd,
 }
 
-/// Where a field stands in its record.
+/// The position of a field in its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldPosition {
     /// Units before it.
@@ -21,7 +21,7 @@ pub struct FieldPosition {
     pub length: u32,
 }
 
-/// What positions count.
+/// The unit of positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PositionUnit {
     /// Bytes.
@@ -31,7 +31,7 @@ pub enum PositionUnit {
     Characters,
 }
 
-/// How the records of a fixed-width file end.
+/// The end of a fixed-width file's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordEnd {
     /// With the dialect's terminator.

@@ -8,8 +8,8 @@ use crate::masks::{BLOCK_BYTES, Masks, Needles};
 use crate::records::{Fault, FaultKind, Record, Records};
 use crate::terminator::Terminator;
 
-/// What to look for in a dialect: where its delimiters and terminators may begin. Those that
-/// begin with a carriage return are found by `Masks::returns`.
+/// The bytes to look for in a dialect, where its delimiters and terminators may begin. Those that begin with a carriage
+/// return are found by `Masks::returns`.
 pub(crate) fn needles(dialect: &Dialect) -> Needles {
     let (special, special_count) = dialect.specials();
     Needles {
@@ -24,7 +24,7 @@ pub(crate) fn needles(dialect: &Dialect) -> Needles {
     }
 }
 
-/// Where in a record the machine stands. Whether a field has begun is told by `field_start`.
+/// The position of the machine in a record. `field_start` tells if a field has begun.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     /// Outside quotes.
@@ -279,7 +279,7 @@ impl<'a> GeneralMachine<'a> {
         self.check_length_to(end, end)
     }
 
-    /// Whether the open record or comment may go up to `end`; `seen_end` is how far it was seen.
+    /// Checks that the open record or comment may reach `end`; `seen_end` is the end of the part that was scanned.
     fn check_length_to(&self, end: u32, seen_end: u32) -> Result<(), ScanError> {
         self.records
             .check_length(self.dialect, self.text, self.start..end, seen_end)

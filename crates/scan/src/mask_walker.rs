@@ -28,7 +28,7 @@ use crate::records::{Fault, FaultKind, Record, Records};
 use crate::regular;
 use crate::terminator::Terminator;
 
-/// What of a dialect the machine asks for.
+/// The settings of a dialect that the machine needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) form: Form,
@@ -43,7 +43,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Those of a common dialect; nothing for any other.
+    /// The settings of a common dialect; `None` for any other.
     pub(crate) fn of(dialect: &Dialect) -> Option<Settings> {
         let newline = match dialect.terminator {
             Terminator::Any | Terminator::Lf => b'\n',
@@ -72,7 +72,7 @@ impl Settings {
     }
 }
 
-/// What quotes and escapes a dialect has, as far as it decides how masks are read.
+/// The kind of quotes and escapes of a dialect, as far as it decides how masks are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Neither: every delimiter and every line feed counts.
@@ -97,7 +97,7 @@ impl Form {
     }
 }
 
-/// Where in a field the machine stands between two blocks.
+/// The position in a field between two blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Before a field or in text without quotes.
@@ -120,18 +120,18 @@ pub(crate) struct MaskWalker<'a> {
     /// Line feeds before the block.
     pub(crate) line_count: u32,
     pub(crate) mode: Mode,
-    /// Where the quote stands that opened the field, while the mode is not unquoted.
+    /// The position of the quote that opened the field; meaningless in the mode `Unquoted`.
     pub(crate) quote_opened: u32,
     /// The last byte that an escape made ordinary, where that is known to matter: a special
     /// byte inside quotes, or the first byte behind the blocks so far.
     pub(crate) escaped_position: Option<u32>,
-    /// Whether an escape made the last byte before the block ordinary.
+    /// True if an escape made the last byte before the block ordinary.
     follows_escaped: bool,
     /// The record that is open.
     pub(crate) record: OpenRecord,
 }
 
-/// What is known of the record that is being read.
+/// The state of the record that is being read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenRecord {
     pub(crate) start: u32,
@@ -141,7 +141,7 @@ pub(crate) struct OpenRecord {
     pub(crate) fault: Option<(FaultKind, u32)>,
 }
 
-/// What of a block's masks ends something: bits as in [`Masks`].
+/// The bytes of a block that end something: bits as in [`Masks`].
 #[derive(Clone, Copy)]
 struct Ends {
     /// End fields.
@@ -355,9 +355,9 @@ impl<'a> MaskWalker<'a> {
         }
     }
 
-    /// The same for a block with a carriage return that is a fault: apart, so that the usual
-    /// way does not ask for it. It gets numbers, for which the usual way needs no memory; an `Ends`
-    /// would be handed over in some.
+    /// Like `take_ends`, for a block with a carriage return that is a fault. It is a function of its own, so that the
+    /// usual way does not check for it. It gets numbers, which are passed in registers; an `Ends` would be passed in
+    /// memory.
     #[cold]
     #[inline(never)]
     fn take_ends_and_returns<const ESCAPES: bool>(
@@ -488,8 +488,7 @@ impl<'a> MaskWalker<'a> {
         self.record.fault.get_or_insert(fault);
     }
 
-    /// Whether the record is COPY's end-of-data marker: a fault, unless it turns out in the end
-    /// that the file ends with it.
+    /// Notes a fault if the record is COPY's end-of-data marker, unless the file turns out to end with it.
     #[inline]
     fn note_end_marker(&mut self, end: u32) {
         let start = self.record.start;

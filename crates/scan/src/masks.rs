@@ -32,7 +32,7 @@ pub struct Needles {
     pub special_count: usize,
 }
 
-/// What was found in a block; bit 0 is its first byte.
+/// The masks of a block; bit 0 is its first byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Masks {
     /// Delimiters.

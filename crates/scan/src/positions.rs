@@ -13,7 +13,7 @@ pub(crate) trait BitInstructions: Copy {
     fn write_positions(self, bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]);
 }
 
-/// What every machine has.
+/// Instructions that every machine has.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 

@@ -17,11 +17,11 @@ pub struct Record {
     pub line: u32,
     /// Index in [`Records::field_ends`] of its first field.
     pub first_field: u32,
-    /// Whether any byte of it is a quote or an escape, so that fields must be unescaped.
+    /// True if any byte of it is a quote or an escape, so that fields must be unescaped.
     pub escaped: bool,
 }
 
-/// What is wrong with the form of a record.
+/// The fault in the form of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// A quote inside a field that does not start with one.
@@ -42,15 +42,15 @@ pub enum FaultKind {
     RecordLength,
 }
 
-/// A record whose form is wrong. It still stands in [`Records::records`], with the fields
-/// that were found, so that it can be kept as a reject.
+/// A record with a fault in its form. It is still in [`Records::records`], with the fields that were found, so that it
+/// can be kept as a reject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Index in [`Records::records`].
     pub record_index: u32,
-    /// What is wrong.
+    /// The problem, in words.
     pub kind: FaultKind,
-    /// Where, in bytes from the start of the chunk.
+    /// The position in bytes from the start of the chunk.
     pub position: u32,
 }
 
@@ -63,7 +63,7 @@ pub struct Records {
     /// starts `gap_bytes` past the end of the one before it, or at its record's start.
     /// With a trailing delimiter the empty field after it is not listed.
     pub field_ends: Vec<u32>,
-    /// Where fields start at declared positions: the start of every field. Else empty.
+    /// For fields at declared positions, the start of every field; otherwise empty.
     pub field_starts: Vec<u32>,
     /// Bytes of the delimiter.
     pub gap_bytes: u32,
@@ -99,17 +99,17 @@ impl Records {
         self.blank_count + self.comment_count + self.end_marker_count
     }
 
-    /// How many records were found.
+    /// The number of records.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether no record was found.
+    /// True if no record was found.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// How many fields the record at `index` has.
+    /// The number of fields of the record at `index`.
     #[inline]
     pub fn field_count(&self, index: usize) -> usize {
         let first = self.records[index].first_field as usize;
@@ -148,8 +148,8 @@ impl Records {
         Some(last.start)
     }
 
-    /// Whether the open record or comment may have these bytes of `text`; `seen_end` is how far
-    /// it was seen.
+    /// Checks that the open record or comment may have these bytes of `text`; `seen_end` is the end of the part that
+    /// was scanned.
     pub(crate) fn check_length(
         &self,
         dialect: &Dialect,
@@ -187,7 +187,7 @@ impl Records {
         start..self.field_ends[at] as usize
     }
 
-    /// As [`field`](Records::field), or nothing where the record ends before that field begins.
+    /// Like [`field`](Records::field), or `None` if the record ends before that field begins.
     #[inline]
     pub fn field_if_present(&self, index: usize, field_index: usize) -> Option<Range<usize>> {
         if field_index >= self.field_count(index) {

@@ -118,7 +118,7 @@ pub fn scan_reference(
     })
 }
 
-/// Where in a field the machine stands.
+/// The position of the machine in a field.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     /// Before its first byte.

@@ -3,7 +3,7 @@
 
 use crate::masks::Masks;
 
-/// What stands before a block, or behind it.
+/// The byte before or after a block, by its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prior {
     /// Text outside quotes.
@@ -17,7 +17,7 @@ pub(crate) enum Prior {
     Closed,
 }
 
-/// What a block with doubled quotes holds.
+/// The facts of a block with doubled quotes.
 pub(crate) struct QuotedBlock {
     /// Delimiters outside quotes.
     pub(crate) delimiters: u64,
@@ -27,7 +27,7 @@ pub(crate) struct QuotedBlock {
     pub(crate) inside: u64,
     /// The last quote that opened a field, counted from the block's first byte.
     pub(crate) opened: Option<u32>,
-    /// What the next block follows.
+    /// The kind of the byte before the next block.
     pub(crate) after: Prior,
 }
 
@@ -116,9 +116,9 @@ pub(crate) struct Escaped {
     pub(crate) carries: bool,
 }
 
-/// Finds the bytes that escapes have made ordinary, some of them escapes themselves: in a run
-/// of escapes every second one. The addition carries through each run that starts at an odd
-/// bit, so that it comes out at the run's end; simdjson does the same with backslashes.
+/// Finds the bytes that escapes have made ordinary, some of them escapes themselves: in a run of escapes, every second
+/// one. The addition carries through each run that begins at an odd bit, so that the carry appears at the run's end;
+/// simdjson does the same with backslashes.
 #[inline(always)]
 pub(crate) fn escaped(escapes: u64, carried: bool) -> Escaped {
     const EVEN: u64 = 0x5555_5555_5555_5555;

@@ -22,7 +22,7 @@ pub struct Scanner {
     way: Way,
 }
 
-/// Which machine reads the dialect.
+/// The machine that reads the dialect.
 #[derive(Clone, Debug)]
 enum Way {
     /// The fastest, for the common dialects.

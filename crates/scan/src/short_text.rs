@@ -44,7 +44,7 @@ impl ShortText {
         &self.bytes[..self.length as usize]
     }
 
-    /// How many bytes it has.
+    /// The number of bytes.
     #[inline]
     #[allow(clippy::len_without_is_empty)] // It never is.
     pub fn len(&self) -> usize {
@@ -63,14 +63,14 @@ impl ShortText {
         (self.length == 1).then_some(self.bytes[0])
     }
 
-    /// Whether `text` begins with it.
+    /// True if `text` begins with it.
     #[inline]
     pub fn begins(&self, text: &[u8]) -> bool {
         text.starts_with(self.as_bytes())
     }
 }
 
-/// As it is shown in messages: `'|'`, `"||"`.
+/// The text in messages: `'|'`, `"||"`.
 impl fmt::Display for ShortText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.only_byte(), str::from_utf8(self.as_bytes())) {

@@ -2,7 +2,7 @@
 
 use crate::short_text::ShortText;
 
-/// What ends a record. Inside quotes nothing does.
+/// The end of a record. Inside quotes nothing ends a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Terminator {
     /// `\n` and `\r\n`, mixed as they come. Any other `\r` outside quotes is a fault of its
@@ -44,7 +44,7 @@ impl Terminator {
         }
     }
 
-    /// Whether `byte` is a part of a terminator.
+    /// True if `byte` is a part of a terminator.
     pub fn holds(self, byte: u8) -> bool {
         match self {
             Terminator::Any | Terminator::CrLf => matches!(byte, b'\n' | b'\r'),
@@ -54,7 +54,7 @@ impl Terminator {
         }
     }
 
-    /// How many bytes at the end of `text` may be the beginning of a terminator.
+    /// The number of bytes at the end of `text` that may be the beginning of a terminator.
     pub(crate) fn begun_bytes(self, text: &[u8]) -> usize {
         match self {
             Terminator::Lf | Terminator::Cr => 0,

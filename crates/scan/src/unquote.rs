@@ -1,5 +1,4 @@
-//! From a field as it is written to the text that it means: quotes taken off, escapes
-//! undone, NULL told from an empty text.
+//! From a field as it is written to its text: removes quotes, decodes escapes, and tells NULL from an empty text.
 //!
 //! Only fields of records flagged [`escaped`](crate::Record::escaped) need this; in all
 //! others the text is what is written, trimmed as the dialect has it, and only the NULL markers
@@ -7,7 +6,7 @@
 
 use crate::dialect::{Dialect, Escape};
 
-/// What a field means.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldText<'a> {
     /// NULL: the field is one of the dialect's markers.

@@ -27,7 +27,7 @@ fn any_limit() -> impl Strategy<Value = usize> {
     prop_oneof![4 => Just(1 << 20), 1 => 1usize..40]
 }
 
-/// Those that the fastest machine reads.
+/// The dialects that the fastest machine reads.
 fn common_dialect() -> impl Strategy<Value = Dialect> {
     let terminator = prop_oneof![
         6 => Just(Terminator::Any),
@@ -240,7 +240,7 @@ fn in_two_parts(dialect: &Dialect, text: &[u8], cut: usize) -> Scanned {
     Ok((text.len(), all))
 }
 
-/// How much of an unfinished record was seen is not a part of the answer.
+/// The result without the hint about the unfinished record, which is not a part of the answer.
 fn without_hint(scanned: Scanned) -> Scanned {
     scanned.map_err(
         |ScanError::RecordTooLong {

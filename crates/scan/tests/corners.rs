@@ -143,7 +143,7 @@ fn trailing_bars() -> Dialect {
     }
 }
 
-/// As bcp writes it with `-t "|" -r "|\n"`.
+/// The form of bcp with `-t "|" -r "|\n"`.
 fn bcp() -> Dialect {
     Dialect {
         delimiter: short("|"),
@@ -375,7 +375,7 @@ fn what_is_passed_over_is_counted() {
     assert_eq!(records.line_count, 3);
 }
 
-/// Whether a marker is the last of its file is known where the file ends.
+/// Only the end of the file shows that a marker is the last record.
 #[test]
 fn an_end_marker_waits_for_the_end() {
     let scan = |text: &[u8], end: TextEnd| {

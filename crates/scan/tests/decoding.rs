@@ -109,7 +109,7 @@ means! {
 }
 
 proptest! {
-    /// What is quoted as RFC 4180 has it comes back as it was.
+    /// A text that is quoted by RFC 4180 is decoded to the same text.
     #[test]
     fn quoting_is_undone(text in prop::collection::vec(
         prop_oneof![Just(b'"'), Just(b','), Just(b'\n'), any::<u8>()], 0..40,
@@ -127,7 +127,7 @@ proptest! {
         prop_assert_eq!(found.text(), Some(text.as_slice()));
     }
 
-    /// What is escaped byte by byte comes back as it was, and so do octal and hex.
+    /// A text that is escaped byte by byte is decoded to the same text, and so are octal and hex.
     #[test]
     fn escaping_is_undone(text in prop::collection::vec((any::<u8>(), 0u8..3), 0..40)) {
         let written: Vec<u8> = text.iter().flat_map(|(byte, how)| match how {
@@ -142,7 +142,7 @@ proptest! {
         prop_assert_eq!(found.text(), Some(plain.as_slice()));
     }
 
-    /// What is trimmed is what a reading from the beginning takes for blanks.
+    /// Trimming removes the bytes that are blanks when the field is read from its beginning.
     #[test]
     fn trimming_leaves_what_is_escaped(
         written in prop::collection::vec(
@@ -155,7 +155,7 @@ proptest! {
         decode::check(&Dialect { trim, ..dialect }, &written);
     }
 
-    /// Whatever is written, something comes back.
+    /// Any bytes can be decoded.
     #[test]
     fn nothing_panics(
         written in prop::collection::vec(

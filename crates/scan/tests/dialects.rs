@@ -1,4 +1,4 @@
-//! Which dialects are refused, and in which words.
+//! The dialects that are refused, and their messages.
 
 use inrush_scan::{Dialect, Escape};
 

@@ -66,7 +66,7 @@ impl Candidate {
             .collect()
     }
 
-    /// Whether it took all values so far.
+    /// True if it took all values so far.
     pub fn is_alive(&self) -> bool {
         self.refused.is_none()
     }
@@ -98,7 +98,7 @@ impl Candidate {
         self.taken += values.len() as u64;
     }
 
-    /// Whether it takes a single value.
+    /// True if it takes a single value.
     pub fn takes(&self, value: &[u8]) -> bool {
         let mut values = Values::default();
         values.push(value);
@@ -106,7 +106,7 @@ impl Candidate {
     }
 }
 
-/// Whether a value is written as a guess should have it.
+/// True if a value is written as a guess should have it.
 fn has_shape(guess: &TypeGuess, value: &[u8]) -> bool {
     let text = value.trim_ascii();
     let has = |byte: u8| text.contains(&byte);

@@ -1,4 +1,4 @@
-//! The choice among forms after their contest: how the files are written, and what is told of that choice.
+//! The choice of a form after the contest, and the notes about it.
 
 use inrush_package::Preset;
 use inrush_rows::plural::counted;
@@ -12,23 +12,23 @@ use super::tally::{Tally, tally};
 /// A form with a lower score is not believed.
 const VALUE_MIN: f64 = 0.25;
 
-/// Below this a delimiter is not even told of.
+/// A delimiter with a smaller value is not mentioned in a note.
 const VALUE_TOLD_MIN: f64 = 0.1;
 
-/// Another delimiter that looks nearly as good is told of; one that is seldom a delimiter only where
-/// it looks as good.
+/// Another delimiter with this share of the best value is mentioned in a note; an unusual delimiter must be as good as
+/// the best one.
 const TOLD_SHARE: f64 = 0.7;
 const USUAL_WEIGHT_MIN: f64 = 0.9;
 
-/// How a form was found.
+/// The chosen form, and the reasons.
 #[derive(Clone, Debug)]
 pub(super) struct FormChoice {
     pub form: Form,
     /// Fields of a good record.
     pub field_count: usize,
-    /// What a person should know of the choice.
+    /// Notes about the choice for the user.
     pub unsure: Vec<String>,
-    /// What was seen, for the package's comments.
+    /// Observations, for the package's comments.
     pub seen: Vec<String>,
 }
 
@@ -166,7 +166,7 @@ fn escapes_unsure(best: &Entry) -> Option<String> {
     })
 }
 
-/// What stands for NULL in files of several columns, and what is told of it.
+/// The null markers of files with several columns, and the note about them.
 struct Nulls {
     nulls: Vec<String>,
     seen: Option<String>,
@@ -293,7 +293,7 @@ fn tell_contradiction(choice: &mut FormChoice, preset: &Form) {
     }
 }
 
-/// A form that somebody declared.
+/// A declared form.
 pub(super) fn declared(samples: &Samples, form: Form) -> FormChoice {
     let looks = looks(samples);
     let tally = tally(&looks, &form);

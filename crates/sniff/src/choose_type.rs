@@ -1,4 +1,4 @@
-//! The type of one column, from what was seen of it, with the reasons for a person.
+//! The type of one column, chosen from its facts, with the reasons for a person.
 
 use inrush_rows::plural::counted;
 
@@ -20,7 +20,8 @@ const PRECISION_MAX: usize = 38;
 /// what programs print of floating point.
 const FRACTION_DIGITS_FLOAT: usize = 12;
 
-/// Of rows that were only sampled, an integer leaves half of its range for the others.
+/// The largest integer in sampled rows for which `integer` is guessed: half of the range is left for rows that were not
+/// sampled.
 const INTEGER_SAMPLED_MAX: i128 = 1 << 30;
 
 /// A decision.
@@ -30,7 +31,8 @@ pub(super) struct Decision {
     pub seen: String,
     pub why: String,
     pub unsure: Vec<String>,
-    /// What all values of a text would read as, words for no value not counted. A header is told from them by it.
+    /// The type that all values of a text column would have, without the words for a missing value. The header is found
+    /// by it.
     pub reads_as: Option<TypeGuess>,
 }
 
@@ -137,8 +139,8 @@ fn choose(
     }
 }
 
-/// Whether the values read as numbers and as something else, by the rule at the head of [`super::numbers`]: they are
-/// text then, and that is told.
+/// True if the values read as numbers and as something else, by the rule at the head of [`super::numbers`]. The column
+/// is then text, and a note says so.
 fn is_unclear(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     let numbers = &facts.numbers;
     if numbers.are_clear_decimals() {
@@ -279,7 +281,8 @@ fn number(
     })
 }
 
-/// Of formats that differ in the order of day and month one only may be left.
+/// The type with the date format that fits. If two formats fit that differ only in the order of day and month, the column
+/// is text.
 fn formatted(alive: &[&Candidate], decision: &mut Decision) -> Option<TypeGuess> {
     let first = alive.first()?;
     let format = first.guess.format()?;
@@ -320,7 +323,7 @@ fn refused_word<'a>(
         .map(|(word, (count, place))| (word.as_str(), *count, place))
 }
 
-/// Whether a type was found by this candidate.
+/// True if a type was found by this candidate.
 fn is_of(candidate: &TypeGuess, found: &TypeGuess) -> bool {
     match found {
         TypeGuess::Integer => *candidate == TypeGuess::BigInt,
@@ -391,7 +394,8 @@ fn explain_type(facts: &ColumnFacts, decision: &mut Decision) {
     }
 }
 
-/// Whether commas stand before three digits each, and a point or another comma shows that they separate no decimals.
+/// True if commas stand before groups of three digits, and a point or another comma shows that they are not decimal
+/// commas.
 fn are_commas_of_thousands(value: &str) -> bool {
     let (whole, fraction) = match value.split_once('.') {
         Some((whole, fraction)) => (whole, Some(fraction)),
@@ -517,7 +521,7 @@ fn mixed_orders(facts: &ColumnFacts) -> Option<(Refusal, Refusal)> {
         })
 }
 
-/// What was seen, in one line.
+/// The observation, in one line.
 fn seen(facts: &ColumnFacts, column_type: &TypeGuess, rows: u64) -> String {
     let rows = counted(rows, "row");
     let mut parts = Vec::new();

@@ -10,8 +10,8 @@ const SUSPECTS: [u8; 4] = [b',', b';', b'|', b'\t'];
 /// characters, as in `~ann`, `a^2`, `#5`.
 pub(super) const RIVALS: [u8; 4] = [b'~', b'^', b'!', b'#'];
 
-/// How much a field, as it is written, looks like one value under this form. `rivals` are those of
-/// [`RIVALS`] that part all records evenly; they are no proof, so with them it is half of one.
+/// How much a field, as it is written, looks like one value under this form, 0 to 1. `rivals` are those of [`RIVALS`]
+/// that divide all records evenly; a field with one of them counts half, because they are no proof.
 pub(super) fn cleanness(written: &[u8], form: &Form, rivals: &[u8]) -> f64 {
     if !is_clean(written, form) {
         return 0.0;
@@ -28,12 +28,12 @@ pub(super) fn cleanness(written: &[u8], form: &Form, rivals: &[u8]) -> f64 {
     }
 }
 
-/// Whether something stands before a byte, and no blank or end behind it.
+/// True if there is text before a byte, and neither a blank nor the end behind it.
 fn is_between(written: &[u8], at: usize) -> bool {
     at > 0 && !matches!(written.get(at + 1), Some(b' ') | None)
 }
 
-/// Whether a field, as it is written, looks like one value under this form.
+/// True if a field, as it is written, looks like one value under this form.
 fn is_clean(written: &[u8], form: &Form) -> bool {
     if form.quote.is_some() && written.first() == form.quote.as_ref() {
         return true;

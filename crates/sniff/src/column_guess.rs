@@ -7,14 +7,14 @@ use super::kinds::TypeGuess;
 pub struct ColumnGuess {
     /// A name that SQL takes.
     pub name: String,
-    /// What the header calls it.
+    /// Its name in the header.
     pub field: Option<String>,
     /// Its type.
     pub column_type: TypeGuess,
-    /// What was seen: nulls, the smallest and largest, examples.
+    /// The observations: nulls, the smallest and largest value, examples.
     pub seen: String,
     /// Why it has this type, and what would change it.
     pub why: String,
-    /// What is unsure.
+    /// Unsure guesses.
     pub unsure: Vec<String>,
 }

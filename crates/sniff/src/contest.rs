@@ -1,8 +1,7 @@
-//! Which form cuts the samples best: delimiter, quote and escape.
+//! The form that cuts the samples best: delimiter, quote and escape.
 //!
-//! Every delimiter that is seen is tried with every way of quoting. A form is good where nearly
-//! all records have one and the same number of fields, more than one, and where the fields look
-//! like values of their own and not like several that another delimiter would part.
+//! Every delimiter that occurs is tried with every way of quoting. A form is good if nearly all records have the same number
+//! of fields, more than one, and if each field looks like one value and not like several that another delimiter would divide.
 
 use super::clean::{self, RIVALS};
 use super::cut_sample::cut;
@@ -11,7 +10,7 @@ use super::row_names;
 use super::sample::{Sample, Samples};
 use super::tally::{Tally, tally};
 
-/// What is looked at of each sample.
+/// Bytes of each sample that the contest reads.
 const LOOK_BYTES: usize = 128 << 10;
 
 /// Beginnings of files, and places in their middle, that are looked at.
@@ -21,13 +20,13 @@ const PLACES_MAX: usize = 8;
 /// Fewer of a hundred records that have the same number of fields are no file of several columns.
 pub(super) const SHARE_MIN: f64 = 0.7;
 
-/// What the file itself says counts more than any look.
+/// The factor for a form that the file itself declares (`sep=;`): it counts more than any look.
 const SAID_BONUS: f64 = 10.0;
 
-/// What the file's name tells counts a little.
+/// The factor for the form that the file's name suggests: it counts a little.
 const PRESET_BONUS: f64 = 1.1;
 
-/// Quotes around every field are no chance: nobody writes them so but around whole fields.
+/// The factor for quotes around every field, which do not occur by chance.
 const QUOTED_BONUS: f64 = 1.25;
 
 /// Quotes that stand inside of fields and around none, where another delimiter has them around.
@@ -59,9 +58,9 @@ const DELIMITERS: [(u8, f64); 17] = [
 pub(super) struct Entry {
     pub form: Form,
     pub tally: Tally,
-    /// How evenly and cleanly it cuts, whatever the delimiter is.
+    /// How evenly and cleanly it cuts, without regard to the delimiter.
     pub look: f64,
-    /// How much a look with this delimiter is trusted.
+    /// The trust in a look with this delimiter.
     pub weight: f64,
     /// Its score: the higher the better.
     pub value: f64,
@@ -69,7 +68,7 @@ pub(super) struct Entry {
     pub is_said: bool,
 }
 
-/// How a delimiter cuts the records, with its best way of quoting.
+/// The records as a delimiter cuts them, with its best way of quoting.
 struct DelimiterCandidate {
     delimiter: u8,
     weight: f64,
@@ -277,9 +276,8 @@ pub(super) fn best_quoting(
     }
 }
 
-/// Whether the backslashes of a form without quotes are escapes and no ordinary characters, as in
-/// paths. A dump of a database writes tabs, or `\N`, and every backslash twice; `\N` alone is no
-/// more than a mark of NULL.
+/// True if the backslashes of a form without quotes are escapes and no ordinary characters, as in paths. A dump of a
+/// database writes tabs, or `\N`, and every backslash twice; `\N` alone is no more than a mark of NULL.
 fn are_escapes(tally: &Tally, delimiter: u8, is_usual: bool) -> bool {
     let backslashes = &tally.backslashes;
     if backslashes.lone > 0 || backslashes.escapes() == 0 {
@@ -291,7 +289,7 @@ fn are_escapes(tally: &Tally, delimiter: u8, is_usual: bool) -> bool {
     backslashes.needed > 0 || backslashes.doubled > 0 && tally.null_marks > 0
 }
 
-/// How many of the fields look like one value.
+/// The share of fields that look like one value.
 fn cleanness(looks: &[Sample], form: &Form, tally: &Tally, rivals: &[u8]) -> f64 {
     const RECORDS_MAX: usize = 200;
     let (mut fields, mut clean) = (0_u64, 0.0);

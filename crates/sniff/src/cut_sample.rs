@@ -1,10 +1,9 @@
 //! A sample cut into records under one form.
 //!
-//! A sample from the middle of a file begins inside of some record, and under a form with quotes
-//! nobody can tell from one byte whether that place is inside of a quoted field. So both are
-//! assumed and each cuts the sample. Where the two come to begin a record at the same byte, they
-//! agree from there on, and it is certain. Where they never do, one is believed only where its
-//! records have the right number of fields and those of the other have not. A sample that tells
+//! A sample from the middle of a file begins inside some record, and under a form with quotes its first bytes may be
+//! inside or outside a quoted field. So both are assumed, and each assumption cuts the sample. If the two begin a
+//! record at the same byte, they agree from there on, and the rest is certain. If they never do, an assumption is
+//! accepted only if its records have the right number of fields and those of the other do not. A sample that settles
 //! nothing is left out and counted.
 
 use std::sync::Arc;

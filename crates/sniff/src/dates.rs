@@ -147,7 +147,7 @@ pub(super) fn other_order(format: &str) -> Option<String> {
     })
 }
 
-/// Whether all values are eight digits that read as a date after 1900: then they may be one.
+/// True if all values are eight digits that read as a date after 1900: then they may be one.
 pub(super) fn is_eight_digit_date(text: &[u8]) -> bool {
     let number = |range: std::ops::Range<usize>| {
         std::str::from_utf8(&text[range])

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use inrush_package::PackageError;
 use inrush_source::SourceError;
 
-/// Nothing could be guessed of the files.
+/// The files' format could not be guessed.
 #[derive(Debug, thiserror::Error)]
 pub enum SniffError {
     /// A file cannot be found or read.
@@ -28,9 +28,9 @@ pub enum SniffError {
     Table {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem, in words.
         what: String,
-        /// What to do.
+        /// The fix.
         mend: &'static str,
     },
     /// The text is not UTF-8, and no encoding is declared.
@@ -53,7 +53,7 @@ pub enum SniffError {
     NotText {
         /// The file.
         path: PathBuf,
-        /// What was seen.
+        /// The observation.
         what: String,
     },
     /// The records cannot be told apart.
@@ -61,9 +61,9 @@ pub enum SniffError {
     Records {
         /// The file.
         path: PathBuf,
-        /// What was seen.
+        /// The observation.
         what: String,
-        /// What to do.
+        /// The fix.
         mend: String,
     },
 }

@@ -26,7 +26,7 @@ const BLOCK_ROWS: usize = 1024;
 /// Bytes of text whose values are tried together.
 const BLOCK_BYTES: usize = 4 << 20;
 
-/// What was seen of the rows.
+/// The evidence of the rows.
 pub(super) struct Evidence {
     pub columns: Vec<ColumnFacts>,
     /// Rows that were looked at, those at fault not counted.
@@ -39,7 +39,7 @@ pub(super) struct Evidence {
     pub first_comment: Option<FilePlace>,
     /// Records before the first good one of a file.
     pub title_records: u64,
-    /// What they say, of the first file.
+    /// The texts of the title lines of the first file.
     pub titles: Vec<String>,
     /// Lines before the first good record of the first file that has such records; nothing where
     /// another one has others.
@@ -48,7 +48,7 @@ pub(super) struct Evidence {
     pub first_records: Vec<FirstRecord>,
     /// Rows of files that are read as UTF-8 have bytes that are none.
     pub not_utf8: bool,
-    /// Places of which it could not be told where their records begin.
+    /// The number of sampled places that were left out, because it is not clear where their records begin.
     pub places_unused: u64,
     /// Places that were read.
     pub places: u64,
@@ -91,7 +91,7 @@ impl Evidence {
         }
     }
 
-    /// What the samples show. With `skip_first` the first record of each file is no row.
+    /// The evidence of the samples. With `skip_first`, the first record of each file is not a row.
     pub fn of_samples(
         samples: &Samples,
         form: &Form,
@@ -115,7 +115,7 @@ impl Evidence {
         evidence
     }
 
-    /// What all rows of all files show. The header, where the form has one, is no row.
+    /// The evidence of all rows of all files. If the form has a header, the header is not a row.
     pub fn of_files(
         files: &[Arc<SourceFile>],
         form: &Form,
@@ -319,7 +319,7 @@ impl Evidence {
     }
 }
 
-/// How many of the rows are tried together.
+/// The number of rows that are converted together.
 fn block_rows(records: &Records, rows: &[usize]) -> usize {
     let start = records.records[rows[0]].start as usize;
     let fits = |row: &&usize| (records.records[**row].end as usize) < start + BLOCK_BYTES;

@@ -11,13 +11,13 @@ use super::numbers::NumberFacts;
 use super::sentence_parts::FilePlace;
 use super::sentence_parts::shortened;
 
-/// Words that stand for no value in some files. They are not taken for NULL: they are told.
+/// Words that stand for a missing value in some files. They are not taken for NULL, but a note names them.
 const NULL_WORDS: [&str; 17] = [
     "", "\\N", "NULL", "null", "Null", "NA", "N/A", "n/a", "na", "#N/A", "None", "none", "nil",
     "-", "--", "?", "(null)",
 ];
 
-/// Whether a value is one of the words that stand for no value in some files.
+/// True if a value is one of the words that stand for no value in some files.
 pub(super) fn is_null_word(value: &[u8]) -> bool {
     NULL_WORDS.iter().any(|word| word.as_bytes() == value)
 }
@@ -25,7 +25,7 @@ pub(super) fn is_null_word(value: &[u8]) -> bool {
 /// Distinct values that are remembered.
 const DISTINCT_MAX: usize = 4;
 
-/// What was seen of one column.
+/// The facts of one column.
 #[derive(Default)]
 pub(super) struct ColumnFacts {
     /// Values, words for no value not counted.
@@ -37,7 +37,7 @@ pub(super) struct ColumnFacts {
     /// Types that are tried; none before the first value.
     pub candidates: Vec<Candidate>,
     pub numbers: NumberFacts,
-    /// How the values are spelled, as far as they are booleans.
+    /// The spelling of the values, if they are booleans.
     pub spelling: Option<BooleanSpelling>,
     /// The first few distinct values.
     pub distinct: Vec<String>,

@@ -3,14 +3,14 @@
 
 use inrush_scan::Dialect;
 
-/// How a file seems to be written.
+/// The form of a file, as it seems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     /// Stands between fields. In a file of one column it is a byte that was seen nowhere.
     pub delimiter: Vec<u8>,
     /// Opens and closes a quoted field.
     pub quote: Option<u8>,
-    /// How special bytes are made ordinary.
+    /// The way in which special bytes are made ordinary.
     pub escape: FormEscape,
     /// Every record ends with one more delimiter.
     pub trailing_delimiter: bool,
@@ -24,11 +24,11 @@ pub struct Form {
     pub skip_lines: u32,
     /// A record is one field.
     pub is_single_column: bool,
-    /// What somebody declared: it holds for all that the sniffer has no words for.
+    /// The declared dialect, for the settings that the sniffer does not guess.
     pub declared: Option<Box<Dialect>>,
 }
 
-/// How special bytes are made ordinary.
+/// The way in which special bytes are made ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormEscape {
     /// There is none.
@@ -37,7 +37,7 @@ pub enum FormEscape {
     DoubledQuote,
     /// A backslash before them.
     Backslash,
-    /// Another byte before them; nobody but a user says so.
+    /// Another byte before them; only a user can declare it.
     Other(u8),
 }
 

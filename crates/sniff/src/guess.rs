@@ -10,12 +10,12 @@ use super::column_guess::ColumnGuess;
 use super::form::Form;
 use super::mapping;
 
-/// What the files seem to hold.
+/// The guess for the files.
 #[derive(Clone, Debug)]
 pub struct Guess {
-    /// How they are written.
+    /// Their form.
     pub form: Form,
-    /// What was declared of the format.
+    /// The declared part of the format.
     pub(super) declared: Format,
     /// Their columns.
     pub columns: Vec<ColumnGuess>,
@@ -39,9 +39,9 @@ pub struct Guess {
     pub has_row_names: bool,
     /// The header has one name fewer than the rows have fields, and several readings: a load refuses the files.
     pub unnamed: Option<super::row_names::Unnamed>,
-    /// What was seen of the form.
+    /// Observations about the form.
     pub seen: Vec<String>,
-    /// What is unsure, most important first, columns left out.
+    /// Unsure guesses beside columns, the most important first.
     pub unsure: Vec<String>,
 }
 
@@ -69,8 +69,8 @@ impl Guess {
         }
     }
 
-    /// Whether numbers of which a part would be lost are rejects, and booleans in other words than
-    /// those seen: so it is where nobody declared another thing, since the types were only guessed.
+    /// True if numbers that would lose a part are rejects, and booleans in unseen spellings too. This is the default,
+    /// because the types were only guessed; a declaration overrides it.
     pub fn is_lossless(&self) -> bool {
         !self.is_told && self.declared.lossless != Some(false)
     }
@@ -93,7 +93,7 @@ impl Guess {
             .collect()
     }
 
-    /// What is unsure, columns and all, most important first.
+    /// All unsure guesses, the most important first.
     pub fn all_unsure(&self) -> Vec<String> {
         let of_columns = self.columns.iter().flat_map(|column| {
             column
@@ -104,7 +104,7 @@ impl Guess {
         self.unsure.iter().cloned().chain(of_columns).collect()
     }
 
-    /// How much was looked at, in one sentence.
+    /// The size of the sample, in one sentence.
     pub fn extent(&self) -> String {
         let files = match self.files.len() {
             1 => "the file".to_owned(),
@@ -127,7 +127,7 @@ impl Guess {
         }
     }
 
-    /// What a person who meets a reject should know of the types.
+    /// A hint about the types for the reasons of rejects.
     pub fn reject_hint(&self) -> String {
         format!(
             "the types were guessed from {}: declare them with --columns; or `inrush init --all \

@@ -1,10 +1,10 @@
-//! Tells whether the first record is a header.
+//! Decides if the first record is a header.
 //!
-//! Columns that are no text decide where they can: names do not fit their types. Where all are text, the look decides:
-//! texts as names are, no two alike. Fields without a name are no obstacle where no row can have them empty: at the end
-//! of the record, as spreadsheets write columns that were used once (`Name,Date,,,`), and over a column without a NULL,
-//! as pandas writes its index (`,name,town`). What only may be a header is told: names beside empty fields, numbers, or
-//! the same name twice.
+//! Columns with other types than text decide if they can: names do not fit their types. If all columns are text, the
+//! look decides: texts like names, no two alike. Fields without a name do not prevent a header where no row can have
+//! them empty: at the end of the record, as spreadsheets write columns that were used once (`Name,Date,,,`), and over a
+//! column without a NULL, as pandas writes its index (`,name,town`). A record that may or may not be a header gets a
+//! note: names beside empty fields, numbers, or the same name twice.
 
 use inrush_rows::plural::counted;
 
@@ -13,7 +13,7 @@ use super::evidence::{Evidence, FirstRecord};
 use super::facts::{ColumnFacts, is_null_word};
 use super::kinds::TypeGuess;
 
-/// Whether there is a header, and how sure that is.
+/// The guess of a header, and how sure it is.
 pub(super) struct HeaderGuess {
     pub has_header: bool,
     pub seen: String,
@@ -88,12 +88,12 @@ pub(super) fn guess(
     }
 }
 
-/// What the first record says over columns that are no text.
+/// The comparison of the first record with the types of columns that are not text.
 #[derive(Default)]
 struct Signs {
     /// Fields that fit the type of their column.
     fits: u64,
-    /// Of those, years over values that are none: `2019` over amounts.
+    /// The number of these that are years over values that are not years: `2019` over amounts.
     years: u64,
     /// Texts as names are, over another type.
     named: u64,
@@ -141,7 +141,7 @@ impl Signs {
     }
 }
 
-/// What the columns' types say of the first record; nothing where they are all text.
+/// The decision by the columns' types; `None` if all columns are text.
 fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
     let misfits = signs.named + signs.odd;
     let fits = signs.fits - signs.years;
@@ -211,7 +211,7 @@ fn is_year(number: i128) -> bool {
     (1900..=2100).contains(&number)
 }
 
-/// Whether the values of a column may be years themselves.
+/// True if the values of a column may be years themselves.
 fn holds_years(facts: &ColumnFacts) -> bool {
     match (facts.numbers.smallest, facts.numbers.largest) {
         (Some(smallest), Some(largest)) => is_year(smallest) || is_year(largest),
@@ -249,8 +249,8 @@ fn answer(has_header: bool, seen: &str, unsure: Option<String>) -> HeaderGuess {
     }
 }
 
-/// Whether a line below a header may name the fields better: it fills fields that the header leaves empty, or both have a
-/// name for each.
+/// True if a line below a header may name the fields better: it fills names that the header leaves empty, or both have
+/// a name for each field.
 pub(super) fn is_fuller(above: &[String], below: &[String]) -> bool {
     let filled = |fields: &[String]| {
         let filled = fields.iter().filter(|field| !field.trim().is_empty());
@@ -282,14 +282,14 @@ fn takes(facts: &ColumnFacts, column_type: &TypeGuess, field: &str) -> bool {
     })
 }
 
-/// How the first record looks over columns of text.
+/// The look of the first record over columns of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeaderLook {
-    /// As names: no two the same, and none missing but where no row can lack a value.
+    /// Names: no two are the same, and none is missing except over a column that no row leaves empty.
     Names,
-    /// As names in part: some are missing, numbers, or the same.
+    /// Partly names: some are missing, numbers, or the same.
     Mixed,
-    /// As a row.
+    /// A row.
     Row,
 }
 
@@ -322,13 +322,13 @@ impl HeaderLook {
     }
 }
 
-/// Whether a field is a number as years and months are: digits alone.
+/// True if a field is a number as years and months are: digits alone.
 fn is_number(field: &str) -> bool {
     let text = field.trim();
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a field can be a name: short, with a letter first.
+/// True if a field can be a name: short, with a letter first.
 pub(super) fn is_name(field: &str) -> bool {
     const CHARACTERS_MAX: usize = 63;
     let text = field.trim().trim_start_matches('#');
@@ -345,7 +345,7 @@ pub(super) fn are_distinct<T: Ord>(fields: &[T]) -> bool {
     sorted.len() == fields.len()
 }
 
-/// Whether all fields are words as programs name things: no blanks, and no sentence.
+/// True if all fields are words as programs name things: no blanks, and no sentence.
 fn are_identifiers(fields: &[String]) -> bool {
     fields.iter().all(|field| {
         field

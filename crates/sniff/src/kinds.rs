@@ -8,7 +8,7 @@ use inrush_rows::column_policy::BooleanWords;
 pub enum TypeGuess {
     /// `true`, `false`, `t`, `f`.
     Boolean {
-        /// Which of them were seen.
+        /// The spellings that were seen.
         spelling: BooleanSpelling,
     },
     /// 32 bits.
@@ -47,16 +47,16 @@ pub enum TypeGuess {
     Json,
     /// Anything.
     Text,
-    /// What a file of typed rows says itself.
+    /// The type that a file of typed rows declares.
     Told {
         /// In PostgreSQL's words.
         sql: String,
-        /// The same in the converters'.
+        /// The same type in the converters' terms.
         column_type: Box<ColumnType>,
     },
 }
 
-/// How the values of a boolean are spelled, in any case.
+/// The spelling of booleans, in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BooleanSpelling {
     /// `t` and `f`.
@@ -68,7 +68,7 @@ pub enum BooleanSpelling {
 }
 
 impl BooleanSpelling {
-    /// How one value is spelled.
+    /// The spelling of one value.
     pub(super) fn of(value: &[u8]) -> BooleanSpelling {
         match value.trim_ascii().len() {
             1 => BooleanSpelling::Letters,
@@ -76,7 +76,7 @@ impl BooleanSpelling {
         }
     }
 
-    /// How values of both are spelled.
+    /// The spelling of values of both kinds.
     #[must_use]
     pub(super) fn and(self, other: BooleanSpelling) -> BooleanSpelling {
         match self == other {
@@ -102,7 +102,7 @@ impl BooleanSpelling {
 }
 
 impl TypeGuess {
-    /// Whether both are the same, but for how booleans are spelled.
+    /// True if both are the same, but for how booleans are spelled.
     pub(super) fn is_kind_of(&self, other: &TypeGuess) -> bool {
         let are_booleans = matches!(
             (self, other),
@@ -130,7 +130,7 @@ impl TypeGuess {
         }
     }
 
-    /// Whether it is one of numbers, which would lose what codes have.
+    /// True if it is one of numbers, which would lose what codes have.
     pub fn is_number(&self) -> bool {
         self.column_type().is_number()
     }

@@ -1,4 +1,4 @@
-//! The first stages: what is known before any row is looked at, and the lines that are passed over.
+//! The first stages: the facts that are known before any row is read, and the lines that are skipped.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::error::SniffError;
 use super::sample::Samples;
 use super::{is_declared, mapping, titles};
 
-/// What the files' names and the declared format tell.
+/// The facts that the files' names and the declared format give.
 pub(super) struct Known {
     /// The format is taken as declared, and nothing of it guessed.
     pub is_declared: bool,
@@ -42,12 +42,12 @@ impl Known {
         })
     }
 
-    /// Whether files of this name have a header.
+    /// True if files with such names usually have a header.
     pub fn usual_header(&self) -> Option<bool> {
         self.preset.map(|preset| preset.dialect().header)
     }
 
-    /// How the records are written: as declared, else the form that cuts them best.
+    /// The form of the records: the declared one, or the one that cuts them best.
     pub fn choice(&self, below: &BelowSkipped) -> FormChoice {
         match self.is_declared {
             true => choose_form::declared(&below.samples, mapping::form_of(&self.dialect)),
@@ -63,7 +63,7 @@ pub(super) struct BelowSkipped {
     pub skip_lines: u32,
     /// The delimiter that the first line names, passed over or not.
     pub separator: Option<u8>,
-    /// What was seen in the lines, for the package's comments.
+    /// Observations about the lines, for the package's comments.
     pub seen: Vec<String>,
 }
 

@@ -1,16 +1,15 @@
-//! Guesses how files are written and what their columns are, from samples taken all over them,
-//! and says what is unsure.
+//! Guesses the format of files and their columns, from samples taken all over them, and names each unsure guess.
 //!
-//! The stages, each with a type that says what is known after it: [`sample`] takes pieces of the files; [`known`] holds
-//! what is known without a look at their rows, and passes over lines; [`choose_form`] finds the form, by a [`contest`] of
-//! every delimiter and way of quoting; [`rows`] finds where the rows begin, by a [`look`] at them: [`evidence`] collects
-//! facts from the rows, column by column, with [`candidates`] run through the load's own converters; [`header_detection`]
-//! tells names from rows; [`choose_type`] chooses types; [`conclude`] makes the guess, for which [`trial_conversion`]
-//! converts all samples once more, exactly as the load would. Nothing here is random: the same files always give the same
-//! guess.
+//! The stages, each with a type for the facts that are known after it: [`sample`] reads pieces of the files; [`known`]
+//! has the facts that need no look at their rows, and skips lines; [`choose_form`] finds the form, by a [`contest`] of
+//! every delimiter and way of quoting; [`rows`] finds the beginning of the rows, by a [`look`] at them: [`evidence`]
+//! collects facts from the rows, column by column, with [`candidates`] run through the load's own converters;
+//! [`header_detection`] tells names from rows; [`choose_type`] chooses types; [`conclude`] makes the guess, for which
+//! [`trial_conversion`] converts all samples once more, exactly as the load would. Nothing here is random: the same
+//! files always give the same guess.
 //!
-//! A guess is never looser than the load: a type is guessed only if the converters take its values. If
-//! two types fit, the one that changes nothing is taken (text), and the other is told.
+//! A guess is never looser than the load: a type is guessed only if the converters take its values. If two types fit,
+//! the one that changes nothing (text) is taken, and a note names the other.
 
 mod candidates;
 mod choose_form;
@@ -64,11 +63,11 @@ use known::{BelowSkipped, Known};
 use rows::Rows;
 use sample::{Extent, Samples};
 
-/// What is to be guessed.
+/// The options of a guess.
 #[derive(Clone, Debug, Default)]
 pub struct SniffOptions {
-    /// What is declared of the format. Where anything but compression, encoding, skip_lines and
-    /// lossless is, it is taken as declared and nothing of it guessed.
+    /// The declared part of the format. If anything but compression, encoding, skip_lines and lossless is declared,
+    /// nothing of the form is guessed.
     pub format: Format,
     /// Look at all rows of all files, and not at samples.
     pub everything: bool,
@@ -113,7 +112,7 @@ fn text_samples(
     Ok(samples)
 }
 
-/// Whether anything of how the records are written is declared.
+/// True if anything of how the records are written is declared.
 pub fn is_declared(format: &Format) -> bool {
     Format {
         compression: None,

@@ -70,7 +70,7 @@ impl Look {
         }
     }
 
-    /// What to tell where all columns are text, and would be of other types below the first lines:
+    /// The note for columns that are all text but would have other types below the first lines: the first lines may be
     /// a title with as many fields as the table, or a header of two lines.
     pub fn later_header(&self, known: &Known, samples: &Samples) -> Option<String> {
         const LINES_MAX: u32 = 3;
@@ -88,7 +88,7 @@ impl Look {
         (1..=LINES_MAX).find_map(|lines| self.header_below(known, &beginnings, lines))
     }
 
-    /// What to tell where the record below so many lines is the header of columns with other types than text.
+    /// The note if the record below so many lines is the header of columns with types other than text.
     fn header_below(&self, known: &Known, beginnings: &Samples, lines: u32) -> Option<String> {
         let below = beginnings.without_lines(lines, &mapping::lines_dialect());
         let choice = FormChoice {

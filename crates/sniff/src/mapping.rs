@@ -41,7 +41,7 @@ pub(super) fn dialect(form: &Form) -> Dialect {
     }
 }
 
-/// The form of a dialect that somebody declared, or that a preset has.
+/// The form of a declared dialect, or of a preset.
 pub(super) fn form_of(dialect: &Dialect) -> Form {
     Form {
         delimiter: dialect.delimiter.as_bytes().to_vec(),
@@ -62,7 +62,7 @@ pub(super) fn form_of(dialect: &Dialect) -> Form {
     }
 }
 
-/// What the samples are read with before anything is known: lines, and nothing special in them.
+/// The dialect for a first look at the samples: lines without any special bytes.
 pub(super) fn lines_dialect() -> Dialect {
     Dialect {
         delimiter: ShortText::byte(0x1f),
@@ -172,7 +172,7 @@ pub(super) fn column_specs(columns: &[ColumnGuess], is_lossless: bool) -> Vec<Co
         .collect()
 }
 
-/// What the header calls each column, as names are compared.
+/// The name of each column in the header, in the form in which names are compared.
 fn folded_fields(columns: &[ColumnGuess]) -> Vec<Option<String>> {
     columns
         .iter()

@@ -57,7 +57,7 @@ pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
     (names, changes)
 }
 
-/// What is told of fields without a name; many are told together.
+/// The note about fields without a name; many are named together.
 fn unnamed_told(numbers: &[usize]) -> Option<String> {
     const SHOWN_MAX: usize = 5;
     let shown: Vec<String> = numbers

@@ -1,5 +1,5 @@
-//! The shape of a column's numbers: digits before and after the point, leading zeros, exponents, and
-//! which of them read in two ways. Whether they are numbers at all the converters say.
+//! The shape of a column's numbers: digits before and after the point, leading zeros, exponents, and the numbers that
+//! can be read in two ways. The converters decide if a value is a number at all.
 //!
 //! **A dot before exactly three digits** (`1.500`, `12.750`) is a decimal point to one writer and separates
 //! thousands to another, and the two differ by a factor of a thousand. Only values of the same column settle it,
@@ -9,12 +9,12 @@
 //! - more than three digits before the dot, or none, or a zero: `1234.500`, `.500`, `0.500`;
 //! - a dot and an exponent: `1.234e5`, or an exponent with a sign: `1e-05`.
 //!
-//! Then the dot is a decimal point in all of them. Without such a value the column is text, and the reason is told.
-//! Numbers without a dot beside them settle nothing (`1500` beside `1.500` is odd both ways), nor do other columns: one
-//! file may have coordinates of one program beside amounts of another.
+//! Then the dot is a decimal point in all of them. Without such a value the column is text, and a note gives the
+//! reason. Numbers without a dot beside them settle nothing (`1500` beside `1.500` is odd in both readings), nor do
+//! other columns: one file may have coordinates of one program beside amounts of another.
 //!
 //! **An exponent without a point or a sign** (`12E45`, `1e5`) is a number to one reader and a code to another. It is a
-//! number where the column has a clear decimal point or a clear exponent; else the column is text, and that is told.
+//! number where the column has a clear decimal point or a clear exponent; else the column is text, and a note says so.
 //! The words `NaN`, `inf` and `infinity` are numbers under the same condition.
 //!
 //! What no sample shows: a column that is guessed to be integer rejects every dot and exponent; one that is guessed to
@@ -51,7 +51,7 @@ pub(super) struct NumberFacts {
     pub has_point: bool,
     /// Values that are digits with signs, points, commas or an exponent at most.
     pub number_like: u64,
-    /// Of those, values that have no dot, or one before each three digits.
+    /// Of those, the values that have no dot, or one before each three digits.
     pub dot_grouped: u64,
     /// Values with other separators of thousands; they are not among `number_like`.
     pub other_grouped: u64,
@@ -66,7 +66,7 @@ pub(super) struct NumberFacts {
 }
 
 impl NumberFacts {
-    /// Whether the values show that they are numbers with a fraction, as programs print them.
+    /// True if the values show that they are numbers with a fraction, as programs print them.
     pub fn are_clear_decimals(&self) -> bool {
         self.is_point_clear || self.is_exponent_clear
     }
@@ -149,7 +149,7 @@ impl NumberFacts {
     }
 }
 
-/// Whether a separator stands before each three digits: one to three digits, the first no zero, then groups.
+/// True if a separator stands before each three digits: one to three digits, the first no zero, then groups.
 fn is_grouped(mut digits: &[u8], separator: &[u8]) -> bool {
     let lead = digits
         .iter()
@@ -177,7 +177,7 @@ fn is_grouped(mut digits: &[u8], separator: &[u8]) -> bool {
 /// underscores.
 const OTHER_SEPARATORS: [&str; 7] = [" ", "'", "_", "\u{a0}", "\u{202f}", "\u{2009}", "\u{2019}"];
 
-/// Whether thousands are separated by one of [`OTHER_SEPARATORS`]; a fraction may follow.
+/// True if thousands are separated by one of [`OTHER_SEPARATORS`]; a fraction may follow.
 fn is_grouped_otherwise(digits: &[u8]) -> bool {
     let lead = digits
         .iter()

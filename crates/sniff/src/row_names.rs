@@ -31,7 +31,7 @@ use super::header_detection::{are_distinct, is_name};
 use super::mapping;
 use super::sample::{Sample, Samples};
 
-/// What the column of row names is called.
+/// The name of the column of row names.
 const NAME: &str = "row_name";
 
 /// Rows of each file that are looked at.
@@ -80,7 +80,7 @@ impl Unnamed {
 }
 
 impl RowNames {
-    /// What the samples begin with, where it may be such a header.
+    /// The beginnings of the samples, if they may be such a header.
     pub fn find(samples: &Samples, form: &Form, field_count: usize) -> Option<RowNames> {
         if field_count < 2 || form.trailing_delimiter || form.is_single_column {
             return None;
@@ -184,7 +184,7 @@ impl RowNames {
         })
     }
 
-    /// Whether it is believed, by the rule at the head of this file.
+    /// True if it is believed, by the rule at the head of this file.
     pub fn is_believed(&self, form: &Form) -> bool {
         let is_usual = self.are_quoted && self.are_numbered && !self.may_have_decimal_commas;
         let is_blank = matches!(form.delimiter.as_slice(), b" " | b"\t");
@@ -195,7 +195,7 @@ impl RowNames {
             && (is_usual || is_blank && (are_told || self.are_quoted))
     }
 
-    /// What to tell where it is not believed; nothing where the first record looks like a title or a row.
+    /// The note if it is not taken for such a header; `None` if the first record looks like a title or a row.
     pub fn unnamed(&self, form: &Form, skip_lines: u32) -> Option<Unnamed> {
         if self.names.len() < 2 || !self.are_names {
             return None;
@@ -249,7 +249,7 @@ impl RowNames {
             .collect()
     }
 
-    /// What was seen, in one sentence.
+    /// The observation, in one sentence.
     pub fn seen(&self) -> String {
         format!(
             "the header has {} and the rows have {}, as R's write.table writes them: the first \
@@ -260,7 +260,7 @@ impl RowNames {
     }
 }
 
-/// What is wrong with files that are declared to have a header, where it has one name less than their rows have fields.
+/// The problem of files that are declared to have a header with one name less than their rows have fields.
 pub fn header_lacks_a_name(names: usize) -> String {
     format!(
         "the header has {} and the rows have {}, as R's write.table writes them: the column of row names has no name",
@@ -269,14 +269,14 @@ pub fn header_lacks_a_name(names: usize) -> String {
     )
 }
 
-/// What to do about it.
+/// The fix.
 pub const LACKS_A_NAME_HINT: &str = "write the file again with col.names = NA or row.names = \
     FALSE; or skip the header and give all columns, the row names first: --format \
     csv,skip_lines=1,no_header --columns \"row_name text, ...\". If the last name is missing, or \
     an unquoted decimal comma cuts a number in two, fix the header, or write such numbers in \
     quotes";
 
-/// Whether a column of this name may hold 1, 2, 3 and so on itself.
+/// True if a column of this name may hold 1, 2, 3 and so on itself.
 fn numbers_rows(name: &str) -> bool {
     const WORDS: [&str; 14] = [
         "#", "id", "idx", "index", "key", "line", "n", "no", "nr", "num", "number", "pos", "row",
@@ -297,8 +297,8 @@ fn text_of(cut: &Cut, form: &Form, index: usize, field: usize) -> String {
     String::from_utf8_lossy(decoded.text().unwrap_or_default()).into_owned()
 }
 
-/// Whether all beginnings look as R writes them with blanks: the first line is nothing but texts in quotes, or the rows
-/// below it are numbered. Only then is a blank tried as the delimiter: it stands in too many texts.
+/// True if all beginnings look like R's tables with blanks: the first line consists of texts in quotes, or the rows
+/// below it are numbered. Only then is a blank tried as the delimiter, because too many texts contain one.
 pub(super) fn may_be_blank_delimited(looks: &[Sample]) -> bool {
     let mut beginnings = looks.iter().filter(|look| look.starts_file).peekable();
     beginnings.peek().is_some()
@@ -310,7 +310,7 @@ pub(super) fn may_be_blank_delimited(looks: &[Sample]) -> bool {
         })
 }
 
-/// Whether words with a blank between them stand above rows that have one field more, numbered from 1, and a column of
+/// True if words with a blank between them stand above rows that have one field more, numbered from 1, and a column of
 /// numbers: `x y z` above `1 2 1.5 a`, as R writes without quotes. A list of texts has no such column.
 fn are_numbered_rows(text: &[u8], is_whole: bool) -> bool {
     const ROWS_MIN: usize = 2;

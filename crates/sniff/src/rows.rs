@@ -16,11 +16,11 @@ use super::titles::{self, Title};
 
 /// The rows that are taken, and all that was decided on the way to them.
 pub(super) struct Rows {
-    /// What is left of the samples below the lines that are passed over.
+    /// The rest of the samples, below the skipped lines.
     pub samples: Samples,
     /// The form knows how many lines are passed over.
     pub look: Look,
-    /// Where the header lacks a name for the first field, and is passed over: the names of all fields.
+    /// The names of all fields, if the header lacks a name for the first field and is skipped.
     pub names: Option<Vec<String>>,
     /// The header lacks a name, and has several readings.
     pub unnamed: Option<Unnamed>,
@@ -30,9 +30,9 @@ pub(super) struct Rows {
     pub is_everything: bool,
 }
 
-/// What the record above the rows is, where it may have a name fewer than they have fields.
+/// The role of the record above the rows, which may have a name fewer than they have fields.
 enum FirstNames {
-    /// It lacks none, as far as can be told.
+    /// It lacks no name, as far as can be seen.
     Complete,
     /// It lacks the name of the first field, which numbers or names the rows.
     WithoutFirst(RowNames),
@@ -115,7 +115,7 @@ impl Rows {
         }
     }
 
-    /// What all rows of all files show, and not only the samples.
+    /// The rows with the evidence of all rows of all files, instead of the samples.
     pub fn with_everything(self, files: &[Arc<SourceFile>]) -> Result<Rows, SniffError> {
         if self.is_everything {
             return Ok(self);
@@ -162,7 +162,7 @@ fn first_names(
     Ok(unnamed.map_or(FirstNames::Complete, FirstNames::Unclear))
 }
 
-/// What is seen below the lines of a title.
+/// The table below the lines of a title.
 struct BelowTitle {
     title: Title,
     samples: Samples,
@@ -170,8 +170,8 @@ struct BelowTitle {
 }
 
 impl BelowTitle {
-    /// Looks at the rows below a title, where there is one that can be believed: what follows it
-    /// in every file is the same header. One that only may be a title is told in the choice.
+    /// Looks at the rows below a title, if it is certain: the same header follows it in every file. A line that only
+    /// may be a title becomes a note in the choice.
     fn find(known: &Known, samples: &Samples, whole: &mut FormChoice) -> Option<BelowTitle> {
         let title = titles::find(samples, whole)?;
         let samples = samples.without_lines(title.lines, &mapping::lines_dialect());

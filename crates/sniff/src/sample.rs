@@ -15,12 +15,12 @@ use inrush_source::SourceError;
 use super::error::SniffError;
 use super::mapping;
 
-/// How much is read.
+/// The size of the samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
-    /// Of all files together.
+    /// The most bytes of all files together.
     pub bytes_max: u64,
-    /// Of the beginning of a file.
+    /// The most bytes of the beginning of a file.
     pub beginning_bytes_max: u64,
     /// At a place in the middle, at least.
     pub piece_bytes_min: u64,
@@ -215,8 +215,8 @@ fn take_of(
     Ok(())
 }
 
-/// Whether the bytes of a file are its text as they are stored, so that any place of it can be
-/// read by itself: not compressed, and nothing but UTF-8 by declaration or byte order mark.
+/// True if the stored bytes of a file are its text, so that any place of it can be read by itself: it is not
+/// compressed, and UTF-8 by declaration or byte order mark.
 fn is_plain(file: &SourceFile) -> Result<bool, SniffError> {
     if file.compression != Compression::None || file.encoding.is_some() {
         return Ok(false);

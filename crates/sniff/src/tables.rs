@@ -16,8 +16,8 @@ use super::{mapping, names};
 /// Digits of a second's fraction that timestamps keep.
 const FRACTION_DIGITS: u8 = 6;
 
-/// What files of typed rows tell; nothing where there are none. They must all have the same columns, and
-/// no file of text may be among them.
+/// The columns of files of typed rows; `None` if there are none. All such files must have the same columns, and no text
+/// file may be among them.
 pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess>, SniffError> {
     let Some(table) = common(files, declared)? else {
         return Ok(None);

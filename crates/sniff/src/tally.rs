@@ -12,7 +12,7 @@ use super::sample::Sample;
 /// Records before the first good one that may be a title.
 pub(super) const TITLE_RECORDS_MAX: usize = 20;
 
-/// What a form makes of the samples.
+/// The result of cutting the samples by a form.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     /// Records, titles and comments not counted.
@@ -53,7 +53,7 @@ pub(super) struct Backslashes {
 }
 
 impl Backslashes {
-    /// Those that can be escapes.
+    /// The number of bytes that can be escapes.
     pub fn escapes(&self) -> u64 {
         self.needed + self.doubled + self.letters
     }
@@ -90,7 +90,7 @@ impl Tally {
         }
     }
 
-    /// As [`share`](Tally::share), with the records of titles among the bad ones.
+    /// Like [`share`](Tally::share), with the records of titles counted as bad.
     pub fn share_with_titles(&self) -> f64 {
         match self.records + self.titles {
             0 => 0.0,
@@ -148,12 +148,12 @@ fn usual_field_count(beginnings: &[(&Sample, Records)]) -> usize {
         .map_or(0, |(fields, _)| fields)
 }
 
-/// Whether a record begins with the sign of a comment.
+/// True if a record begins with the sign of a comment.
 pub(super) fn is_comment(text: &[u8], records: &Records, index: usize) -> bool {
     text.get(records.records[index].start as usize) == Some(&b'#')
 }
 
-/// How many records stand before the first good one, where they may be a title.
+/// The number of records before the first good one, if they may be a title.
 pub(super) fn title_records(records: &Records, field_count: usize) -> usize {
     let is_good = |index: usize| records.field_count(index) == field_count;
     let first_good = (0..records.len().min(TITLE_RECORDS_MAX + 1)).find(|index| is_good(*index));

@@ -101,7 +101,7 @@ pub(super) fn refuse(samples: &Samples) -> Result<(), SniffError> {
     Ok(())
 }
 
-/// What to tell of rows that are not UTF-8: the encoding that they are likely written in.
+/// The note about rows that are not UTF-8, with the encoding that they are likely in.
 pub(super) fn of_rows(samples: &Samples) -> String {
     const BYTES_MAX: usize = 64 << 10;
     let mut odd = Vec::new();

@@ -1,7 +1,7 @@
 //! Lines before the table: `sep=;`, as Excel reads and writes it, and the title of a report.
 //!
-//! A title is believed only where what follows it is a header: a record before the header cannot
-//! be a row. Everything else before the first good record is told and left to be rejected.
+//! Lines count as a title only if a header follows them, because a record before the header cannot be a row. All other
+//! text before the first good record is named in a note and left to be rejected.
 
 use super::choose_form::FormChoice;
 use super::cut_sample::cut;
@@ -40,12 +40,12 @@ fn separator_of(sample: &Sample) -> Option<u8> {
     }
 }
 
-/// What may be a title.
+/// Lines that may be a title.
 #[derive(Debug)]
 pub(super) struct Title {
     /// Its lines, blank ones too.
     pub lines: u32,
-    /// What its records say.
+    /// The texts of its records.
     pub records: Vec<String>,
     /// It can be no row: its records are one text each, and those of the table are not.
     pub is_clear: bool,
@@ -53,7 +53,7 @@ pub(super) struct Title {
     pub may_be_rows: bool,
 }
 
-/// What may be a title of the first file: the records before the first one that has all fields.
+/// The possible title of the first file: the records before the first one that has all fields.
 pub(super) fn find(samples: &Samples, choice: &FormChoice) -> Option<Title> {
     let sample = samples
         .beginnings()
@@ -117,7 +117,7 @@ pub(super) fn find(samples: &Samples, choice: &FormChoice) -> Option<Title> {
 }
 
 impl Title {
-    /// What was seen, in one sentence.
+    /// The observation, in one sentence.
     pub fn seen(&self) -> String {
         format!(
             "the header is in line {}: the lines before it are a title ({}) and are skipped",
@@ -126,7 +126,7 @@ impl Title {
         )
     }
 
-    /// What to tell where it is not believed and its records are taken for rows.
+    /// The note if it is not taken for a title and its records are rows.
     pub fn unsure(&self) -> String {
         format!(
             "the first records ({}) were taken as rows; if they are a title, and line {} is the \

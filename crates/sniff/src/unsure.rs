@@ -7,7 +7,7 @@ use super::form::{Form, shown};
 use super::sample::Samples;
 use super::text;
 
-/// What of the rows a person should know before a load.
+/// The notes about the rows that a person should know before a load.
 pub(super) fn of_rows(form: &Form, evidence: &Evidence, samples: &Samples) -> Vec<String> {
     let mut unsure = Vec::new();
     for bad in &evidence.bad_rows {
@@ -73,7 +73,7 @@ fn of_headers(form: &Form, evidence: &Evidence) -> Option<String> {
     ))
 }
 
-/// What was not looked at.
+/// The note about the parts of the files that were not read.
 pub(super) fn of_extent(file_count: usize, samples: &Samples, everything: bool) -> Vec<String> {
     let mut unsure = Vec::new();
     if everything {

@@ -13,11 +13,11 @@ use rustix::process::{Resource, getrlimit};
 pub struct AddressSpace {
     /// All of it, in bytes.
     pub limit: u64,
-    /// What is not taken yet.
+    /// The part that is not taken yet.
     pub left: u64,
 }
 
-/// The address space of this process; nothing where it has no limit, or nobody knows how much of it is taken.
+/// The address space of this process; `None` if it has no limit, or if its use is unknown.
 pub fn address_space() -> Option<AddressSpace> {
     let limit = getrlimit(Resource::As).current?;
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;

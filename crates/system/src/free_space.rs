@@ -8,7 +8,7 @@ use std::path::Path;
 pub struct Room {
     /// All of it.
     pub size: u64,
-    /// What a user other than root may still write.
+    /// The bytes that a user other than root may still write.
     pub free: u64,
 }
 

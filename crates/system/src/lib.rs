@@ -1,5 +1,5 @@
-//! What the operating system knows of this process, its users, its connections, its files and its disks. All unsafe calls
-//! stand in `system_calls.rs` and `users.rs`.
+//! The operating system's facts of this process, its users, its connections, its files and its disks. All unsafe calls
+//! are in `system_calls.rs` and `users.rs`.
 
 pub mod address_space;
 pub mod free_space;

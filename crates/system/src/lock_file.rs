@@ -4,12 +4,12 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
-/// What came of asking for a lock.
+/// The result of an attempt to lock.
 #[derive(Debug)]
 pub enum LockAttempt {
     /// It is held until the file is dropped, and says by whom.
     Ours(File),
-    /// Somebody else holds it, by the name that it gave.
+    /// Another process holds it, by the name that it gave.
     Others(String),
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::param::clock_ticks_per_second;
 
-/// What all cores did together.
+/// The time of all cores together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MachineCpu {
     /// Microseconds that cores were busy.

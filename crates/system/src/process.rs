@@ -31,12 +31,13 @@ pub fn state(process_id: i32) -> Option<char> {
     text.rsplit_once(") ")?.1.chars().next()
 }
 
-/// How often a process of one thread left its CPU: because it waited, and because another one got it.
+/// The number of context switches of a process with one thread: because it waited, and because another process got its
+/// CPU.
 pub fn context_switches(process_id: i32) -> Option<u64> {
     switches(&format!("/proc/{process_id}/status"))
 }
 
-/// The same of a thread of this process.
+/// The number of context switches of a thread of this process.
 pub fn thread_context_switches(thread_id: i32) -> Option<u64> {
     switches(&format!("/proc/self/task/{thread_id}/status"))
 }

@@ -1,5 +1,5 @@
-//! System calls that no crate in use has safe: the processor time of this process, what the kernel knows of a TCP
-//! connection, and which pages of a file are in memory.
+//! System calls that no crate in use offers as safe functions: the processor time of this process, the kernel's figures
+//! of a TCP connection, and the pages of a file that are in memory.
 //!
 //! # Why it is sound
 //!
@@ -28,7 +28,7 @@ pub fn processor_times() -> Option<(f64, f64)> {
     Some((seconds(usage.ru_utime), seconds(usage.ru_stime)))
 }
 
-/// How many pages of these bytes of a file are in memory. The first byte is the first of its page.
+/// The number of pages of these bytes of a file that are in memory. The first byte is the first of its page.
 pub fn resident_pages(file: &File, bytes: Range<u64>) -> Option<u64> {
     let length = usize::try_from(bytes.end - bytes.start).ok()?;
     let start = libc::off_t::try_from(bytes.start).ok()?;

@@ -21,9 +21,9 @@ pub struct TcpConnection {
 pub struct TcpFacts {
     /// Microseconds with data in flight or to send.
     pub busy_us: u64,
-    /// Of these, limited by the receiver's window.
+    /// The part of it that was limited by the receiver's window.
     pub receiver_limited_us: u64,
-    /// Of these, limited by our send buffer.
+    /// The part of it that was limited by our send buffer.
     pub send_buffer_limited_us: u64,
     /// Segments sent again.
     pub segments_sent_again: u64,
@@ -42,7 +42,7 @@ pub struct TcpFacts {
 }
 
 impl TcpConnection {
-    /// Of a stream that outlives what is asked of this, or [ends](TcpConnection::end) it before.
+    /// A handle for a stream that outlives it, or that [ends](TcpConnection::end) it before.
     pub fn of(stream: &TcpStream) -> TcpConnection {
         let is_own = |(own, peer): (SocketAddr, SocketAddr)| {
             peer.ip().to_canonical().is_loopback() || peer.ip() == own.ip()
@@ -56,7 +56,7 @@ impl TcpConnection {
         }
     }
 
-    /// Whether the peer is this machine.
+    /// True if the peer is this machine.
     pub fn is_loopback(&self) -> bool {
         self.is_loopback
     }
@@ -66,7 +66,7 @@ impl TcpConnection {
         *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// What the kernel knows; nothing of a connection that is over, or where the kernel is too old.
+    /// The kernel's figures; `None` if the connection is over, or if the kernel is too old.
     pub fn facts(&self) -> Option<TcpFacts> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         TcpFacts::of_number((*socket)?)
@@ -74,7 +74,7 @@ impl TcpConnection {
 }
 
 impl TcpFacts {
-    /// What the kernel knows of a socket now; nothing of one that is no TCP connection, or where the kernel is too old.
+    /// The kernel's figures of a socket now; `None` if it is not a TCP connection, or if the kernel is too old.
     pub fn of(socket: impl AsFd) -> Option<TcpFacts> {
         TcpFacts::of_number(socket.as_fd().as_raw_fd())
     }

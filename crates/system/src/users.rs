@@ -1,4 +1,4 @@
-//! The users of the operating system, from wherever this system keeps them.
+//! The users of the operating system, from any source that this system uses.
 //!
 //! # Why it is sound
 //!

@@ -14,10 +14,10 @@ const LOCALE_MASK: u32 = 0xf_ffff;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Collation([u8; 5]);
 
-/// How text of a collation is written.
+/// The encoding of a collation's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextEncoding {
-    /// As it is.
+    /// UTF-8, unchanged.
     Utf8,
     /// In the bytes of a code page.
     CodePage(CodePage),
@@ -44,7 +44,7 @@ impl Collation {
         self.0[4]
     }
 
-    /// How its text is written; `None` where the code page is unknown.
+    /// The encoding of its text; `None` if the code page is unknown.
     pub fn encoding(self) -> Option<TextEncoding> {
         if self.info() & UTF8_FLAG != 0 {
             return Some(TextEncoding::Utf8);

@@ -25,7 +25,7 @@ pub struct ColumnMetadata {
 }
 
 impl ColumnMetadata {
-    /// Whether the column takes NULL, by all that the server has said.
+    /// True if the column takes NULL, by all that the server has said.
     pub fn is_nullable(&self) -> bool {
         !self.type_info.is_fixed && self.flags & (NULLABLE | NULLABLE_UNKNOWN) != 0
     }

@@ -16,7 +16,7 @@ pub enum MetadataError {
          the server, or a proxy in between, is faulty"
     )]
     Truncated {
-        /// Where the bytes end.
+        /// The position where the bytes end.
         at: usize,
         /// Bytes that are missing from there on, at least.
         wanted: usize,
@@ -66,7 +66,7 @@ pub enum MetadataError {
         ordinal: usize,
         /// The type.
         type_name: &'static str,
-        /// Which number is wrong.
+        /// The name of the wrong number.
         of: &'static str,
         /// The number.
         value: u32,

@@ -47,7 +47,7 @@ impl PacketSize {
 pub(crate) struct PacketBuffer {
     /// The packets; the header of the open one is still zero.
     bytes: Vec<u8>,
-    /// Where the open packet begins; the end of the bytes where none is open.
+    /// The position where the open packet begins; the end of the bytes if none is open.
     open_start: usize,
     size: PacketSize,
     next_id: u8,

@@ -14,7 +14,7 @@ impl<'a> Reader<'a> {
         Reader { bytes, at: 0 }
     }
 
-    /// How many bytes have been read.
+    /// The number of bytes that have been read.
     pub(crate) fn position(&self) -> usize {
         self.at
     }

@@ -84,7 +84,7 @@ pub enum SqlType {
         scale: u8,
         /// The bytes that the server named: 5, 9, 13 or 17.
         bytes: u8,
-        /// Whether the server calls it `numeric`.
+        /// True if the server calls it `numeric`.
         numeric: bool,
     },
     /// `money`: four digits after the point in 64 bits.
@@ -126,7 +126,7 @@ pub enum SqlType {
 pub struct TypeInfo {
     /// The type.
     pub sql_type: SqlType,
-    /// Whether values have no length byte, so that none can be NULL: numbers, `bit`, `money` and `datetime` of columns
+    /// True if values have no length byte, so that none can be NULL: numbers, `bit`, `money` and `datetime` of columns
     /// that are NOT NULL.
     pub is_fixed: bool,
 }
@@ -381,7 +381,7 @@ fn unsupported(token: u8, ordinal: usize) -> MetadataError {
     }
 }
 
-/// As T-SQL names the type, with the length and the scale that `INSERT BULK` asks for. The collation is not in it.
+/// The type in T-SQL, with the length and the scale that `INSERT BULK` needs, without the collation.
 impl fmt::Display for TypeInfo {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let with_length =

@@ -1,4 +1,4 @@
-//! The one change most worth making about a cause, for whoever reads it at midnight.
+//! The change that helps most against a cause, for a reader at midnight.
 
 use crate::cpu::Holder;
 use crate::facts::Facts;
@@ -17,7 +17,7 @@ const WAL_MUCH: f64 = 0.3;
 /// A checkpoint starts when WAL has grown to a bit more than half of `max_wal_size`.
 const WAL_SIZE_TIMES: f64 = 2.0;
 
-/// What to do about a cause; nothing where nothing is known to help.
+/// The advice about a cause; `None` if nothing is known to help.
 pub(crate) fn advice(facts: &Facts, cause: Cause) -> Option<Advice> {
     if facts.load_s <= 0.0 {
         return None;

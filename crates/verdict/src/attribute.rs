@@ -1,5 +1,5 @@
-//! Divides each stream's time completely: what it did itself goes to the step that it did, what it waited for to
-//! whatever the other side was doing.
+//! Divides each stream's time completely: its own work goes to the step that did it, its waits to the work of the other
+//! side at that time.
 
 use crate::feeding::Feeding;
 use crate::measurements::{Measurements, Phase, StreamSeries};
@@ -14,13 +14,13 @@ const WORK: [Phase; 4] = [Phase::Scan, Phase::Convert, Phase::Verify, Phase::Enc
 
 /// One stream, and where its time went.
 pub(crate) struct Attributed<'a> {
-    /// What was measured.
+    /// The measurements.
     pub series: &'a StreamSeries,
     /// Its steps.
     pub timeline: Timeline,
     /// Its connection, where it is TCP.
     pub link: Option<Link>,
-    /// What its waits were.
+    /// The causes of its waits.
     pub waits: Waits,
     /// Seconds by part; they add up to the time that loading took.
     pub parts: ByPart,
@@ -76,7 +76,7 @@ pub(crate) fn attribute<'a>(
 }
 
 impl Attributed<'_> {
-    /// Where its time went between two moments, as far as it was measured and until it ended.
+    /// The time by part between two moments, as far as it was measured and until it ended.
     pub(crate) fn within(&self, feeding: &Feeding, from_s: f64, to_s: f64) -> ByPart {
         let mut parts = ByPart::default();
         for (index, step) in self.timeline.steps.iter().enumerate() {

@@ -6,17 +6,17 @@ use crate::timeline::seconds_of;
 
 /// A machine that computes for this share of its cores is full.
 const FULL: f64 = 0.9;
-/// What takes this share of the cores, or of the time, is noticed.
+/// A share of the cores, or of the time, that counts.
 const NOTICED: f64 = 0.1;
 /// Other processes than the loader and its backends always use some: the server's own helpers, the kernel's threads.
 const OTHERS: f64 = 0.2;
 /// A thread that waits for a CPU for this share of its time has not what it needs.
 const STARVED: f64 = 0.2;
 
-/// Who has the CPUs that a thread needs.
+/// The holder of the CPUs that a thread needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// Nobody: the control group's limit keeps it from them.
+    /// Nobody: the control group's limit withholds them.
     Limit,
     /// Other machines of the same host.
     Host,
@@ -35,7 +35,7 @@ pub(crate) enum Holder {
 pub(crate) struct Cpu {
     /// Cores that the loader may use.
     pub cores: f64,
-    /// How long the run was.
+    /// The length of the run.
     pub load_s: f64,
     /// All processes.
     pub machine_s: f64,
@@ -43,20 +43,20 @@ pub(crate) struct Cpu {
     pub loader_s: f64,
     /// The backends, where they run on this machine and were looked at.
     pub backends_s: Option<f64>,
-    /// What neither of them used, where that is known.
+    /// The cores that neither of them used, if known.
     pub others_s: f64,
     /// Taken by the host.
     pub stolen_s: f64,
     /// The control group's limit held the loader back.
     pub throttled_s: f64,
-    /// Of the time that the streams' threads needed a CPU, the share that they waited for one.
+    /// The share of the time in which the streams' threads needed a CPU and had to wait for one.
     pub streams_wait: Option<f64>,
-    /// Of the time that the backends needed a CPU, the share that they waited for one.
+    /// The share of the time in which the backends needed a CPU and had to wait for one.
     pub backends_wait: Option<f64>,
 }
 
 impl Cpu {
-    /// Of a run.
+    /// The figures of a run.
     pub(crate) fn of(measurements: &Measurements, streams: &[Attributed], load_s: f64) -> Cpu {
         let machine = &measurements.machine;
         let is_local = measurements
@@ -117,7 +117,7 @@ impl Cpu {
         self.others_s >= OTHERS * self.all_s()
     }
 
-    /// Who has the CPUs that the loader's threads need.
+    /// The holder of the CPUs that the loader's threads need.
     pub(crate) fn holder_for_loader(&self) -> Holder {
         if self.throttled_s >= NOTICED * self.load_s {
             return Holder::Limit;
@@ -131,7 +131,7 @@ impl Cpu {
         }
     }
 
-    /// Who has the CPUs that the backends need, where they run on this machine.
+    /// The holder of the CPUs that the backends need, if they run on this machine.
     pub(crate) fn holder_for_backends(&self) -> Holder {
         if self.backends_s.is_none() {
             return Holder::Nobody;
@@ -142,7 +142,8 @@ impl Cpu {
         }
     }
 
-    /// Whoever takes CPUs from both. A thread that is not kept waiting has what it needs, whoever else computes.
+    /// The holder of CPUs that both lack. A thread that does not wait has the CPU that it needs, even if others
+    /// compute.
     fn shared_holder(&self, waits: Option<f64>) -> Holder {
         let is_starved = waits.map_or(self.is_full(), |share| share >= STARVED);
         let is_stolen = self.stolen_s >= NOTICED * self.all_s();
@@ -156,7 +157,7 @@ impl Cpu {
         }
     }
 
-    /// How many streams the cores are enough for, up to twice as many as there are.
+    /// The number of streams for which the cores are enough, up to twice as many as there are.
     pub(crate) fn streams_max(&self, streams: usize) -> usize {
         let used_s = self.loader_s + self.backends_s.unwrap_or(0.0);
         let free_s = (self.all_s() - self.machine_s.max(used_s) - self.stolen_s).max(0.0);

@@ -11,10 +11,10 @@ use crate::measurements::Measurements;
 use crate::parts::CAUSES;
 use crate::verdict::{Advice, Cause, CauseShare, StreamAttribution, Verdict};
 
-/// Two shares whose difference is within so many standard errors of the samples are not told apart.
+/// Two shares are not told apart if their difference is within so many standard errors of the samples.
 const STANDARD_ERRORS: f64 = 1.6;
 
-/// What held a run back. It depends on the measurements alone, and is made of any: a series that is missing or too short
+/// The verdict of a run. It depends on the measurements alone and accepts any: a series that is missing or too short
 /// leaves its time undecided.
 pub fn verdict(measurements: &Measurements) -> Verdict {
     let feeding = Feeding::of(measurements);
@@ -66,7 +66,7 @@ fn causes(facts: &Facts) -> Vec<CauseShare> {
     causes
 }
 
-/// Whether the first cause stays the first, whatever the undecided time is and however the samples might have fallen.
+/// True if the first cause stays the first for any cause of the undecided time and for any error of the samples.
 fn is_decided(causes: &[CauseShare], streams: &[Attributed]) -> bool {
     let first = &causes[0];
     if first.cause == Cause::Undecided {

@@ -13,9 +13,9 @@ use inrush_rows::quantity::{count, counted};
 
 /// A share below it is not worth a clause.
 const WORTH: f64 = 0.02;
-/// So many wait events are named.
+/// The number of wait events that are named.
 const EVENTS_MAX: usize = 3;
-/// So many sessions that held locks are named.
+/// The number of sessions with locks that are named.
 const BLOCKERS_MAX: usize = 2;
 
 /// Clauses for a cause, the most telling first.
@@ -160,7 +160,7 @@ fn client_cpu(facts: &Facts) -> Vec<String> {
     clauses
 }
 
-/// Who has the CPUs, in figures.
+/// The holder of the CPUs, in figures.
 fn holder_of_cpus(cpu: &Cpu, holder: Holder, waits: Option<f64>) -> Option<String> {
     let cores = |seconds: f64| format!("{:.1}", cpu.busy_cores(seconds));
     let waited = waits.map_or(String::new(), |share| {

@@ -16,26 +16,26 @@ const ALONE: f64 = 0.7;
 
 /// A run.
 pub(crate) struct Facts<'a> {
-    /// What was measured.
+    /// The measurements.
     pub measurements: &'a Measurements,
     /// Its streams.
     pub streams: &'a [Attributed<'a>],
     /// Seconds of all streams by part.
     pub parts: ByPart,
-    /// How long loading took.
+    /// The time of loading.
     pub load_s: f64,
     /// The time at the end in which most streams were done.
     pub tail: Option<Tail>,
     /// Its connections as one.
     pub network: Option<Link>,
-    /// Who had the CPUs.
+    /// The use of the CPUs.
     pub cpu: Cpu,
     /// Samples of all backends.
     pub samples: Joint,
 }
 
 impl<'a> Facts<'a> {
-    /// Of a run whose time is divided.
+    /// The facts of a run whose time is divided.
     pub(crate) fn of(
         measurements: &'a Measurements,
         streams: &'a [Attributed<'a>],
@@ -73,7 +73,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What rows go into, in a word: a server, where there is one.
+    /// The destination in a word: a server, if there is one.
     pub(crate) fn destination(&self) -> &'static str {
         let has_link = self.network.is_some();
         if self.has_backends() || has_link || self.measurements.server.is_some() {
@@ -181,7 +181,7 @@ impl<'a> Facts<'a> {
         events
     }
 
-    /// Who held the locks, each once.
+    /// The holders of the locks, each once.
     pub(crate) fn blockers(&self) -> Vec<&str> {
         let mut blockers: Vec<&str> = Vec::new();
         for blocker in self
@@ -227,7 +227,7 @@ impl<'a> Facts<'a> {
         self.parts.of(Part::Stopped) > self.parts.of(Part::Compute)
     }
 
-    /// Who has the CPUs of this machine, where the loader and the server both need them and neither has enough.
+    /// The holder of this machine's CPUs, if the loader and the server both need them and neither has enough.
     pub(crate) fn shared_cpus(&self) -> Option<Holder> {
         let holder = self.cpu.holder_for_loader();
         let is_shared = [Holder::Both, Holder::Others, Holder::Host].contains(&holder)

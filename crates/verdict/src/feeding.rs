@@ -14,7 +14,7 @@ pub(crate) struct Feeding {
 }
 
 impl Feeding {
-    /// Of all feeds of a run.
+    /// The figures of all feeds of a run.
     pub(crate) fn of(measurements: &Measurements) -> Feeding {
         let step_s = f64::from(measurements.step_ms) / 1e3;
         let mut feeding = Feeding::default();
@@ -42,8 +42,8 @@ impl Feeding {
         feeding
     }
 
-    /// What a wait for a feed in that step was, in shares that add up to 1: what the feeds did in that very step, or
-    /// else what they did in all.
+    /// The work of the feeds during a wait in that step, in shares that add up to 1: of that very step, otherwise of
+    /// the whole run.
     pub(crate) fn at(&self, step: usize) -> ByPart {
         let mut shares = ByPart::default();
         let own = self.steps.get(step).copied().unwrap_or_default();

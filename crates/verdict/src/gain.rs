@@ -60,7 +60,7 @@ fn slowest_stream_s(facts: &Facts, cause: Cause) -> f64 {
     slowest_rest_s(facts, &[cause])
 }
 
-/// What is left of the stream that would take longest without these causes.
+/// The time of the stream that would take longest without these causes.
 fn slowest_rest_s(facts: &Facts, causes: &[Cause]) -> f64 {
     let rests_s = facts.streams.iter().map(|stream| {
         let without_s = causes.iter().map(|&cause| stream.parts.of_cause(cause));
@@ -94,7 +94,7 @@ fn shared_cpu_s(facts: &Facts, holder: Holder) -> f64 {
     needed_s / cpu.cores
 }
 
-/// A backend's own work stays, whoever is faster.
+/// A backend's own work, which stays the same if other parts become faster.
 fn backends_s(facts: &Facts, cause: Cause) -> f64 {
     let is_its_own = matches!(
         cause,

@@ -10,7 +10,7 @@ use crate::verdict::{Advice, Cause, CauseShare};
 const CLOSE: f64 = 0.5;
 /// And this share of all time.
 const CONSIDERABLE: f64 = 0.15;
-/// What takes so much less is not worth a promise.
+/// A gain below this share is not promised.
 const GAIN_MIN: f64 = 0.03;
 
 /// A cause that stands beside another one in the line.
@@ -18,8 +18,8 @@ pub(crate) fn is_close(first: &CauseShare, other: &CauseShare) -> bool {
     other.share >= CLOSE * first.share && other.share >= CONSIDERABLE
 }
 
-/// Who has the CPUs of this machine, where the loader's and the server's lack of them are the first two causes: they stand
-/// as one in the line, and what helps one helps the other.
+/// The holder of this machine's CPUs, if the lack of CPUs of the loader and of the server are the first two causes. The
+/// line names them as one, because what helps one helps the other.
 pub(crate) fn both_cpus(facts: &Facts, causes: &[CauseShare]) -> Option<Holder> {
     let cpus = [Cause::ClientCpu, Cause::DestinationCpu];
     let [first, second, ..] = causes else {
@@ -31,7 +31,7 @@ pub(crate) fn both_cpus(facts: &Facts, causes: &[CauseShare]) -> Option<Holder> 
         .filter(|_| are_both && is_close(first, second))
 }
 
-/// What limited the run, what says so, and what to change.
+/// The line: the limit, its evidence, and a change that helps.
 pub(crate) fn line(
     facts: &Facts,
     causes: &[CauseShare],
@@ -147,7 +147,7 @@ fn undecided(facts: &Facts, causes: &[CauseShare]) -> String {
     text
 }
 
-/// What a cause is called.
+/// The name of a cause.
 pub(crate) fn noun(facts: &Facts, cause: Cause) -> String {
     let word = facts.destination();
     match cause {
@@ -185,7 +185,7 @@ pub(crate) fn noun(facts: &Facts, cause: Cause) -> String {
     }
 }
 
-/// What a stream does whose time goes to a cause.
+/// The work of a stream whose time goes to a cause.
 pub(crate) fn doing(cause: Cause) -> &'static str {
     match cause {
         Cause::SourceRead => "reading its file",

@@ -33,7 +33,7 @@ const BURSTS: f64 = 1.25;
 /// Fewer segments say nothing of loss.
 const SEGMENTS_MIN: u64 = 500;
 
-/// What one connection says.
+/// The figures of one connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Link {
     /// The peer is this machine.
@@ -50,9 +50,9 @@ pub(crate) struct Link {
     pub sent_again: u64,
     /// Seconds with data to deliver, while the stream waited until a block was taken.
     pub busy_s: f64,
-    /// Of these, with a window of the receiver that was open.
+    /// The part of it with an open window of the receiver.
     pub open_s: f64,
-    /// Of these, with one that was shut.
+    /// The part of it with a closed window of the receiver.
     pub shut_s: f64,
     /// The usual rate at which the receiver acknowledged, bytes per second.
     pub delivery_rate: f64,
@@ -65,7 +65,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Of one connection, for the steps of its stream.
+    /// The figures of one connection, for the steps of its stream.
     pub(crate) fn of(tcp: &TcpSeries, sent_bytes: &[u64], timeline: &Timeline) -> Link {
         let mut link = Link {
             is_loopback: tcp.is_loopback,
@@ -199,7 +199,7 @@ impl Link {
         !self.is_loopback || self.is_long() || self.has_queue() || self.is_lossy()
     }
 
-    /// What it is where the network holds a stream back.
+    /// The part that limits it if the network holds a stream back.
     pub(crate) fn limit(&self) -> Part {
         if self.is_lossy() {
             Part::Loss

@@ -24,7 +24,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
-/// `1.2 GB` of an estimate: no fraction of a byte is told.
+/// An estimated number of bytes, such as `1.2 GB`, without fractions of a byte.
 pub(crate) fn bytes(bytes: f64) -> String {
     quantity::bytes(bytes.round() as u64)
 }

@@ -129,12 +129,12 @@ impl Part {
 pub(crate) struct ByPart([f64; PARTS.len()]);
 
 impl ByPart {
-    /// Of one part.
+    /// The value of one part.
     pub(crate) fn of(&self, part: Part) -> f64 {
         self.0[part as usize]
     }
 
-    /// Of all parts of a cause.
+    /// The value of all parts of a cause.
     pub(crate) fn of_cause(&self, cause: Cause) -> f64 {
         PARTS
             .iter()
@@ -143,7 +143,7 @@ impl ByPart {
             .sum()
     }
 
-    /// Of all.
+    /// The total.
     pub(crate) fn total(&self) -> f64 {
         self.0.iter().sum()
     }
@@ -160,7 +160,7 @@ impl ByPart {
         }
     }
 
-    /// The same proportions with another total; nothing has none.
+    /// The same proportions with another total; all zero if there is nothing.
     pub(crate) fn scaled_to(mut self, total: f64) -> ByPart {
         let now = self.total();
         if now > 0.0 {

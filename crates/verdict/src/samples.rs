@@ -19,10 +19,11 @@ pub(crate) const STATES: [BackendState; 8] = [
 const SAMPLES_MIN: f64 = 5.0;
 /// Seconds between two looks at the backends, the first of which comes so long after the start.
 const LOOK_S: f64 = 0.1;
-/// What all streams saw weighs as much as so many samples of a stream's own: one that has few is judged by the others.
+/// The samples of all streams weigh as much as so many samples of the stream itself: a stream with few samples is
+/// judged by the others.
 const POOLED_WEIGHT: f64 = 4.0;
 
-/// What the stream was doing.
+/// The activity of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
     /// It waited until a block was taken.
@@ -49,7 +50,7 @@ pub(crate) struct Joint {
 }
 
 impl Joint {
-    /// Of one backend.
+    /// The samples of one backend.
     pub(crate) fn of(backend: &BackendSeries) -> Joint {
         let mut joint = Joint::default();
         for seen in &backend.samples {
@@ -66,7 +67,7 @@ impl Joint {
         joint
     }
 
-    /// Of all streams.
+    /// The samples of all streams.
     pub(crate) fn pooled(streams: &[StreamSeries]) -> Joint {
         let mut pooled = Joint::default();
         for backend in streams.iter().filter_map(|stream| stream.backend.as_ref()) {
@@ -86,7 +87,7 @@ impl Joint {
         self.counts[group as usize].iter().sum()
     }
 
-    /// Of the samples of backends that were busy and did not wait for each other, the share that wrote WAL.
+    /// The share that wrote WAL among the samples of busy backends that did not wait for each other.
     pub(crate) fn wal_of_busy(&self) -> f64 {
         let seen = |state| -> f64 {
             let groups = [Group::Send, Group::Server, Group::Work, Group::Between];
@@ -103,11 +104,11 @@ impl Joint {
     }
 }
 
-/// How often a backend was in each state.
+/// The frequency of each state of a backend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct States {
     shares: [f64; STATES.len()],
-    /// How many samples that rests on.
+    /// The number of samples behind it.
     pub samples: f64,
 }
 
@@ -148,7 +149,7 @@ impl States {
         })
     }
 
-    /// The same, with this part of the time without a wait event spent waiting for us.
+    /// The same, with this part of the time without a wait event counted as waiting for us.
     pub(crate) fn with_less_cpu(mut self, less: f64) -> States {
         let moved = self.shares[BackendState::Cpu as usize] * less;
         self.shares[BackendState::Cpu as usize] -= moved;

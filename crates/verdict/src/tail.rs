@@ -13,22 +13,22 @@ const SLOW: f64 = 0.6;
 pub(crate) struct Tail {
     /// The stream that ended last.
     pub stream: usize,
-    /// How long it ran after half of the streams had ended, seconds.
+    /// Seconds of the run after half of the streams had ended.
     pub length_s: f64,
-    /// How many streams still ran for most of that time.
+    /// The number of streams that ran for most of that time.
     pub running: usize,
-    /// What held it back meanwhile, with its share of the tail.
+    /// The cause in that time, with its share of the tail.
     pub cause: Cause,
     /// Its share of the tail.
     pub share: f64,
     /// Bytes of text a second that it read in the tail.
     pub rate: f64,
-    /// What the others read before, the one in the middle.
+    /// The median rate of reading of the other streams before.
     pub others_rate: f64,
 }
 
 impl Tail {
-    /// Of a run with at least two streams, of which not all ended at the same time.
+    /// The tail of a run with at least two streams, of which not all ended at the same time.
     pub(crate) fn of(
         streams: &[Attributed],
         feeding: &Feeding,

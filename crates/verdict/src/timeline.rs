@@ -2,7 +2,7 @@
 
 use crate::measurements::{Measurements, PHASES, Phase, StreamSeries};
 
-/// Loads take seconds to days; whatever says more than 30 years is broken, and finite.
+/// The longest time that is believed (more than 30 years): larger figures are broken.
 const SECONDS_MAX: f64 = 1e9;
 /// Everything is counted in microseconds; less is rounding.
 const SECONDS_MIN: f64 = 1e-6;
@@ -74,7 +74,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Of one stream.
+    /// The timeline of one stream.
     pub(crate) fn of(series: &StreamSeries, measurements: &Measurements) -> Timeline {
         let load_s = sane_seconds(measurements.load_s);
         let ended_s = sane_seconds(series.ended_s).min(load_s);
@@ -132,7 +132,7 @@ impl Timeline {
         }
     }
 
-    /// Of a stream that never had any: its whole time, in one step.
+    /// The timeline of a stream that never had work: its whole time, in one step.
     fn without_work(ended_s: f64) -> Timeline {
         let step = Step {
             start_s: 0.0,
@@ -170,7 +170,7 @@ impl Timeline {
     }
 }
 
-/// How long each step is: all are equal, until the stream ends.
+/// The length of each step: all are equal, until the stream ends.
 fn step_lengths(count: usize, step_ms: u32, ended_s: f64) -> Vec<f64> {
     let step_s = if step_ms > 0 {
         f64::from(step_ms) / 1e3
@@ -210,8 +210,8 @@ pub(crate) fn spread<const N: usize>(steps: &mut [[f64; N]], lengths: &[f64]) {
     }
 }
 
-/// Of the time between phases, what a thread spent asleep: what it ran or waited for a CPU is first the phases' that need
-/// one. A limit of the control group lets threads sleep too, and is no lack of work.
+/// The part of the time between phases that a thread slept. The time that it ran or waited for a CPU belongs first to
+/// the phases that need one. If a limit of the control group made threads sleep, that is not a lack of work.
 fn idle(
     series: &StreamSeries,
     measurements: &Measurements,

@@ -1,9 +1,9 @@
 //! Loads that are too short for a verdict.
 
-/// Seconds of loading below which a run has no verdict: it was sampled a few times only, and nobody waits for it.
+/// Seconds of loading below which a run has no verdict: it was sampled only a few times, and nobody waits for it.
 const LOAD_S_MIN: f64 = 1.0;
 
-/// Whether a run that spent `load_s` seconds on loading is too short for a verdict.
+/// True if a run that spent `load_s` seconds on loading is too short for a verdict.
 pub fn is_too_short(load_s: f64) -> bool {
     load_s < LOAD_S_MIN
 }

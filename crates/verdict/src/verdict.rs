@@ -40,7 +40,7 @@ pub enum Cause {
 pub struct Verdict {
     /// One line for people: the limit of the run, the most useful change, and the time that it saves.
     pub line: String,
-    /// Whether the evidence separates the first cause from the others.
+    /// True if the evidence separates the first cause from the others.
     pub is_decided: bool,
     /// The causes, the largest share first. All causes are included, and the shares add up to 1.
     pub causes: Vec<CauseShare>,

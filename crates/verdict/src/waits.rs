@@ -1,14 +1,15 @@
 //! Divides a stream's waits for the destination by their cause.
 //!
-//! A stream that waits until a block is taken, and a backend that waits for bytes, may both wait for what is between
-//! them, or take turns. The samples of both come a moment apart and blocks go by in milliseconds, so that pairs of two
-//! waits are also seen where there are none: as often as chance has it. Arithmetic helps. With W the seconds that the
-//! stream waits, A those that it works, and C those that the backend waits for us, both wait for at least C - A
-//! seconds, and for at most the lesser of W and C. Where the connection has nothing to hold back, only the least counts,
-//! and what is seen beyond chance; where it is a network with data under way, that time counts, within both.
+//! A stream that waits until a block is taken, and a backend that waits for bytes, may both wait for the connection
+//! between them, or take turns. Their samples are taken a moment apart, and a block is sent within milliseconds, so by
+//! chance some pairs of samples show both waiting although they never did so at the same time. Arithmetic gives bounds.
+//! Let W be the seconds that the stream waits, A those that it works, and C those that the backend waits for us. Then
+//! both wait for at least C - A seconds, and for at most the lesser of W and C. If the connection cannot hold data
+//! back, only the least counts, and what is seen beyond chance. If it is a network with data under way, the time with
+//! data under way counts, within both bounds.
 //!
-//! The same follows from asking which step is never idle: a backend that hardly ever waits is the limit, whatever
-//! the network's figures are.
+//! The step that is never idle gives the same answer: a backend that hardly ever waits is the limit, for any figures of
+//! the network.
 
 use crate::measurements::{BackendSeries, BackendState, Measurements, Phase, StreamSeries};
 use crate::network::Link;
@@ -20,7 +21,7 @@ use crate::timeline::{SERVER_WAITS, Timeline, seconds_of};
 const PAIRS_CHANCE: f64 = 0.1;
 /// One that is seen as often as this is real where the connection has data under way.
 const PAIRS_SURE: f64 = 0.3;
-/// Where backends that are busy write WAL for this share of the time, locks inside the server are held for it.
+/// If busy backends write WAL for this share of the time, locks inside the server are attributed to it.
 const WAL_MOST: f64 = 0.5;
 /// A disk that is busy for this share of a step is full.
 const DISK_FULL: f64 = 0.95;

@@ -1,4 +1,4 @@
-//! The wording, for whoever reads it: `cargo insta` shows what a change makes of it.
+//! The wording of verdicts: `cargo insta` shows how a change alters it.
 
 mod made;
 

@@ -12,34 +12,34 @@ use inrush::package::PackageError;
 pub enum WorkloadError {
     /// The settings do not say what to do.
     Usage {
-        /// What is wrong with them, by the name of the command's option.
+        /// The problem, by the name of the command's option.
         what: String,
         /// How to fix it.
         hint: String,
     },
     /// A file or folder cannot be used.
     File {
-        /// What was being done, such as `cannot read`.
+        /// The action that failed, such as `cannot read`.
         doing: &'static str,
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The package cannot be used.
     Package(PackageError),
     /// The engine could not do it.
     Engine {
-        /// Why.
+        /// The reason.
         error: inrush::Error,
-        /// What else a person should know, such as where the results are.
+        /// Notes for the user, such as where the results are.
         notes: Vec<String>,
-        /// How to fix it, in place of what the error itself says.
+        /// A hint that replaces the hint of the error itself.
         hint: Option<String>,
     },
     /// The database does not hold what was generated.
     Contents {
-        /// What differs.
+        /// The differences.
         differences: Vec<String>,
     },
     /// The files of TPC-H cannot be made.
@@ -51,11 +51,11 @@ pub enum WorkloadError {
     },
     /// A disk has too little room.
     Room {
-        /// What is to be stored there, with how large it will be.
+        /// The content that must fit, with its size.
         what: String,
         /// All of it, with its unit.
         all: String,
-        /// What the disk has left, with its unit.
+        /// The free space of the disk, with its unit.
         free: String,
         /// A folder on it.
         place: PathBuf,
@@ -64,9 +64,9 @@ pub enum WorkloadError {
     Server(inrush::clients::Error),
     /// Not all clients did what they were to do: what the others did is no result.
     Clients {
-        /// How many did not.
+        /// The number of clients that did not.
         what: String,
-        /// Which, and why.
+        /// The clients, and the reasons.
         details: Vec<String>,
         /// How to fix it.
         hint: Option<String>,
@@ -78,9 +78,9 @@ pub enum WorkloadError {
         /// Rows in the table.
         stored: u64,
     },
-    /// What was loaded is not what dbgen makes.
+    /// The loaded rows differ from dbgen's.
     NotDbgens {
-        /// What differs.
+        /// The differences.
         differences: Vec<String>,
         /// The results of the run.
         results: PathBuf,
@@ -142,7 +142,7 @@ impl WorkloadError {
         }
     }
 
-    /// All that a person is told of it.
+    /// The whole message for the user.
     #[cfg(test)]
     pub(crate) fn told(&self) -> String {
         let lines = [self.to_string()].into_iter().chain(self.details());

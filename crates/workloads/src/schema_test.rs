@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Fails where a schema in `docs` is not this one; `INRUSH_BLESS=1` writes it anew.
+/// Fails if a schema in `docs` differs from this one; `INRUSH_BLESS=1` writes it again.
 fn hold(file: &str, schema: &Value) {
     let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
     let mut text = serde_json::to_string_pretty(schema).expect("a schema is JSON");

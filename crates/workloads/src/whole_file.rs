@@ -1,4 +1,4 @@
-//! Files of results that are whole whenever somebody reads them.
+//! Files of results that are complete at every moment at which they can be read.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -19,12 +19,12 @@ calls a server by 1 to N clients; both say what limits them.",
     after_long_help = BENCH_HELP
 )]
 pub struct BenchArguments {
-    /// Which workload.
+    /// The workload.
     #[command(subcommand)]
     pub command: BenchCommand,
 }
 
-/// Which workload is repeated.
+/// The workload to repeat.
 #[derive(Clone, Debug, Subcommand)]
 pub enum BenchCommand {
     Etlwr(Box<EtlwrArguments>),
@@ -107,11 +107,11 @@ pub struct WholeArguments {
     #[arg(long, value_name = "FOLDER", value_parser = super::common::local_path())]
     pub data: Option<PathBuf>,
 
-    /// What is loaded.
+    /// The tables and parts.
     #[command(flatten)]
     pub which: WhichArguments,
 
-    /// How it is measured.
+    /// The settings of the measurement.
     #[command(flatten)]
     pub measure: MeasureArguments,
 }
@@ -138,7 +138,7 @@ pub struct GenerateArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub parts: u32,
 
-    /// Which parts are made.
+    /// The tables and parts.
     #[command(flatten)]
     pub which: WhichArguments,
 
@@ -183,16 +183,16 @@ pub struct EtlwrRunArguments {
     #[arg(long, value_name = "FOLDER", required = true, value_parser = super::common::local_path())]
     pub data: Vec<PathBuf>,
 
-    /// What is loaded.
+    /// The tables and parts.
     #[command(flatten)]
     pub which: WhichArguments,
 
-    /// How it is measured.
+    /// The settings of the measurement.
     #[command(flatten)]
     pub measure: MeasureArguments,
 }
 
-/// Which tables and parts are meant.
+/// A choice of tables and parts.
 #[derive(Clone, Debug, Args)]
 pub struct WhichArguments {
     /// The tables, separated by commas, or `all`, which includes nation and region
@@ -213,7 +213,7 @@ pub struct WhichArguments {
     pub ten_percent: bool,
 }
 
-/// How the workload is loaded and measured.
+/// The settings of the load and of the measurement.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How it is measured")]
 pub struct MeasureArguments {
@@ -292,7 +292,7 @@ pub struct MeasureArguments {
     pub quiet: bool,
 }
 
-/// Which parts the streams take first.
+/// The order in which streams take parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EtlwrOrder {
     /// Table by table, lineitem last, as each stream of 2009 did.

@@ -23,14 +23,15 @@ fn cpus(text: &str) -> Result<Numbers<usize>, String> {
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Lets each of N connections insert 1/N of the rows into one table, one row with default values per
-statement and commit, as the benchmark of 2009 did with 128 connections and 1 TB: a random UUID as
-key, a timestamp, a char(111) and three numbers. It says for each number of connections how many
-rows per second were inserted, with which latencies, and what limited it: the wait events of the
-server, its WAL and group commits, and the CPU of clients, server and others.
+Inserts rows by many connections at once: each of N connections inserts 1/N of the rows into one
+table, one row with default values per statement and commit. The benchmark of 2009 did this with
+128 connections and 1 TB. The table has a random UUID as key, a timestamp, a char(111) and three
+numbers. For each number of connections, the command prints the rows per second, the latencies,
+and the limit with its evidence: the wait events of the server, its WAL and group commits, and the
+CPU of clients, server and others.
 
-A run counts only if all connections did their share. The table is in a schema of its own, which
-is removed at the end; what a killed measurement has left is removed by the next one.",
+A run counts only if all connections finished their share. The table is in a schema of its own,
+which is removed at the end; if the command is killed, the next one removes it.",
     after_long_help = INSERTS_HELP
 )]
 pub struct InsertsArguments {
@@ -76,7 +77,7 @@ pub struct InsertsArguments {
     #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with_all = ["key", "unlogged"])]
     pub table_sql: Option<PathBuf>,
 
-    /// How it is sent and measured.
+    /// The settings of the measurement.
     #[command(flatten)]
     pub measure: ClientsArguments,
 }
@@ -85,14 +86,15 @@ pub struct InsertsArguments {
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Lets 1 to N clients call a server as fast as they can, or at a rate, as the account of 2004 to
-2006 of high call volumes did. The call is a stored function that draws one random number, does
-one more arithmetic step and returns the session's process id (`noop`); the same with a row that
-is found by its key in memory (`seek`); one inserted row (`insert`); or a statement of your own.
+Lets 1 to N clients call a server as fast as they can, or at a given rate. It repeats the
+measurements of high call volumes of 2004 to 2006. The call is a stored function that draws one
+random number, does one more arithmetic step and returns the session's process id (`noop`); the
+same function with one row that it finds by its key in memory (`seek`); one inserted row
+(`insert`); or a statement of your own.
 
-It says for each number of clients how many calls per second were made, with which latencies, what
-a call costs in CPU of client and server, packets and context switches, and what limited it. A run
-counts only if all clients did their share.",
+For each number of clients, the command prints the calls per second, the latencies, the cost of a
+call (CPU of client and server, packets, context switches) and the limit. A run counts only if all
+clients finished their share.",
     after_long_help = CALLS_HELP
 )]
 pub struct CallsArguments {
@@ -116,12 +118,12 @@ pub struct CallsArguments {
     #[arg(long = "for", value_name = "TIME", value_parser = amount_of_time, group = "amount")]
     pub time: Option<f64>,
 
-    /// How it is sent and measured.
+    /// The settings of the measurement.
     #[command(flatten)]
     pub measure: ClientsArguments,
 }
 
-/// How it is sent and measured.
+/// The settings of clients and of the measurement.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How it is sent and measured")]
 pub struct ClientsArguments {
@@ -205,7 +207,7 @@ pub enum KeyArgument {
     Sequence,
 }
 
-/// What is called.
+/// The call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CallArgument {
     /// A function without a table.
@@ -216,7 +218,7 @@ pub enum CallArgument {
     Insert,
 }
 
-/// How statements are sent.
+/// The protocol of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProtocolArgument {
     /// As text in one message.

@@ -68,7 +68,7 @@ pub struct OverrideArguments {
     pub trust: bool,
 }
 
-/// Which database, by a package or by a URL.
+/// A database, by a package or by a URL.
 #[derive(Clone, Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct DestinationArguments {
@@ -85,7 +85,7 @@ pub struct DestinationArguments {
 /// The ledger that a command reads, and the form of its output.
 #[derive(Clone, Debug, Args)]
 pub struct LedgerArguments {
-    /// Which database.
+    /// The database.
     #[command(flatten)]
     pub destination: DestinationArguments,
 

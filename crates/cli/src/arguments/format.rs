@@ -66,21 +66,21 @@ fn apply(format: &mut Format, name: &str, value: Option<String>) -> Result<(), S
                 "start" => TrimBlanks::Start,
                 "end" => TrimBlanks::End,
                 "both" => TrimBlanks::Both,
-                _ => return Err(format!("trim={value}: it is none, start, end or both")),
+                _ => return Err(format!("trim={value}: write none, start, end or both")),
             });
         }
         ("missing_fields", Some(value)) => {
             format.missing_fields = Some(match value.as_str() {
                 "reject" => MissingFieldsRule::Reject,
                 "null" => MissingFieldsRule::Null,
-                _ => return Err(format!("missing_fields={value}: it is reject or null")),
+                _ => return Err(format!("missing_fields={value}: write reject or null")),
             });
         }
         ("extra_fields", Some(value)) => {
             format.extra_fields = Some(match value.as_str() {
                 "reject" => ExtraFieldsRule::Reject,
                 "ignore" => ExtraFieldsRule::Ignore,
-                _ => return Err(format!("extra_fields={value}: it is reject or ignore")),
+                _ => return Err(format!("extra_fields={value}: write reject or ignore")),
             });
         }
         ("null", Some(value)) => format.null = Some(NullMarker::Text(value)),
@@ -124,7 +124,7 @@ fn apply(format: &mut Format, name: &str, value: Option<String>) -> Result<(), S
                 "zip" => Compression::Zip,
                 _ => {
                     return Err(format!(
-                        "compression={value}: it is none, gzip, zstd, bzip2, xz or zip"
+                        "compression={value}: write none, gzip, zstd, bzip2, xz or zip"
                     ));
                 }
             });
@@ -264,7 +264,7 @@ mod tests {
             ("header=1", "header=1: it is neither true nor false"),
             (
                 "compression=lz4",
-                "compression=lz4: it is none, gzip, zstd, bzip2, xz or zip",
+                "compression=lz4: write none, gzip, zstd, bzip2, xz or zip",
             ),
             (
                 "skip_lines=one",
@@ -274,14 +274,14 @@ mod tests {
                 "record_bytes_max=1M",
                 "record_bytes_max=1M: it is not a number of bytes",
             ),
-            ("trim=left", "trim=left: it is none, start, end or both"),
+            ("trim=left", "trim=left: write none, start, end or both"),
             (
                 "missing_fields=default",
-                "missing_fields=default: it is reject or null",
+                "missing_fields=default: write reject or null",
             ),
             (
                 "extra_fields=drop",
-                "extra_fields=drop: it is reject or ignore",
+                "extra_fields=drop: write reject or ignore",
             ),
             (r"delimiter=\xff", "`\\xff` is not \\xHH with an ASCII code"),
         ] {

@@ -127,12 +127,12 @@ pub struct LoadArguments {
     #[arg(long, value_name = "FILE", value_parser = super::common::local_path())]
     pub save_package: Option<PathBuf>,
 
-    /// How it runs.
+    /// The settings of the run.
     #[command(flatten)]
     pub run: RunArguments,
 }
 
-/// How much is verified.
+/// The level of verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum VerifyLevel {
     /// The number of rows
@@ -162,7 +162,7 @@ pub enum UncheckedTypesAnswer {
     Refuse,
 }
 
-/// How rows are added to the table.
+/// The mode of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LoadMode {
     /// Create the table, or load it if it exists and is empty

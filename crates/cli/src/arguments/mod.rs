@@ -61,12 +61,12 @@ success the same command finds nothing left to do.",
     disable_help_subcommand = false
 )]
 pub struct Arguments {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do. The help of each command is in the file of its arguments.
+/// The commands. The help of each command is in the file of its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Load(LoadArguments),
@@ -85,8 +85,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it changes a destination or measures one, so that its exit status tells what became of that. The others
-    /// are asked for their output alone.
+    /// True if the command changes or measures a destination, so that its exit status tells the outcome. All other
+    /// commands are run for their output.
     pub fn changes_something(&self) -> bool {
         match self {
             Command::Load(_)

@@ -35,7 +35,7 @@ fn what_if(text: &str) -> Result<WhatIf, String> {
         let number = value.trim().parse::<f64>().ok();
         number
             .filter(|number| (0.1..=100_000.0).contains(number))
-            .ok_or_else(|| format!("`{value}` is no number of cores"))
+            .ok_or_else(|| format!("`{value}` is not a number of cores"))
     };
     let rate = || {
         let rate = value.trim().trim_end_matches("/s");
@@ -44,7 +44,7 @@ fn what_if(text: &str) -> Result<WhatIf, String> {
             Some(bits) => size_in_bytes(bits).map(|bits| bits as f64 / 8.0),
             None => size_in_bytes(rate).map(|bytes| bytes as f64),
         }
-        .map_err(|_| format!("`{value}` is no rate: write it as 10Gbit or 2GB/s"))
+        .map_err(|_| format!("`{value}` is not a rate: write it as 10Gbit or 2GB/s"))
     };
     Ok(match name.trim() {
         "loader_cores" => WhatIf::LoaderCores(number()?),
@@ -56,12 +56,13 @@ fn what_if(text: &str) -> Result<WhatIf, String> {
             let streams = value.trim().parse::<usize>().ok();
             let streams = streams.filter(|streams| (1..=1024).contains(streams));
             WhatIf::Streams(
-                streams.ok_or_else(|| format!("`{value}` is no number of streams, 1 to 1024"))?,
+                streams
+                    .ok_or_else(|| format!("`{value}` is not a number of streams, 1 to 1024"))?,
             )
         }
         other => {
             return Err(format!(
-                "`{other}` is none of loader_cores, server_cores, network, disk, read and streams"
+                "`{other}` is not one of loader_cores, server_cores, network, disk, read and streams"
             ));
         }
     })

@@ -18,7 +18,7 @@ files of that folder; it uses the settings of the run's own package.",
     after_long_help = REJECTS_HELP
 )]
 pub struct RejectsArguments {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: RejectsCommand,
 }
@@ -83,7 +83,7 @@ pub struct ReplayArguments {
     #[arg(long, value_name = "N")]
     pub max_rejects: Option<u64>,
 
-    /// How it runs.
+    /// The settings of the run.
     #[command(flatten)]
     pub run_arguments: RunArguments,
 }

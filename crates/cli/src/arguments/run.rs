@@ -26,7 +26,7 @@ pub struct RunCommandArguments {
     #[command(flatten)]
     pub overrides: OverrideArguments,
 
-    /// How it runs.
+    /// The settings of the run.
     #[command(flatten)]
     pub run: RunArguments,
 }

@@ -1,4 +1,4 @@
-//! `inrush preflight --size --within --what-if`: what a load would need, and what it would take.
+//! `inrush preflight --size --within --what-if`: the needs of a load, and its time with other resources.
 
 use inrush::preflight::capacity::{CapacityFound, CapacityWish, Resources};
 use inrush::preflight::{Finding, PreflightReport, Weight};
@@ -7,7 +7,7 @@ use inrush::printable::line;
 use crate::arguments::{PreflightArguments, WhatIf};
 use crate::numbers::{bytes, counted, seconds};
 
-/// Answers what the arguments ask for, from the measured costs.
+/// Answers the questions of the arguments from the measured costs.
 pub fn add(report: &mut PreflightReport, arguments: &PreflightArguments) {
     let asks =
         arguments.size.is_some() || arguments.within.is_some() || !arguments.what_if.is_empty();

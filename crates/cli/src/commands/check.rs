@@ -6,7 +6,7 @@ use crate::arguments::CheckArguments;
 use crate::errors::CommandError;
 use crate::{Surroundings, embedded, output, package_file, running, signals};
 
-/// Prints what a package would do.
+/// Prints the plan of a package.
 pub fn check(
     arguments: &CheckArguments,
     surroundings: &Surroundings,

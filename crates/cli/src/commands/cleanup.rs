@@ -1,6 +1,7 @@
 //! `inrush cleanup`.
 
 use inrush::ExitStatus;
+use inrush::ids::RunName;
 use inrush::printable::line;
 use inrush::upkeep::StoppedRun;
 
@@ -37,7 +38,7 @@ pub fn cleanup(
 ) -> Result<ExitStatus, CommandError> {
     let _guard = signals::end_at_once(None);
     let mut destination = find(&arguments.ledger, surroundings)?;
-    destination.which.run = arguments.run.clone();
+    destination.which.run = arguments.run.as_deref().map(RunName::new);
     let removed = destination.ledger.discard(&destination.which)?;
     let left = destination.ledger.stopped(&destination.which)?;
     if arguments.ledger.json {

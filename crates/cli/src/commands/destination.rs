@@ -17,11 +17,11 @@ use crate::{Surroundings, credentials};
 
 /// A database with a ledger.
 pub struct LedgerDestination {
-    /// Where the ledger is.
+    /// The ledger.
     pub ledger: Box<dyn PastRuns>,
-    /// Which runs are meant.
+    /// The filter of runs.
     pub which: Which,
-    /// What must be stopped afterwards.
+    /// The destination, whose server must be stopped afterwards.
     pub reached: Reached,
 }
 

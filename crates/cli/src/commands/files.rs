@@ -1,4 +1,4 @@
-//! The files that `init` and `verify` look into without a package, and what is said of their format.
+//! The files that `init` and `verify` read without a package, and messages about their format.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use inrush::source::{self, ResolveOptions, SourceFile};
 use crate::arguments::parse_format;
 use crate::errors::CommandError;
 
-/// The format that `--format` declares; what it leaves out is guessed.
+/// The format that `--format` declares; settings that it leaves out are guessed.
 pub fn format(text: Option<&str>) -> Result<Format, CommandError> {
     match text {
         Some(text) => parse_format(text).map_err(|what| CommandError::Usage {

@@ -35,7 +35,7 @@ pub fn init(arguments: &InitArguments) -> Result<ExitStatus, CommandError> {
         Some(path) => Some(path.clone()),
         None => Some(PathBuf::from(format!("{}.toml", file_stem(&table)))),
     };
-    // Nobody waits for a guess that cannot be written.
+    // Checked before the guess, which takes time.
     if let Some(path) = &path
         && !arguments.force
         && path.symlink_metadata().is_ok()
@@ -69,7 +69,7 @@ pub fn init(arguments: &InitArguments) -> Result<ExitStatus, CommandError> {
     Ok(ExitStatus::Clean)
 }
 
-/// The package, but for what is guessed.
+/// The package, except for the guesses.
 fn package(arguments: &InitArguments, table: &str) -> Package {
     let files: Vec<String> = arguments
         .files
@@ -129,7 +129,7 @@ fn save(text: &str, path: &Path, force: bool) -> Result<(), CommandError> {
     })
 }
 
-/// What a person should see at once.
+/// The summary that is printed.
 fn summary(guess: &Guess, path: Option<&Path>) -> String {
     let mut text = line(&guess.extent());
     for seen in &guess.seen {

@@ -23,7 +23,7 @@ use crate::bench;
 use crate::demo;
 use crate::errors::CommandError;
 
-/// Does what the arguments say and returns the exit status.
+/// Runs the command and returns the exit status.
 pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<ExitStatus, CommandError> {
     match arguments.command {
         Command::Load(arguments) => load::load(&arguments, surroundings),

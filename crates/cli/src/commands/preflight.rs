@@ -81,7 +81,7 @@ pub fn preflight(
     Ok(report.exit_status())
 }
 
-/// What a pipe brings comes once: it is the run's.
+/// Refuses pipes: their data can be read only once, and the run needs it.
 fn refuse_pipes(ready: &Ready) -> Result<(), CommandError> {
     for flow in &ready.package.flows {
         for pattern in flow.files.patterns() {
@@ -198,7 +198,7 @@ fn words(report: &PreflightReport) -> String {
     text
 }
 
-/// A line for each step, and below them what is to be said of some.
+/// A line for each step, and notes below them.
 fn steps(steps: &[StepFound]) -> String {
     let speed = |speed: Option<f64>| {
         speed.map_or_else(

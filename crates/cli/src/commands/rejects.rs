@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use inrush::ExitStatus;
+use inrush::ids::RunName;
 use inrush::package::{Overrides, RejectLimit};
 use inrush::printable::{line, one_line};
 use inrush::reject_replay::{self, RejectCause, ReplayError};
@@ -159,8 +160,8 @@ fn replay(
     Ok(success.report.exit_status)
 }
 
-/// What became of the rejects of a run.
-fn closed(run: &str, rows_rejected: u64, report: &RunReport) -> String {
+/// The outcome of a replay, in words.
+fn closed(run: &RunName, rows_rejected: u64, report: &RunReport) -> String {
     let account = &report.account;
     let had = counted(rows_rejected, "row");
     if report.outcome == Outcome::AlreadyLoaded {

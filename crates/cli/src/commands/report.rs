@@ -37,7 +37,7 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitStatus, CommandError> {
 fn refuse_the_report(path: &Path, target: &Path) -> Result<(), CommandError> {
     let is_the_report = match (path.canonicalize(), target.canonicalize()) {
         (Ok(report), Ok(target)) => report == target,
-        // What is not there yet is no report.
+        // A path that does not exist yet cannot be a report.
         _ => false,
     };
     match is_the_report {

@@ -8,7 +8,7 @@ use crate::package_file::{self, Ready};
 use crate::running::{self, RunSetup};
 use crate::{Surroundings, embedded, output, run_summary, signals};
 
-/// Loads what a package says.
+/// Runs a package.
 pub fn run(
     arguments: &RunCommandArguments,
     surroundings: &Surroundings,

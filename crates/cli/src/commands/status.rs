@@ -42,7 +42,7 @@ pub fn table(runs: &[StoppedRun]) -> String {
         .iter()
         .map(|stopped| {
             [
-                stopped.run.name.clone(),
+                stopped.run.name.to_string(),
                 match stopped.held {
                     true => "at work".to_owned(),
                     false => "stopped".to_owned(),

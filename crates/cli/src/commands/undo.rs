@@ -1,5 +1,6 @@
 //! `inrush undo`.
 
+use inrush::ids::RunName;
 use inrush::printable::line;
 use inrush::undo::{UndoOptions, Undone};
 use inrush::{Ability, ExitStatus};
@@ -19,9 +20,10 @@ pub fn undo(
     let fault = running::fault()?;
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
+    let run = RunName::new(arguments.run.as_str());
     let undone = destination.ledger.undo(&UndoOptions {
         ledger_schema: &destination.which.ledger_schema,
-        run: &arguments.run,
+        run: &run,
         drop: arguments.drop,
         lock_timeout_ms: arguments.lock_timeout_ms,
         fault,

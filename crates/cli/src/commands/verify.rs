@@ -151,7 +151,7 @@ fn refuse_pipes(files: &[Arc<SourceFile>]) -> Result<(), CommandError> {
     }
 }
 
-/// How files are written: as declared, else as guessed.
+/// The dialect of the files: declared, or guessed.
 fn dialect(files: &[Arc<SourceFile>], format: Format) -> Result<Dialect, CommandError> {
     if is_declared(&format) {
         return declared(files, &format);

@@ -127,7 +127,7 @@ pub(super) fn decimal(values: &ArrayRef, precision: u8, scale: u8) -> Option<Arr
     }
 }
 
-/// Whether no value is farther from 0.
+/// True if no value is farther from 0.
 fn fits(values: &[i128], most: i128) -> bool {
     // Below 2^128. One comparison without sign stands for two.
     let range = 2 * most.unsigned_abs();

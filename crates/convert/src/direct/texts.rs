@@ -75,7 +75,7 @@ fn of_words<K: ArrowDictionaryKeyType, O: OffsetSizeTrait>(
     Some(builder.finish())
 }
 
-/// The views, where each value fits; anew, where blanks are cut off that do not count.
+/// The views, if each value fits. They are made again if blanks that do not count have to be cut off.
 fn checked(views: StringViewArray, kernel: &Text) -> Option<ArrayRef> {
     if any_nul(&views) {
         return None;
@@ -108,7 +108,7 @@ fn checked(views: StringViewArray, kernel: &Text) -> Option<ArrayRef> {
     Some(Arc::new(builder.finish()))
 }
 
-/// Whether any text has a NUL byte.
+/// True if any text has a NUL byte.
 fn any_nul(views: &StringViewArray) -> bool {
     const ONES: u128 = u128::from_ne_bytes([0x01; 16]);
     const HIGHS: u128 = u128::from_ne_bytes([0x80; 16]);

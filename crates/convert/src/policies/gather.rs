@@ -12,7 +12,7 @@ use super::super::kernel::Fault;
 use super::number_form::Rewritten;
 use super::{FieldPolicy, Rewrite, cut, trimmed};
 
-/// What a field is.
+/// The value of a field.
 enum FoundField {
     Text(Span),
     Null,

@@ -23,7 +23,7 @@ use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
 use super::exact_float::ExactFloat;
 
-/// How the fields of one column are read where that is not the usual way.
+/// The policy for the fields of one column.
 pub(super) struct FieldPolicy {
     /// The dialect without its own null markers, and without its trimming.
     dialect: Dialect,
@@ -34,11 +34,11 @@ pub(super) struct FieldPolicy {
     rewrite: Rewrite,
     /// The default as the kernel reads it.
     default: Option<(Vec<u8>, DefaultFor)>,
-    /// What means NULL here, for a reject.
+    /// The words for NULL, for the reason of a reject.
     null_words: String,
 }
 
-/// How the text of a field is written anew.
+/// The rewriting of a field's text.
 enum Rewrite {
     Nothing,
     Number(NumberRewriter),
@@ -215,7 +215,7 @@ impl FieldPolicy {
         self.null_markers.iter().any(|marker| **marker == *text)
     }
 
-    /// Whether a field is written in quotes.
+    /// True if a field is written in quotes.
     fn is_quoted(&self, written: &[u8]) -> bool {
         self.dialect.quote.is_some() && written.first().copied() == self.dialect.quote
     }
@@ -329,7 +329,7 @@ fn check_marker(marker: &str, trim_ends: (bool, bool), dialect: &Dialect) -> Res
     Ok(())
 }
 
-/// What means NULL in a column, in words.
+/// The words for NULL in a column.
 fn null_words(markers: &[String], policies: &ColumnPolicies) -> String {
     let mut words: Vec<String> = markers
         .iter()

@@ -15,7 +15,7 @@ use super::super::kernel::trim;
 use super::super::number::{is_any_word, is_not_finite};
 use super::round::rounded;
 
-/// What became of a number.
+/// The result of rewriting a number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rewritten {
     /// It is right as it stands, or its kernel says what is wrong with it.
@@ -24,12 +24,12 @@ pub(super) enum Rewritten {
     Null,
     /// It was appended to the output.
     Built {
-        /// Whether digits were lost.
+        /// True if digits were lost.
         rounded: bool,
     },
 }
 
-/// Writes the numbers of a column anew.
+/// Rewrites the numbers of a column in SQL's form.
 pub(super) struct NumberRewriter {
     decimal: Vec<u8>,
     group: Vec<u8>,

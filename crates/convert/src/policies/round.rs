@@ -10,7 +10,7 @@ use super::super::number::literal;
 pub(super) struct Rounded {
     /// It in plain notation, with as many digits after the point as the column keeps.
     pub text: String,
-    /// Whether its value is another one.
+    /// True if its value is another one.
     pub changed: bool,
 }
 

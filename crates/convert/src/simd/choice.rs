@@ -1,4 +1,4 @@
-//! Which code a machine runs: every call of code for instructions that only some machines have.
+//! The choice of code by the machine: every call of code for instructions that only some machines have.
 //!
 //! # Why it is sound
 //!
@@ -41,7 +41,7 @@ pub(in super::super) fn values<K: Kernel>(
     kernel::values_with(kernel, fields, faults)
 }
 
-/// The same, eight at a time where the machine and the column allow it.
+/// Like the function without vectors, eight at a time if the machine and the column allow it.
 #[inline]
 pub(in super::super) fn values_by_eight<K: EightKernel>(
     kernel: &K,
@@ -158,7 +158,7 @@ pub(in super::super) fn smallest_and_bits(text: &[u8], instructions: Instruction
     text_facts::smallest_and_bits_with(text)
 }
 
-/// Where the first of two bytes stands in a window, found with AVX-512 where the machine has it.
+/// The position of the first of two bytes in a window, found with AVX-512 if the machine has it.
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(in super::super) fn first_of_avx512(
     window: &super::super::kernel::Window,

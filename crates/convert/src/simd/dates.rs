@@ -50,7 +50,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
     }
     // Century, year in it, month and day, in 16 bits each.
     let pairs = pairs(digits);
-    // A hundred centuries and the year; nothing of the others.
+    // The lane of the year: 100 times the century plus the year in it; the other lanes are zero.
     let year = _mm512_madd_epi16(pairs, _mm512_set1_epi64(0x0001_0064));
     let month = _mm512_and_si512(_mm512_srli_epi64::<32>(pairs), _mm512_set1_epi64(0xFFFF));
     let day = _mm512_srli_epi64::<48>(pairs);
@@ -64,7 +64,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
     if is_unfit & lanes.present() != 0 {
         return None;
     }
-    // Years that begin with March have their odd day at the end.
+    // In years that begin with March the leap day is the last day.
     let is_before_march = _mm512_cmple_epu64_mask(month, _mm512_set1_epi64(2));
     let year = _mm512_mask_sub_epi64(year, is_before_march, year, one);
     // Exact for all years of four digits.
@@ -83,8 +83,8 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
 /// The fifth byte and the eighth.
 const HYPHENS: i64 = 0xFF00_00FF_0000_0000u64 as i64;
 
-/// Of each month the days before it, in a year that begins with March, and in the upper half
-/// the days that it has in every year; no month has none.
+/// For each month of a year that begins with March, the days before it and, in the upper half, its days in every year;
+/// index 0 is no month.
 const MONTHS: [i64; 16] = {
     const BEFORE: [i64; 13] = [0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275];
     const DAYS: [i64; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

@@ -1,4 +1,4 @@
-//! Eight fields of a text in a register: where they stand, and what is read from there.
+//! Eight fields of a text in a register: their positions, and their bytes.
 //!
 //! # Why it is sound
 //!
@@ -124,12 +124,12 @@ impl<'a> Lanes<'a> {
 /// A list of numbers, of which two neighbours are read for each lane.
 pub(super) struct Pairs<'a> {
     list: &'a [u32],
-    /// Of a pair the first number is not the last one of all.
+    /// A pair must not begin with the last number of all.
     places_end: __m512i,
 }
 
 impl<'a> Pairs<'a> {
-    /// Those of this list.
+    /// The pairs of this list.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn of(list: &'a [u32]) -> Pairs<'a> {

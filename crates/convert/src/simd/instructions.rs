@@ -19,7 +19,7 @@ enum Level {
     /// The portable loops compiled for x86-64-v3.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
-    /// What every machine has.
+    /// Instructions that every machine has.
     Portable,
 }
 
@@ -48,14 +48,14 @@ impl Instructions {
         Instructions::available()[0]
     }
 
-    /// Whether eight fields can be taken at a time: there is a proof of AVX-512.
+    /// True if eight fields can be taken at a time: there is a proof of AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(in super::super) fn has_avx512(self) -> bool {
         matches!(self.0, Level::Avx512(_))
     }
 
-    /// Whether code for x86-64-v3 can run: there is a proof of AVX2, or one of AVX-512, which says that too.
+    /// True if code for x86-64-v3 can run: there is a proof of AVX2, or one of AVX-512, which includes AVX2.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(in super::super) fn has_avx2(self) -> bool {

@@ -103,7 +103,7 @@ impl DigitWords {
     }
 }
 
-/// Whether all bytes are 0 to 9.
+/// True if all bytes are 0 to 9.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn are_digits(values: __m512i) -> bool {

@@ -67,7 +67,7 @@ pub(super) const LANES: usize = 8;
 
 /// A kernel that can also read the common shape of eight fields at once.
 pub(super) trait EightKernel: Kernel {
-    /// Whether it can for this column.
+    /// True if it can for this column.
     fn takes_eight(&self) -> bool;
 
     /// The values of eight fields, NULL as the type's default; false where one of them has another

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use super::super::kernel::Window;
 use super::registers::load_window;
 
-/// Where the first of two bytes stands in a window; its length where none does.
+/// The position of the first of two bytes in a window; the window's length if there is none.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi1")]
 pub(in super::super) fn first_of(window: &Window, bytes: [u8; 2]) -> usize {

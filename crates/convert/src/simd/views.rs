@@ -8,7 +8,7 @@ use super::lanes::continue_character;
 use super::registers::store_128;
 use super::{LANES, Lanes};
 
-/// What is known of the texts of a column.
+/// The limits of a column's texts.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Limits {
     first: __m512i,

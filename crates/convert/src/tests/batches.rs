@@ -236,7 +236,7 @@ fn text_is_not_copied() {
     assert_eq!(buffers[0].as_ptr(), chunk.text().as_ptr());
 }
 
-/// Whoever forgets which records are not UTF-8 gets no batch, and not one with such a text in it.
+/// If a caller drops the list of records that are not UTF-8, it gets no batch, instead of one with such a text in it.
 #[test]
 #[should_panic(expected = "views of valid text")]
 fn invalid_text_is_in_no_batch() {

@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use super::{csv, scanned};
 use crate::{Converter, KeyBounds, KeyValue};
 
-/// Places as the source tells them.
+/// Places as a source gives them.
 #[derive(Debug)]
 struct Rows(Vec<u32>);
 
@@ -90,7 +90,7 @@ fn typed_chunk(rows: &TypedRows) -> (Chunk, Records) {
 
 type Converted = (Vec<RecordBatch>, Vec<Reject>, Vec<u64>);
 
-/// What comes of a chunk in batches of some rows, and how many values became others.
+/// Converts a chunk in batches of this many rows; returns the batches and the number of values that policies changed.
 fn converted(
     (chunk, records): (Chunk, Records),
     columns: &[Column],
@@ -118,7 +118,7 @@ fn converted(
     (batches, rejects, changes.collect())
 }
 
-/// A number around the ends of something.
+/// A number near an end of a range.
 fn number(seed: u64) -> i128 {
     let rest = (seed >> 16) as i128;
     let near = (seed >> 8) as i128 % 5 - 2;
@@ -169,7 +169,7 @@ fn values(kind: usize, seeds: &[Option<u64>]) -> TypedColumn {
     }
     macro_rules! stamps {
         ($array:ident) => {
-            // Most of them in years that are written as such.
+            // Most of them are in years of four digits.
             Arc::new($array::from_iter(seeds.iter().map(|seed| {
                 seed.map(|seed| match seed % 3 {
                     0 => number(seed >> 2) as i64,
@@ -454,7 +454,8 @@ fn with_policy(mut column: Column, policy: usize) -> Column {
 fn the_same_types_need_no_text() {
     let seeds: Vec<Option<u64>> = Vec::new();
     let types = column_types();
-    // Floats are no decimals, and decimals of 256 bits, or with more digits, are none of 128.
+    // Floats are not converted as decimals, and decimals of 256 bits, or with too many digits, are not decimals of 128
+    // bits.
     let by_text = [(8, 4), (10, 6), (15, 7)];
     for (kind, column_type) in PAIRS {
         let column = Column::new("c", types[column_type].clone(), 0);
@@ -494,7 +495,7 @@ proptest! {
             let column = Column::new(&format!("c{index}"), types[*column_type].clone(), index);
             targets.push(with_policy(Column { nullable: *nullable, ..column }, *policy));
         }
-        // A row of one field is a blank line where that is NULL.
+        // A row whose only field is NULL would be a blank line.
         let numbers = Int32Array::from_iter_values(0..seeds.len() as i32);
         typed.push(TypedColumn { values: Some(Arc::new(numbers)), is_uuid: false });
         let field_count = typed.len();
@@ -539,7 +540,7 @@ fn rows_of_wrong_form_become_rejects_in_any_batches() {
         bytes_count: 0,
         faults: vec![fault(1, "x"), fault(3, "y")],
     };
-    // Where a column takes no NULL the form is still what is told.
+    // If a column is not nullable, a fault in the row's form is still the reported one.
     let columns = [true, false].map(|nullable| Column {
         nullable,
         ..Column::new("n", ColumnType::Int32, 0)

@@ -1,7 +1,7 @@
 //! The ledger: a table of runs and one of units.
 
 use inrush_destination::{Error, NewRun, Result, RunRecord, RunState, UnitRecord};
-use inrush_rows::ids::{RunId, RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
 
 use crate::catalog;
 use crate::quirks::Quirks;
@@ -140,7 +140,7 @@ impl AdbcLedger {
         Ok(StoredRun {
             record: RunRecord {
                 run_id,
-                name: row.text("name")?,
+                name: RunName::new(row.text("name")?),
                 run_key: RunKey::new(row.text("run_key")?),
                 package: row.text("package")?,
                 package_hash: row.text("package_hash")?,
@@ -223,7 +223,7 @@ impl AdbcLedger {
             "INSERT INTO {} ({RUN_COLUMNS}) VALUES ({run_id}, {VERSION}, {}, {}, {}, {}, {}, 1, \
              'loading', {}, NULL, {}, {}, '[]')",
             self.run,
-            sql::text(&record.name),
+            sql::text(record.name.as_str()),
             sql::text(record.run_key.as_str()),
             sql::text(&record.package),
             sql::text(&record.package_hash),

@@ -38,7 +38,7 @@ pub fn abilities() -> Abilities {
             Ability::StagedBytes,
         ]),
         folds_names: false,
-        // A unit is a partition or a file, whatever its size is; long ones are shared by the streams.
+        // A unit is a partition or a file of any size; several streams share long ones.
         unit_bytes: 0,
         batch_rows: RunSettings::default().batch_rows,
         stream_buffer_bytes: BLOCK_BYTES as u64,

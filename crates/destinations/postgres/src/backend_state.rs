@@ -2,7 +2,7 @@
 
 use inrush_verdict::BackendState;
 
-/// What a backend does, by the words of its server.
+/// The state of a backend, from the wait event and the state that its server reports.
 pub(crate) fn backend_state(
     state: Option<&str>,
     class: Option<&str>,

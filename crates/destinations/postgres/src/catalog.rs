@@ -12,15 +12,15 @@ use crate::types::{self, PostgresType};
 /// A table as it stands before the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFacts {
-    /// Its OID; a table made anew under the same name has another.
+    /// Its OID; a table that is dropped and created again has another one.
     pub oid: u32,
     /// `pg_class.relkind`: `r` plain, `p` partitioned.
     pub kind: char,
     /// Its columns in order, dropped ones left out.
     pub columns: Vec<CatalogColumn>,
-    /// How it is partitioned.
+    /// Its partitioning.
     pub partitioning: Option<Partitioning>,
-    /// Whether it holds a row; a role that may not look there takes it to be filled.
+    /// True if it holds a row; a role that may not look there takes it to be filled.
     pub has_rows: bool,
     /// The role may read it.
     pub readable: bool,
@@ -42,7 +42,7 @@ pub struct TableFacts {
     pub structure: String,
     /// Names of foreign keys from it; attaching a partition checks them row by row.
     pub foreign_keys: Vec<String>,
-    /// Rules on INSERT that are not disabled: they write something else than what is inserted.
+    /// Rules on INSERT that are not disabled: they write other rows than the inserted ones.
     pub insert_rules: Vec<String>,
     /// The table access method, where it is not the database's own default.
     pub access_method: Option<String>,
@@ -86,7 +86,7 @@ pub struct CatalogColumn {
     pub collation: Option<String>,
 }
 
-/// How a table is partitioned.
+/// The partitioning of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partitioning {
     /// `pg_partitioned_table.partstrat`: `r` range, `l` list, `h` hash.
@@ -117,9 +117,9 @@ pub struct Partition {
 pub struct IndexFacts {
     /// Its name.
     pub name: String,
-    /// What follows `CREATE INDEX name ON table `: the method, columns and the rest.
+    /// The text after `CREATE INDEX name ON table `: the method, columns and the rest.
     pub definition: String,
-    /// Whether it is UNIQUE.
+    /// True if it is UNIQUE.
     pub unique: bool,
     /// The definition of the constraint that it stands for (`PRIMARY KEY (a)`).
     pub constraint: Option<String>,
@@ -142,7 +142,7 @@ impl TableFacts {
         })
     }
 
-    /// What follows `REPLICA IDENTITY` where it is neither the primary key nor an index.
+    /// The words after `REPLICA IDENTITY` if it is neither the primary key nor an index.
     pub fn replica_identity_words(&self) -> Option<&'static str> {
         match self.replica_identity {
             'f' => Some("FULL"),
@@ -152,7 +152,7 @@ impl TableFacts {
     }
 }
 
-/// Reads a table; none where there is no relation of that name.
+/// Reads a table; `None` if there is no relation of that name.
 pub async fn target(
     session: &Session,
     schema: &str,
@@ -502,7 +502,7 @@ pub async fn default_schema(session: &Session, name: &str) -> Result<String, Pos
     }
 }
 
-/// Whether a table, as SQL names it, has any row.
+/// True if a table, as SQL names it, has any row.
 pub async fn has_rows(session: &Session, table: &str, doing: &str) -> Result<bool, PostgresError> {
     let sql = format!("SELECT EXISTS (SELECT FROM {table})");
     Ok(session.query(&sql, &[], doing).await?[0].get(0))
@@ -525,7 +525,7 @@ pub async fn relation_names(
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Whether a schema exists.
+/// True if a schema exists.
 pub async fn schema_exists(session: &Session, schema: &str) -> Result<bool, PostgresError> {
     let rows = session
         .query(

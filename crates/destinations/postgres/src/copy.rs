@@ -67,18 +67,18 @@ impl Drop for Lent {
 /// Why a COPY did not go on.
 #[derive(Debug)]
 pub enum CopyStop {
-    /// The run was asked to stop; what was sent is rolled back with its transaction.
+    /// The run was asked to stop; the sent rows are rolled back with their transaction.
     Asked,
     /// The server refused, or is gone.
     Failed(PostgresError),
 }
 
-/// A COPY under way. Dropping it aborts the COPY, also where a block is half sent: the connection goes on.
+/// A COPY under way. Dropping it aborts the COPY, even if a block is half sent; the connection stays usable.
 pub struct CopyWriter<'session> {
     session: &'session Session,
     /// The driver's end of it; none once this is dropped.
     sink: Option<Sink>,
-    /// What is being sent past the driver.
+    /// The block that is being sent without the driver of tokio-postgres.
     outgoing: Option<Outgoing>,
     pool: BlockPool,
     stop: Stop,
@@ -148,7 +148,7 @@ impl<'session> CopyWriter<'session> {
         let sent = blocks.send(outgoing, || gauge.enter(Phase::SendWait)).await;
         let outgoing = self.outgoing.take()?;
         if sent.is_err() && outgoing.is_cut() {
-            // What the driver sent to end the COPY would be taken for the rest of a row.
+            // The server would take the driver's end of the COPY for the rest of a row.
             blocks.close();
         }
         sent.ok()?;
@@ -193,8 +193,8 @@ impl Drop for CopyWriter<'_> {
         if !outgoing.is_cut() {
             return;
         }
-        // The driver ends the COPY by a message, which must not come into the middle of this one; what is asked
-        // of the session next waits behind it.
+        // The driver ends the COPY by a message, which must not be sent in the middle of this one; the session's next
+        // statement waits behind it.
         let (blocks, sink) = (Arc::clone(blocks), self.sink.take());
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(async move {

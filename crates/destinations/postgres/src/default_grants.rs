@@ -36,8 +36,8 @@ impl DefaultGrant {
     }
 }
 
-/// What tables get that this role makes in `schema`. What it grants in every schema, a staging table
-/// has already.
+/// The grants on tables that this role creates in `schema`. Its grants for every schema are not included: a staging
+/// table already has them.
 pub async fn of_schema(
     session: &Session,
     schema: &str,

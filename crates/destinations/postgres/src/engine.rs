@@ -31,7 +31,7 @@ pub(crate) mod ledger {
 
 pub(crate) mod load {
     pub(crate) use inrush_engine::load::{
-        LoadRun, Loader, Method, Part, StraightLock, Transactions, UnitTransaction,
+        LoadRun, Loader, Method, Part, Transactions, UnitTransaction,
     };
 }
 
@@ -45,28 +45,12 @@ pub(crate) mod pace {
 
 pub(crate) mod pipeline {
     pub(crate) use inrush_engine::pipeline::{
-        Failure, RunOptions, Success, ending, expectations, plan_options, report_facts,
-        require_address_space, runtime, stream_threads,
+        Failure, RunOptions, Success, expectations, file_checks, plan_options, runtime,
+        stream_threads,
     };
 
-    pub(crate) mod announcements {
-        pub(crate) use inrush_engine::pipeline::announcements::{PlanFacts, planned, started};
-    }
-
     pub(crate) mod coverage {
-        pub(crate) use inrush_engine::pipeline::coverage::{FileEnd, check_file, check_files};
-    }
-
-    pub(crate) mod event_sink {
-        pub(crate) use inrush_engine::pipeline::event_sink::EventSink;
-    }
-
-    pub(crate) mod fed_files {
-        pub(crate) use inrush_engine::pipeline::fed_files::FedFiles;
-    }
-
-    pub(crate) mod flow_reports {
-        pub(crate) use inrush_engine::pipeline::flow_reports::{UnitEnd, of_target, of_units};
+        pub(crate) use inrush_engine::pipeline::coverage::check_file;
     }
 
     pub(crate) mod gathered {
@@ -78,43 +62,23 @@ pub(crate) mod pipeline {
     }
 
     pub(crate) mod metering {
-        pub(crate) use inrush_engine::pipeline::metering::{
-            Backends, FlowCount, Looking, Subjects, named_counts,
-        };
+        pub(crate) use inrush_engine::pipeline::metering::{Backends, Looking};
     }
 
     pub(crate) mod naming {
         pub(crate) use inrush_engine::pipeline::naming::{holder, new_run_name};
     }
 
-    pub(crate) mod recheck {
-        pub(crate) use inrush_engine::pipeline::recheck::texts;
-    }
-
-    pub(crate) mod reject_count {
-        pub(crate) use inrush_engine::pipeline::reject_count::{RejectCount, RowTally};
-    }
-
     pub(crate) mod reject_files {
-        pub(crate) use inrush_engine::pipeline::reject_files::{
-            bytes, count, of_key, remove_all_but,
-        };
+        pub(crate) use inrush_engine::pipeline::reject_files::of_key;
     }
 
     pub(crate) mod results {
-        pub(crate) use inrush_engine::pipeline::results::{LoadedPieces, StreamResult};
+        pub(crate) use inrush_engine::pipeline::results::StreamResult;
     }
 
     pub(crate) mod row_loop {
         pub(crate) use inrush_engine::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
-    }
-
-    pub(crate) mod sharing {
-        pub(crate) use inrush_engine::pipeline::sharing::Sharing;
-    }
-
-    pub(crate) mod splitting {
-        pub(crate) use inrush_engine::pipeline::splitting::find_first_records;
     }
 
     pub(crate) mod work {
@@ -129,8 +93,8 @@ pub(crate) mod pipeline {
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
         ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, PlanRefusal, PlannedFlow,
-        PlannedUnit, Reading, UnitPlace, abilities, changed, column_text, expect, identity,
-        typed_rows,
+        PlannedUnit, Reading, SplitPlace, UnitPlace, abilities, changed, column_text, expect,
+        identity, typed_rows,
     };
 
     pub(crate) mod columns {
@@ -212,15 +176,44 @@ pub(crate) mod preflight {
     }
 }
 
-pub(crate) mod reject_replay {
-    pub(crate) use inrush_engine::reject_replay::to_save;
-}
-
 pub(crate) mod report {
     pub(crate) use inrush_engine::report::{
-        PartitionReport, RejectFile, RunFolder, RunReport, ServerReport, TableReport, UnitReport,
-        reject_file_name,
+        PartitionReport, RejectFile, RunFolder, ServerReport, reject_file_name,
     };
+}
+
+pub(crate) mod run {
+    pub(crate) use inrush_engine::run::{announcements, run};
+
+    pub(crate) mod account {
+        pub(crate) use inrush_engine::run::account::{CommittedUnits, Verified};
+    }
+
+    pub(crate) mod context {
+        pub(crate) use inrush_engine::run::context::RunContext;
+    }
+
+    pub(crate) mod gathering {
+        pub(crate) use inrush_engine::run::gathering::Gathering;
+    }
+
+    pub(crate) mod plan {
+        pub(crate) use inrush_engine::run::plan::{PlanFacts, RunPlan};
+    }
+
+    pub(crate) mod prepared {
+        pub(crate) use inrush_engine::run::prepared::{DriverRun, KeptRecord, PreparedRun};
+    }
+
+    pub(crate) mod steps {
+        pub(crate) use inrush_engine::run::steps::{
+            AlreadyLoaded, LoadSteps, LostRejects, Preparation, SwitchedTarget,
+        };
+    }
+
+    pub(crate) mod unit_reports {
+        pub(crate) use inrush_engine::run::unit_reports::UnitEnd;
+    }
 }
 
 pub(crate) mod undo {

@@ -1,4 +1,4 @@
-//! Errors of the destination, with what a user of a load can do about each.
+//! Errors of the destination, with the fix for the user of a load.
 
 use inrush_pgclient::{ClientError, RefusalFacts};
 use tokio_postgres::error::SqlState;
@@ -12,7 +12,7 @@ pub enum PostgresError {
     /// The server is of a kind that Inrush cannot load into.
     #[error("{what}")]
     Unsuitable {
-        /// What it is.
+        /// The problem, in words.
         what: String,
         /// How to fix it.
         hint: String,
@@ -36,17 +36,17 @@ impl PostgresError {
         self.client()?.code()
     }
 
-    /// Whether the connection went away.
+    /// True if the connection went away.
     pub fn is_lost(&self) -> bool {
         matches!(self, PostgresError::Client(ClientError::Lost { .. }))
     }
 
-    /// Whether somebody else's lock was in the way: later it may be gone.
+    /// True if a lock of another session was in the way, so that a later attempt may succeed.
     pub fn is_blocked(&self) -> bool {
         self.client().is_some_and(ClientError::is_blocked)
     }
 
-    /// What the server said of a row that it refused, where a row is at fault.
+    /// The server's facts about a row that it refused, if a row is at fault.
     pub fn row_refusal(&self) -> Option<&RefusalFacts> {
         self.client()?.row_refusal()
     }
@@ -57,11 +57,10 @@ impl PostgresError {
             PostgresError::Unsuitable { hint, .. } => Some(hint.clone()),
             PostgresError::Encode(_) => None,
             PostgresError::Client(ClientError::Lost { .. }) => Some(
-                "once the server answers again, the same command goes on from what was committed, \
-                 if anything was"
+                "once the server answers again, the same command resumes from the committed units"
                     .to_owned(),
             ),
-            // A partition's own bounds are no constraint with a name.
+            // A partition's own bounds are not a named constraint.
             PostgresError::Client(ClientError::Refused { code, facts, .. })
                 if *code == SqlState::CHECK_VIOLATION && facts.constraint.is_none() =>
             {
@@ -80,7 +79,7 @@ impl PostgresError {
     }
 }
 
-/// What a user of a load can do about a refusal of this kind.
+/// The fix for a refusal with this code, for the user of a load.
 fn mend(code: &SqlState) -> Option<&'static str> {
     if *code == SqlState::INSUFFICIENT_PRIVILEGE {
         Some("`inrush check` lists the privileges that the plan needs and those that the role has")

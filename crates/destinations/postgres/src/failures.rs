@@ -1,4 +1,4 @@
-//! Conversion between PostgreSQL's errors and the engine's own, in both directions.
+//! Conversion of PostgreSQL's errors to the engine's own.
 
 use super::PostgresError;
 use super::ledger::LedgerError;
@@ -68,11 +68,3 @@ macro_rules! told_as_errors_of_a_run {
 }
 
 told_as_errors_of_a_run!(PostgresError, LedgerError, SwitchError, UndoError);
-
-/// The server's answer, or the loss of its connection; other errors come back.
-pub fn said_by_server(error: Error) -> Result<PostgresError, Error> {
-    match error {
-        Error::Driver(error) => error.into_own().map_err(Error::Driver),
-        other => Err(other),
-    }
-}

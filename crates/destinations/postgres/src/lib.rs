@@ -1,10 +1,9 @@
 //! PostgreSQL 14 to 18, by COPY into private staging tables.
 //!
 //! Connections, quoting and types are those of `crates/pgclient`; a [`session`] adds the pace and the gauge of a load.
-//! [`catalog`] reads the tables that exist, [`staging`] writes the statements that make staging tables, [`copy`] streams
-//! blocks into one, and [`unit`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on
-//! [`block_socket`]), and [`unit_transaction`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`]
-//! are statements on the same sessions. [`postgres_driver`] is the entry of all of it for callers who do not know which
+//! [`catalog`] reads the tables that exist, [`staging`] writes the statements that make staging tables, [`copy`]
+//! streams blocks into one, and [`unit_transaction`] loads and commits a load unit. The [`ledger`], the [`switch`] and
+//! [`undo`] are statements on the same sessions. [`postgres_driver`] is the entry for callers who do not know which
 //! driver loads.
 //!
 //! The names that this crate still takes from the engine's internals are listed in [`engine`]. The reasons behind it:

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Whether a process of this machine is a server's process for that database. A server in a container, or behind a
+/// True if a process of this machine is a server's process for that database. A server in a container, or behind a
 /// pooler, tells numbers that are other processes here.
 pub fn is_backend(process_id: i32, database: &str) -> bool {
     let Ok(words) = fs::read(format!("/proc/{process_id}/cmdline")) else {

@@ -1,4 +1,4 @@
-//! Tables that are to be taken out of a target, and the statements that do it.
+//! Tables that the switch takes out of a target, and the statements that do it.
 //!
 //! A table that is kept moves to another schema under another name. Its indexes move with it and are renamed first: indexes
 //! of a unit that was loaded from the same files may have their names in that schema.
@@ -34,7 +34,7 @@ impl OldTable {
         qualified(&self.schema, &self.name)
     }
 
-    /// Whether it takes what fits no other partition.
+    /// True if it takes what fits no other partition.
     pub fn is_default(&self) -> bool {
         self.bound.as_deref() == Some("DEFAULT")
     }
@@ -98,8 +98,8 @@ pub async fn by_name(
     Ok(rows.first().map(old_table))
 }
 
-/// What would be lost with these tables, or would go on reading them: views, rules, functions,
-/// keys of other tables. What belongs to a table alone is no such thing.
+/// Objects that would be lost with these tables, or would continue to read them: views, rules, functions, foreign keys
+/// of other tables. Objects that belong to one of the tables alone are not listed.
 pub async fn dependents(session: &Session, oids: &[u32]) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(

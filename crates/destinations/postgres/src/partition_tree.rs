@@ -29,7 +29,7 @@ pub struct PartitionNode {
     pub bound: String,
     /// Its own key, where it is partitioned.
     pub partition_by: Option<String>,
-    /// What it asks of rows beside its bound and what its parent asks: clauses of ALTER TABLE.
+    /// Its constraints beside its bound and those of its parent: clauses of ALTER TABLE.
     pub constraints: Vec<String>,
     /// Its partitions.
     pub partitions: Vec<PartitionNode>,
@@ -47,7 +47,7 @@ impl PartitionTree {
         found
     }
 
-    /// Whether a partition is partitioned itself.
+    /// True if a partition is partitioned itself.
     pub fn is_nested(&self) -> bool {
         self.partitions.iter().any(|node| node.kind == 'p')
     }

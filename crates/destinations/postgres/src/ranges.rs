@@ -7,7 +7,7 @@ use super::session::Session;
 /// A range of keys, from `lower` (inclusive) to `upper` (exclusive).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionRange {
-    /// What a person calls it.
+    /// Its name in messages.
     pub label: String,
     /// Its first key as an SQL expression; none is unbounded.
     pub lower: Option<String>,
@@ -49,7 +49,7 @@ pub fn parse(bound: &str) -> Option<(Option<String>, Option<String>)> {
     ))
 }
 
-/// How new ranges cover one that exists.
+/// The extent to which new ranges cover an existing one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coverage {
     /// All of it.
@@ -58,8 +58,8 @@ pub enum Coverage {
     Partly(String),
 }
 
-/// How `asked`, which do not overlap each other, cover those of `existing` that they touch, by
-/// index.
+/// For each range of `existing` (by index) that ranges of `asked` touch, the extent to which they cover it. The ranges
+/// of `asked` do not overlap.
 pub async fn coverage(
     session: &Session,
     comparable_type: &str,

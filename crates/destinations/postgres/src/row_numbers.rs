@@ -1,6 +1,5 @@
-//! The order of rows that are routed: they stand in the partitions of a staging table, and their
-//! places there tell it no longer. So each has its number while the unit is loaded carefully: the
-//! first row that went in has 1, and there are no gaps.
+//! The order of routed rows: they are spread over the partitions of a staging table, so their places do not show it. So
+//! each row gets a number while the unit is loaded carefully: the first row has 1, and there are no gaps.
 
 use crate::quote::{identifier, literal};
 
@@ -21,8 +20,8 @@ pub fn add_to(table: &str) -> Vec<String> {
     ]
 }
 
-/// The statement that takes the numbers of rows into account which were rolled back: a sequence goes
-/// on behind them.
+/// The statement that sets the sequence back after rows were rolled back, because a sequence does not count back
+/// itself.
 pub fn go_on(table: &str) -> String {
     format!(
         "SELECT setval(pg_get_serial_sequence({}, {}), \
@@ -33,7 +32,7 @@ pub fn go_on(table: &str) -> String {
     )
 }
 
-/// The statement that takes the numbers out of what was a partition of a staging table.
+/// The statement that drops the numbers from a former partition of a staging table.
 pub fn drop_from(table: &str) -> String {
     format!("ALTER TABLE {table} DROP COLUMN {}", column())
 }

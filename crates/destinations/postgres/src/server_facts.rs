@@ -7,7 +7,7 @@ use super::session::Session;
 
 const OLDEST_VERSION: i32 = 140_000;
 
-/// What a server says of itself: the settings that shape a load.
+/// The settings of a server that shape a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFacts {
     /// `server_version_num`.
@@ -49,8 +49,8 @@ const SETTINGS_OF_INTEREST: &[&str] = &[
     "max_connections",
 ];
 
-/// Reads what the server is and refuses what cannot be loaded into: too old a version, a
-/// standby, a transaction pooler.
+/// Reads the server's facts and refuses servers that cannot be loaded: too old a version, a standby, a transaction
+/// pooler.
 pub async fn inspect(
     session: &Session,
     address: &DatabaseAddress,
@@ -160,8 +160,8 @@ async fn refuse_transaction_pooler(
     })
 }
 
-/// Where a session plays a replica, the server checks no foreign key and fires no trigger. Every
-/// session of ours leaves that role where it may; this one may not.
+/// Refuses a role with `session_replication_role = replica` that may not change it: the server would then check no
+/// foreign key and fire no trigger.
 async fn refuse_replica_role(session: &Session) -> Result<(), PostgresError> {
     let rows = session
         .query(
@@ -190,11 +190,11 @@ async fn refuse_replica_role(session: &Session) -> Result<(), PostgresError> {
 /// A standby or a slot that is too far behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Behind {
-    /// Which one.
+    /// The role or the database that has the limit.
     pub who: String,
     /// Bytes of WAL that it has not replayed, or holds back.
     pub bytes: u64,
-    /// What is allowed.
+    /// The limit, in bytes.
     pub bytes_max: u64,
 }
 

@@ -14,9 +14,9 @@ use crate::engine::pace::Pace;
 /// A connection to the destination. Its methods are those of [`ServerConnection`], with the errors of this crate.
 pub struct Session {
     connection: ServerConnection,
-    /// How fast it may be sent rows.
+    /// The rate limit for its blocks.
     pub pace: Arc<Pace>,
-    /// Where its user's time goes.
+    /// The gauge of the stream that uses it.
     pub gauge: Arc<Gauge>,
 }
 
@@ -68,7 +68,7 @@ impl Session {
         Ok(queried.await?)
     }
 
-    /// An error of the driver, with the reason where it was we who gave the connection up.
+    /// An error of the driver, with the reason if we gave the connection up.
     pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> PostgresError {
         self.connection.error(error, doing).into()
     }
@@ -78,7 +78,7 @@ impl Session {
         Ok(self.connection.cancel(address).await?)
     }
 
-    /// Drops the connection as it is: the server rolls back what was not committed.
+    /// Drops the connection without a farewell: the server rolls back the open transaction.
     pub fn abandon(self) {
         self.connection.abandon();
     }

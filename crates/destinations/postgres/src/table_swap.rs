@@ -1,21 +1,22 @@
-//! Swapping a plain table for a new one: what stands in the way, and what the new one must be
-//! given so that nobody can tell it from the old one.
+//! Swapping a plain table for a new one: the obstacles, and the properties that the new table must get so that it
+//! cannot be told from the old one.
 
 use super::error::PostgresError;
 use super::old_tables;
 use super::session::Session;
 
-/// What makes a new table like the one whose place it takes.
+/// The statements that make a new table like the one that it replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwapPlan {
     /// Statements that give it the owner, grants, comments and settings of the old one, once it has its name.
     pub dress: Vec<String>,
-    /// What follows `ALTER TABLE name` to give it the tablespace and storage options of the old one, while it is empty.
+    /// The clauses after `ALTER TABLE name` that give it the tablespace and storage options of the old table, while it
+    /// is empty.
     storage: Vec<String>,
 }
 
 impl SwapPlan {
-    /// Asks the catalog for what the table `oid` has. `target` is its name, which the new one gets.
+    /// Reads the properties of the table `oid` from the catalog. `target` is its name, which the new one gets.
     pub async fn of(session: &Session, oid: u32, target: &str) -> Result<SwapPlan, PostgresError> {
         Ok(SwapPlan {
             dress: dress(session, oid, target).await?,
@@ -31,7 +32,7 @@ impl SwapPlan {
     }
 }
 
-/// What would be lost with the table, or left behind with it.
+/// Objects that would be lost with the table, or left behind with it.
 pub async fn obstacles(session: &Session, oid: u32) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(
@@ -76,7 +77,7 @@ pub async fn obstacles(session: &Session, oid: u32) -> Result<Vec<String>, Postg
     Ok(found)
 }
 
-/// What follows `ALTER TABLE name` for the tablespace and the storage options of a table.
+/// The clauses after `ALTER TABLE name` for the tablespace and the storage options of a table.
 async fn storage(session: &Session, oid: u32) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(
@@ -96,9 +97,9 @@ async fn storage(session: &Session, oid: u32) -> Result<Vec<String>, PostgresErr
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Statements that give a table that has taken the place and the name of `oid` the owner, grants,
-/// comments and settings of that; its indexes have their names again by then.
-/// Options of columns that begin with `pg_` the server sets itself, and for each table anew (`pg_attver`, since 15.20).
+/// Statements that give a table that has replaced `oid` the owner, grants, comments and settings of that table; its
+/// indexes have their old names by then. Column options that begin with `pg_` are left out: the server sets them itself
+/// for each table (`pg_attver`, since 15.20).
 async fn dress(session: &Session, oid: u32, target: &str) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(

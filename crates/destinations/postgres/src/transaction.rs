@@ -6,13 +6,13 @@ use std::task::{Context, Waker};
 use super::error::PostgresError;
 use super::session::Session;
 
-/// A transaction under way on a session. Dropped before its end, it is undone: the server takes the ROLLBACK before
-/// whatever the session sends next.
+/// A transaction under way on a session. If it is dropped before its end, it is rolled back: the ROLLBACK is sent
+/// before the session's next statement.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction<'session> {
     session: &'session Session,
     commit: &'static str,
-    /// None once it has ended.
+    /// The statement that rolls it back; `None` once it has ended.
     undo: Option<&'static str>,
 }
 
@@ -58,6 +58,11 @@ impl<'session> Transaction<'session> {
         self.session.execute(self.commit, doing).await
     }
 
+    /// Leaves it open, for a later step of the run that commits it.
+    pub fn leave_open(mut self) {
+        self.undo = None;
+    }
+
     /// Undoes it and waits until that is done.
     pub async fn roll_back(mut self, doing: &str) -> Result<(), PostgresError> {
         match self.undo.take() {
@@ -72,8 +77,8 @@ impl Drop for Transaction<'_> {
         let Some(undo) = self.undo.take() else {
             return;
         };
-        // The first poll hands the statement to the connection. Nobody waits for the reply: a connection that is lost
-        // tells so at its next statement.
+        // The first poll hands the statement to the connection. The reply is not awaited: a lost connection shows at
+        // its next statement.
         let sending = pin!(self.session.client.batch_execute(undo));
         let _ = sending.poll(&mut Context::from_waker(Waker::noop()));
     }

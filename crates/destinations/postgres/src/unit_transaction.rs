@@ -3,7 +3,7 @@
 use super::error::PostgresError;
 use super::session::Session;
 
-/// What the server says of a staging table.
+/// The server's facts of a staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitMeasure {
     /// Its own count of the rows.
@@ -15,8 +15,8 @@ pub struct UnitMeasure {
 }
 
 impl UnitMeasure {
-    /// Rows that went among those of others, where a count would find both: each COPY's own count was held
-    /// against what was sent.
+    /// Rows that were inserted among other rows, so a count would include both: each COPY's own count was compared with
+    /// the number of sent rows.
     pub fn as_sent(rows: u64) -> UnitMeasure {
         UnitMeasure {
             rows,

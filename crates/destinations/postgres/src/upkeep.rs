@@ -12,13 +12,13 @@ use crate::engine::upkeep::{StoppedRun, Which};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 
-/// How long somebody else's lock on a staging table is waited for: whoever reads one, or holds it in the
-/// middle of a switch, may stand still.
+/// The longest wait for another session's lock on a staging table: a session that reads it, or holds it in the middle
+/// of a switch, may be stuck.
 const PATIENCE: &str = "SET lock_timeout = '5s'";
 
 /// A server with a ledger.
 pub struct LedgerOfServer {
-    /// Where it is.
+    /// Its address.
     pub address: DatabaseAddress,
 }
 
@@ -43,7 +43,8 @@ impl PastRuns for LedgerOfServer {
                 .await?;
             let mut removed = Vec::new();
             for stopped in find(&session, which).await? {
-                // Forgetting what went straight in would load it twice: only who names the run may.
+                // If a cleanup removed such a run, its rows would be loaded twice; so it does that only for a run that
+                // is named.
                 if stopped.held || (stopped.rows_straight > 0 && which.run.is_none()) {
                     continue;
                 }
@@ -124,7 +125,7 @@ async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Resul
     let doing = "removing what a stopped run left";
     let transaction = Transaction::begin(session, doing).await?;
     session.execute(PATIENCE, doing).await?;
-    // Read anew: a backend of the run may have committed until it was ended.
+    // Read again: a backend of the run may have committed before it ended.
     for unit in book.units(session, taken.run_id).await? {
         if unit.straight || !unit.stands {
             continue;

@@ -64,7 +64,7 @@ pub fn temporary(binaries: &Binaries, parent: &Path) -> Options {
     with_data(binaries, data, parent)
 }
 
-/// The same for a folder that is kept.
+/// The options for a folder that is kept.
 pub fn kept(binaries: &Binaries, folder: &Path, parent: &Path) -> Options {
     with_data(binaries, DataFolder::Kept(folder.to_owned()), parent)
 }
@@ -110,7 +110,7 @@ pub fn query(server: &EmbeddedServer, statement: &str) -> String {
         .to_owned()
 }
 
-/// Processes that work inside a folder or name it in their arguments, this one left out.
+/// Other processes whose working folder is inside this folder, or whose arguments name it.
 pub fn processes_at(folder: &Path) -> Vec<u32> {
     let text = folder.display().to_string();
     let Ok(entries) = std::fs::read_dir("/proc") else {
@@ -131,7 +131,7 @@ pub fn processes_at(folder: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// Waits until something holds, which is another process's doing.
+/// Waits until a condition is true that another process brings about.
 pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
@@ -148,7 +148,7 @@ pub fn names_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether we are root.
+/// True if we are root.
 pub fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").unwrap().uid() == 0

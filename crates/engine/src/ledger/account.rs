@@ -54,7 +54,7 @@ impl Account {
         Account::of_unit_in(splits, unit_key)
     }
 
-    /// As [`Account::of_unit`], wherever the splits stand.
+    /// Like [`Account::of_unit`], for splits from any iterator.
     pub fn of_unit_in<'a>(
         splits: impl IntoIterator<Item = &'a SplitRecord>,
         unit_key: &UnitKey,
@@ -73,7 +73,7 @@ impl Account {
         sum(&self.ends()).unwrap_or(u64::MAX)
     }
 
-    /// Whether every row is accounted for. Numbers that are too large to be added up do not hold.
+    /// True if every row is accounted for. Numbers that are too large to be added up do not hold.
     pub fn holds(&self) -> bool {
         let rows_in = sum(&[self.rows_read, self.rows_added]);
         rows_in.is_some() && rows_in == sum(&self.ends())

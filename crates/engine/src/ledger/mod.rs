@@ -1,4 +1,4 @@
-//! The records of a ledger, wherever it is kept: runs, and the splits that they have loaded of each file.
+//! The records of a ledger, the same for every destination: runs, and the splits that they have loaded of each file.
 //!
 //! How a ledger is stored, and which records commit with the data, is the destination's own affair.
 

@@ -1,9 +1,9 @@
 //! A run, as the ledger describes it to callers.
 
-use inrush_rows::ids::RunId;
+use inrush_rows::ids::{RunId, RunName};
 
 use jiff::Timestamp;
-/// How far a run has come.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerRunState {
     /// Units are being loaded, or were when it stopped.
@@ -17,7 +17,7 @@ pub enum LedgerRunState {
 }
 
 impl LedgerRunState {
-    /// What the word of the ledger means.
+    /// The state with this word in the ledger.
     pub fn from_word(word: &str) -> LedgerRunState {
         match word {
             "switched" => LedgerRunState::Switched,
@@ -44,12 +44,12 @@ pub struct LedgerRun {
     /// Its number.
     pub run_id: RunId,
     /// Its name, which is also that of its folder and of its connections.
-    pub name: String,
+    pub name: RunName,
     /// The package's name.
     pub package: String,
     /// Raised whenever the run is taken over.
     pub epoch: i32,
-    /// How far it has come.
+    /// Its state.
     pub state: LedgerRunState,
     /// Host and process that hold it, or held it last.
     pub holder: String,

@@ -27,20 +27,20 @@ pub struct SplitRecord {
     pub file_bytes: u64,
     /// When it was changed last, in nanoseconds since 1970.
     pub file_modified_ns: i64,
-    /// What else the system said of the file when it was found.
+    /// The other metadata of the file when it was found: inode, and the time of the inode's last change.
     pub file_state: String,
     /// Its rows.
     pub account: Account,
     /// A hash of its text, taken while it was read.
     pub content_hash: Option<String>,
-    /// Where that text stands in the file, where it is not compressed and not translated.
+    /// The byte range of that text in the file; only for files that are neither compressed nor translated.
     pub text_range: Option<Range<u64>>,
-    /// What was summed up over its rows, where the run verifies more than their count.
+    /// The sums over its rows, if the run verifies more than their count.
     pub tally: Option<Vec<String>>,
     /// The trailer record that stands at its end, where the flow declares one.
     pub trailer: Option<String>,
-    /// Where the rows begin, in bytes of the file, that the server refused while it was loaded
-    /// carefully. What could not be converted is found again by converting it again.
+    /// Byte offsets of the rows that the server refused during a careful load. Rows that could not be converted are not
+    /// listed, because a second conversion finds them again.
     pub refused: Vec<u64>,
 }
 
@@ -51,7 +51,7 @@ pub struct TouchedFile {
     pub file_key: FileKey,
     /// When it was changed last, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// What else the system says of it.
+    /// Its other metadata: inode, and the time of the inode's last change.
     pub state: String,
 }
 

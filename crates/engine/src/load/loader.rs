@@ -166,7 +166,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             .await
     }
 
-    /// All of a shared unit, once nobody else loads a piece of it any more.
+    /// Loads a whole shared unit again, carefully, once no other stream loads a part of it.
     async fn careful_shared_unit(
         &self,
         sharing: &Sharing,
@@ -205,7 +205,8 @@ impl<'a, T: Transactions> Loader<'a, T> {
         flow.commits_each_split()
     }
 
-    /// How another try may end better: one in which the destination can refuse rows, or one that waits for nobody.
+    /// The other way in which the rows may be loaded after this error: with a destination that can refuse single rows,
+    /// or alone.
     pub(super) fn retry(&self, error: &Error) -> Retry {
         let Error::Driver(error) = error else {
             return Retry::Never;

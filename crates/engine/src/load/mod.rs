@@ -1,5 +1,5 @@
-//! Loads the rows of a plan, wherever they go: one transaction after the other, and again where the destination refused a
-//! row.
+//! Loads the rows of a plan into any destination: one transaction after the other, and again if the destination refused
+//! a row.
 //!
 //! A destination takes part by its [`Transactions`]: it begins, fills and commits them, and says of an error whether another
 //! try may end better. [`Loader`] decides which transactions there are:

@@ -1,4 +1,4 @@
-//! The data that the streams of a run share, whatever its destination.
+//! The data that the streams of a run share, for any destination.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::pipeline::reject_count::RejectCount;
 use crate::pipeline::sharing::Sharing;
 use crate::plan::{PlannedFlow, UnitPlace};
 
-/// What the streams of a run share.
+/// The data that the streams of a run share.
 pub struct LoadRun<'a, F> {
     /// The flows of the plan.
     pub flows: &'a [F],
@@ -25,11 +25,11 @@ pub struct LoadRun<'a, F> {
     pub fault: Option<&'a Fault>,
     /// Files that streams take from feeds.
     pub fed_files: &'a FedFiles,
-    /// How far each shared unit is.
+    /// The progress of each shared unit.
     pub sharing: &'a BTreeMap<UnitPlace, Sharing>,
     /// Rejects of each flow so far.
     pub rejects: &'a [RejectCount],
-    /// What went into each flow so far.
+    /// The rows and bytes of each flow so far.
     pub flow_counts: &'a [FlowCount],
     /// Bytes of a chunk of text.
     pub chunk_bytes: usize,
@@ -37,7 +37,7 @@ pub struct LoadRun<'a, F> {
     pub batch_rows: usize,
     /// Bytes of text that a stream takes from a feed for one transaction.
     pub fed_bytes: u64,
-    /// Which transactions go straight into targets at the same time.
+    /// The lock of transactions that write directly to targets.
     pub straight_lock: StraightLock,
 }
 

@@ -64,8 +64,8 @@ impl RepeatableWork<'_> {
         }
     }
 
-    /// Whether rows of the file were refused before: the next ones are loaded carefully at once, so
-    /// that the file is not read from its beginning for each of its pieces.
+    /// True if rows of the file were refused before: the next ones are loaded carefully at once, so that the file is
+    /// not read from its beginning for each of its pieces.
     fn is_suspect(&self) -> bool {
         matches!(self, RepeatableWork::Fed { file, .. } if file.is_suspect())
     }
@@ -77,7 +77,7 @@ impl RepeatableWork<'_> {
     }
 }
 
-/// How a piece is tried.
+/// The method of one attempt at a piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Attempt {
     is_careful: bool,
@@ -112,7 +112,7 @@ impl<T: Transactions> Loader<'_, T> {
         }
     }
 
-    /// How a piece is tried next that failed; errors that no other way would fix come back.
+    /// The method of the next attempt after a failed one; the error itself if no other method can succeed.
     fn next_attempt(&self, tried: Attempt, error: Error) -> Result<Attempt, Error> {
         let next = Attempt {
             is_careful: true,

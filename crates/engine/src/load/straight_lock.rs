@@ -12,12 +12,13 @@ pub struct StraightLock {
 pub enum StraightGuard<'a> {
     /// Others may have theirs too.
     Among(RwLockReadGuard<'a, ()>),
-    /// Nobody else has one.
+    /// This transaction is the only one.
     Alone(RwLockWriteGuard<'a, ()>),
 }
 
 impl StraightLock {
-    /// Waits until the transaction may begin. A transaction that asks after one that is to be alone comes after it.
+    /// Waits until the transaction may begin. Requests are served in order, so a transaction that must be alone is not
+    /// overtaken.
     pub async fn take(&self, is_alone: bool) -> StraightGuard<'_> {
         match is_alone {
             true => StraightGuard::Alone(self.lock.write().await),

@@ -1,4 +1,4 @@
-//! The transaction of one piece of work, and what is told of its end.
+//! The transaction of one piece of work, and the events at its end.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -20,9 +20,9 @@ use crate::pipeline::work::Work;
 use crate::plan::{PlannedFlow, PlannedUnit};
 use crate::report::RejectFile;
 
-/// How a transaction ended.
+/// The outcome of a transaction.
 pub enum TransactionEnd {
-    /// So many splits are committed, or ranges of a file that is fed.
+    /// The number of committed splits, or of committed ranges of a fed file.
     Committed(usize),
     /// The destination refused a row that another stream sent: all of it is undone, or forgotten soon.
     GivenUp,
@@ -56,8 +56,8 @@ impl<'a, T: Transactions> Loader<'a, T> {
         };
         let is_careful = method.is_careful();
         let mut ended = EndedPiece {
-            // One that nobody else loads, or that is loaded carefully and not straight into the target, where what is
-            // committed stays.
+            // A transaction of a unit that no other stream loads, or of a careful load that is not written directly to
+            // the target, where committed rows stay.
             is_whole: !flow.is_straight() && (is_careful || !unit.is_shared()),
             is_careful,
             ..EndedPiece::of(rows, target.gauge().meter().since(&before))
@@ -90,7 +90,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
                     }
                     Retry::WithoutRows | Retry::Alone => {
                         ended.rejects.take_back()?;
-                        // Nobody loads these rows again while their locks are held.
+                        // No other transaction loads these rows again while their locks are held.
                         transaction.roll_back().await?;
                     }
                 }

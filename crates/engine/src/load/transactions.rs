@@ -13,7 +13,7 @@ use crate::plan::{PlannedFlow, UnitPlace};
 pub trait Transactions {
     /// A flow of the plan.
     type Flow: PlannedFlow;
-    /// What the staging of a unit is given for a careful load, beside what it has anyway.
+    /// The constraints and indexes that the staging of a unit gets for a careful load.
     type Additions;
     /// A transaction of a unit.
     type Transaction<'t>: UnitTransaction
@@ -47,7 +47,7 @@ pub trait Transactions {
 /// A transaction of a unit. Dropped before its end, it is rolled back.
 pub trait UnitTransaction {
     /// Begins it, writes the rows of its work by the loop, and commits them with their records in the ledger. Returns
-    /// what was committed.
+    /// the committed part.
     fn perform(
         &mut self,
         rows: &mut RowLoop<'_>,
@@ -58,11 +58,11 @@ pub trait UnitTransaction {
     fn roll_back(&mut self) -> impl Future<Output = Result<(), Error>>;
 }
 
-/// How the rows of a transaction are sent.
+/// The way in which the rows of a transaction are sent.
 pub enum Method<'a, A> {
     /// The quickest way: a row that the destination refuses undoes the transaction.
     Quick,
-    /// So that the destination can refuse single rows, into staging that is given this beside what it has anyway.
+    /// The destination can refuse single rows; the staging gets these additions.
     Careful(Option<&'a A>),
 }
 
@@ -75,7 +75,7 @@ impl<A> Clone for Method<'_, A> {
 impl<A> Copy for Method<'_, A> {}
 
 impl<A> Method<'_, A> {
-    /// Whether the destination can refuse single rows.
+    /// True if the destination can refuse single rows.
     pub fn is_careful(self) -> bool {
         matches!(self, Method::Careful(_))
     }

@@ -17,16 +17,16 @@ use crate::verify::VerifyError;
 /// Ranges that a message shows.
 const RANGES_SHOWN: usize = 12;
 
-/// Where the ranges of a file must end.
+/// The byte at which the ranges of a file must end.
 #[derive(Clone, Copy, Debug)]
 pub enum FileEnd {
     /// At the file's last byte: streams read it by themselves.
     File,
-    /// Where its text ends, which is known once the feed has come to its end in this process.
+    /// The end of its text, known once the feed has read the whole file in this process.
     Fed(Option<u64>),
 }
 
-/// Checks files by what the ledger has of them: the ranges of each cover it exactly, and all its bytes were read.
+/// Checks files by their records in the ledger: the ranges of each file cover it exactly, and all its bytes were read.
 pub fn check_files<'a>(
     files: impl Iterator<Item = (&'a Arc<dyn Input>, FileEnd)>,
     own: &[&SplitRecord],
@@ -40,7 +40,7 @@ pub fn check_files<'a>(
         let of_file = by_file.remove(&key).unwrap_or_default();
         match end {
             FileEnd::File => {
-                // What is read whole may have no end that is known before.
+                // The end of a file that is read whole may not be known before.
                 let ends = of_file.iter().all(|split| split.byte_end.is_some());
                 check_file(&**file, &of_file, ends.then_some(file.size_bytes()))?;
                 check_bytes(&**file, &of_file)?;
@@ -112,7 +112,7 @@ enum Fault {
     Overlap(Range<u64>),
 }
 
-/// Where sorted ranges leave something out or meet something twice.
+/// The first gap or overlap of sorted ranges.
 fn fault_of(ranges: &[Range<u64>], end: Option<u64>) -> Option<Fault> {
     let mut reached = 0;
     for range in ranges {

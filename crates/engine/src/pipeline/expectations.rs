@@ -52,7 +52,7 @@ pub fn check_trailers<'a>(
     Ok(())
 }
 
-/// Checks a file's trailer: it stands behind its last row, and says what the file has.
+/// Checks a file's trailer: it stands behind the last row, and its numbers are those of the file.
 fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     let trailer = flow
         .expect

@@ -15,21 +15,21 @@ use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 pub struct FedFiles(BTreeMap<SplitPlace, FedFile>);
 
 impl FedFiles {
-    /// Those of a plan. `finished` says which ranges of a split are committed already.
+    /// The fed files of a plan. `finished` gives the ranges of a split that are already committed.
     pub fn of<F: PlannedFlow>(
         flows: &[F],
         chunk_bytes: usize,
         streams: usize,
-        finished: impl Fn(UnitPlace, &F::Unit, &Split) -> Vec<Range<u64>>,
+        finished: impl Fn(SplitPlace) -> Vec<Range<u64>>,
     ) -> FedFiles {
         let mut found = BTreeMap::new();
         for (flow_at, flow) in flows.iter().enumerate() {
             for (unit_at, unit) in flow.units().iter().enumerate() {
                 let splits = unit.splits().iter().enumerate();
-                for (split_at, split) in splits.filter(|(_, split)| split.is_shared) {
-                    let finished = finished((flow_at, unit_at), unit, split);
-                    let file = FedFile::new(chunk_bytes, streams, finished);
-                    found.insert((flow_at, unit_at, split_at), file);
+                for (split_at, _) in splits.filter(|(_, split)| split.is_shared) {
+                    let place = (flow_at, unit_at, split_at);
+                    let file = FedFile::new(chunk_bytes, streams, finished(place));
+                    found.insert(place, file);
                 }
             }
         }
@@ -52,7 +52,7 @@ impl FedFiles {
         self.of_unit(unit).for_each(FedFile::close);
     }
 
-    /// Where the text of a flow's file ends, once all of it was handed out.
+    /// The end of the text of a flow's file, once the feed has handed out all of it.
     pub fn text_end<F: PlannedFlow>(
         &self,
         flows: &[F],

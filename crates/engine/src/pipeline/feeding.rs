@@ -1,4 +1,5 @@
-//! Files that several streams take parts of: who has what, and when all of it is committed.
+//! Files of which several streams take parts: the parts of each stream, and the moment when all of the file is
+//! committed.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,12 +10,12 @@ use inrush_source::{ShareSettings, SharedPart, SharedSplit, SourceError, SourceM
 use super::metering::FedSource;
 use crate::plan::Reading;
 
-/// What a stream has taken from a feed for one transaction.
+/// The ranges that a stream has taken from a feed for one transaction.
 #[derive(Debug, Default)]
 pub struct TakenRanges {
     /// The ranges, in their order.
     pub ranges: Vec<Range<u64>>,
-    /// Bytes of the file that were told as progress.
+    /// Bytes of the file in its progress events.
     pub stored_bytes: u64,
 }
 
@@ -28,9 +29,9 @@ pub struct FedFile {
     open: AtomicUsize,
     ended: AtomicBool,
     told: AtomicBool,
-    /// Where the last range ends that was handed out or is committed.
+    /// The end of the last range that was handed out or is committed.
     end: AtomicU64,
-    /// What the feed had cost when a stream looked last.
+    /// The meter of the feed at the last call of [`FedFile::new_cost`].
     noted: Mutex<SourceMeter>,
     /// The server has refused a row of it.
     is_suspect: AtomicBool,
@@ -69,7 +70,7 @@ impl FedFile {
         Ok(begun)
     }
 
-    /// Ends the feed, so that the file can be read by somebody else. No stream may have it still.
+    /// Ends the feed, so that another feed can read the file. No stream may use it any more.
     pub fn close(&self) {
         let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
         *feed = None;
@@ -93,7 +94,7 @@ impl FedFile {
         self.is_suspect.store(true, Ordering::Release);
     }
 
-    /// Whether the server has refused a row of it.
+    /// True if the server has refused a row of it.
     pub fn is_suspect(&self) -> bool {
         self.is_suspect.load(Ordering::Acquire)
     }
@@ -117,29 +118,29 @@ impl FedFile {
         next
     }
 
-    /// Says that so many ranges are committed.
+    /// Notes that this number of ranges is committed.
     pub fn committed(&self, ranges: usize) {
         self.open.fetch_sub(ranges, Ordering::AcqRel);
     }
 
-    /// Whether all of the file is committed.
+    /// True if all of the file is committed.
     pub fn is_committed(&self) -> bool {
         self.ended.load(Ordering::Acquire) && self.open.load(Ordering::Acquire) == 0
     }
 
-    /// Whether all of the file is committed; says so to one stream only.
+    /// True if all of the file is committed; says so to one stream only.
     pub fn is_complete(&self) -> bool {
         self.is_committed() && !self.told.swap(true, Ordering::AcqRel)
     }
 
-    /// Where the text of the whole file ends, once all of it was handed out.
+    /// The end of the text of the whole file, once all of it was handed out.
     pub fn text_end(&self) -> Option<u64> {
         self.ended
             .load(Ordering::Acquire)
             .then(|| self.end.load(Ordering::Acquire))
     }
 
-    /// What reading has cost since a stream asked last.
+    /// The cost of reading since the last call.
     pub fn new_cost(&self, feed: &dyn SharedSplit) -> SourceMeter {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         let cost = feed.meter();
@@ -160,8 +161,7 @@ impl FedFile {
 pub fn turns(bytes_count: u64, is_pipe: bool, streams: usize) -> impl Iterator<Item = u64> {
     let streams = streams.max(1);
     let part = bytes_count / streams as u64;
-    // Somebody writes into a pipe, and nobody knows for how long: one stream begins with it. The others help where
-    // nothing else is left.
+    // A pipe may go on for any time, so one stream begins with it. The others help when no other work is left.
     let first = if is_pipe { u64::MAX } else { part };
     std::iter::once(first).chain(std::iter::repeat_n(part, streams - 1))
 }

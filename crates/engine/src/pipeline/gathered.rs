@@ -16,12 +16,12 @@ pub struct Gathered {
     is_verified: bool,
     /// The sums of all tallies; none where one is missing.
     sums: Option<Vec<ExactSum>>,
-    /// Those that the ledger does not have yet.
+    /// The records that the ledger does not have yet.
     records: Vec<SplitRecord>,
 }
 
 impl Gathered {
-    /// Nothing so far, of a flow. With `is_verified` the sums of its rows are added up.
+    /// An empty collection for a flow. With `is_verified`, the sums of its rows are added up.
     pub fn new(flow: &Reading, is_verified: bool) -> Gathered {
         Gathered {
             is_verified,
@@ -41,12 +41,12 @@ impl Gathered {
         self.records.push(record);
     }
 
-    /// How many splits there were in all.
+    /// The number of splits.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The sums of all rows that were sent; none where a split has none.
+    /// The sums of all rows that were sent; `None` if a split has none.
     pub fn sums(&self) -> Option<Vec<ExactSum>> {
         self.sums.clone()
     }

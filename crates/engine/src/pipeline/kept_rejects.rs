@@ -1,5 +1,5 @@
-//! Rejects of a piece of work: all go into the run's folder, the first ones are told, and too many
-//! end the run.
+//! The rejects of a piece of work: all are written into the run's folder, the first ones are sent as events, and too
+//! many end the run.
 
 use inrush_rows::reject::Reject;
 
@@ -11,11 +11,11 @@ use crate::event::Event;
 use crate::plan::Reading;
 use crate::report::RejectFile;
 
-/// Rejects of a piece of work that are told as events and stand in the report; all are in the
-/// run's folder.
+/// The number of rejects of a piece of work that are sent as events and listed in the report; all are in the run's
+/// folder.
 const REJECTS_TOLD: usize = 10;
 
-/// Where the rejects of a piece of work go.
+/// The destinations of the rejects of a piece of work.
 pub struct KeptRejects<'a> {
     event_sink: EventSink<'a>,
     flow: &'a Reading,
@@ -27,7 +27,7 @@ pub struct KeptRejects<'a> {
     told: Vec<Reject>,
     /// The disk was looked at before the first of them was written.
     has_looked: bool,
-    /// What was counted of a piece of work that is no shared unit's.
+    /// The rows of a piece of work outside a shared unit.
     counted: RowTally,
 }
 
@@ -87,7 +87,7 @@ impl<'a> KeptRejects<'a> {
         let counted = self.count.add(&self.flow.name, rejects).and(has_room);
         rejects.clear();
         counted.inspect_err(|_| {
-            // The rows that led here stay readable for whoever fixes the file.
+            // The rejected rows so far stay readable for the person who fixes the file.
             let _ = self.file.finish();
         })
     }
@@ -109,13 +109,13 @@ impl<'a> KeptRejects<'a> {
         }
     }
 
-    /// How many more the flow accepts, over all streams.
+    /// The number of further rejects that the flow accepts, over all streams.
     pub fn left(&self) -> u64 {
         self.count.left()
     }
 
-    /// What was sent is undone: its rejects do not count, and are not kept. Those of a shared unit
-    /// are taken back for all of it, by the stream that loads it anew.
+    /// The transaction was rolled back: its rejects do not count and are not kept. The rejects of a shared unit are
+    /// removed for the whole unit, by the stream that loads it again.
     pub fn take_back(&mut self) -> Result<(), Error> {
         self.count.take_back(std::mem::take(&mut self.counted));
         self.told.clear();

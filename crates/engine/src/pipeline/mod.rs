@@ -1,31 +1,27 @@
-//! A run, wherever its rows go: its options, streams and meter, and the work with rows, rejects, accounts and reports that
-//! all drivers do alike.
+//! A run into any destination: its options, streams and meter, and the work with rows, rejects, accounts and reports
+//! that all drivers share.
 //!
 //! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. They take their [`work_items`]; [`work`] is what one transaction loads, and
-//! [`row_loop`] takes its rows from their source to the destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`coverage`],
-//! [`recheck`] and [`expectations`] compare these facts with the files before anything is published. [`report_facts`] and [`flow_reports`]
-//! make the report. What a destination does with rows is
-//! its driver's own ([`crate::driver_trait`]).
+//! [`row_loop`] takes its rows from their source to the destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`file_checks`]
+//! and [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its report are in
+//! [`crate::run`]. What a destination does with rows is its driver's own ([`crate::driver_trait`]).
 
-pub mod announcements;
 pub mod coverage;
 mod damage;
-pub mod ending;
 pub mod event_sink;
 pub mod expectations;
 pub mod fed_files;
 pub mod feeding;
-pub mod flow_reports;
+pub mod file_checks;
 pub mod gathered;
 pub mod kept_rejects;
 pub mod metering;
 pub mod naming;
 pub mod piece_events;
 mod reading_meter;
-pub mod recheck;
+mod recheck;
 pub mod reject_count;
 pub mod reject_files;
-pub mod report_facts;
 pub mod results;
 pub mod row_loop;
 pub mod sharing;
@@ -36,6 +32,7 @@ mod threads;
 pub mod work;
 pub mod work_items;
 
+use inrush_rows::ids::RunName;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -50,7 +47,7 @@ use crate::report::{EmbeddedReport, Outcome, RunReport};
 
 pub use self::threads::{require_address_space, runtime};
 
-/// What a run is told beside its package. The caller reads the environment; the library does not.
+/// The options of a run beside its package. The caller reads the environment; the library does not.
 ///
 /// The default loads into the current folder, by one stream, tells nobody, and can open no source. A caller sets the fields that
 /// differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
@@ -61,12 +58,12 @@ pub struct RunOptions<'a> {
     pub runs_folder: PathBuf,
     /// Streams where the package does not say; usually the number of cores.
     pub streams_default: usize,
-    /// Load anew what a run has loaded already.
+    /// Load again what an earlier run has loaded.
     pub again: bool,
     /// The run whose rejects are loaded: its targets may be partitioned in any way, and they are
     /// loaded once.
-    pub replays: Option<String>,
-    /// Where installed Python packages lie, whose drivers are used.
+    pub replays: Option<RunName>,
+    /// The folder of installed Python packages, whose drivers are used.
     pub site_packages: Option<PathBuf>,
     /// The embedded server, where the caller started one; its URL stands in the package.
     pub embedded: Option<EmbeddedReport>,
@@ -74,10 +71,10 @@ pub struct RunOptions<'a> {
     pub open_sources: OpenSources,
     /// Asks the run to stop.
     pub stop: Stop,
-    /// Is told what happens.
+    /// Receives the events.
     pub observer: &'a dyn Observer,
-    /// What a user of the caller's command can do about an error, where that is not what the error's own hint says: an
-    /// option, say, that this command has under another name or not at all. The report has it too.
+    /// A hint for an error that replaces the error's own: for example, if the caller's command has an option under
+    /// another name or does not have it. The report contains it too.
     pub hint: Option<Hint<'a>>,
     /// A wish to die at a step, for tests.
     pub fault: Option<Fault>,
@@ -121,9 +118,9 @@ impl RunOptions<'_> {
 /// A run that did not end well, with its report where it came so far.
 #[derive(Debug)]
 pub struct Failure {
-    /// Why.
+    /// The reason.
     pub error: Error,
-    /// What happened until then, and where that is written; nowhere where it could not be.
+    /// The report so far and its path; no path if it could not be written.
     pub report: Option<Box<(RunReport, Option<PathBuf>)>>,
 }
 
@@ -139,9 +136,9 @@ impl From<Error> for Failure {
 /// A run that ended well.
 #[derive(Debug)]
 pub struct Success {
-    /// What happened.
+    /// The report.
     pub report: RunReport,
-    /// Where it is written; nowhere where nothing was to be done, or where it could not be written.
+    /// The path of the report; `None` if nothing was done or it could not be written.
     pub report_path: Option<PathBuf>,
 }
 
@@ -154,7 +151,7 @@ impl Success {
     }
 }
 
-/// What a plan is told of a run; `unlocked` where another run of the package may be at work.
+/// The options of the plan of a run. With `unlocked`, another run of the package may be in progress.
 pub fn plan_options<'a>(
     options: &'a RunOptions<'_>,
     sources: &'a dyn Sources,

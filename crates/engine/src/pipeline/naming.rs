@@ -1,19 +1,20 @@
-//! The name of a run, and of who holds it.
+//! The name of a run and of its holder.
 
+use inrush_rows::ids::RunName;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::plan::identity;
 
-/// Host and process, for whoever finds the run held.
+/// Host and process, for the message of another process that finds the run held.
 pub fn holder() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .map_or_else(|_| "unknown host".to_owned(), |text| text.trim().to_owned());
     format!("process {} on {host}", std::process::id())
 }
 
-/// A name that sorts by time and that no other run has: time, package, and what the clock's
-/// nanoseconds and the process's number make of chance.
-pub fn new_run_name(package: &str) -> String {
+/// A name that sorts by time and that no other run has: time, package, and a digest of the clock's nanoseconds and the
+/// process's number.
+pub fn new_run_name(package: &str) -> RunName {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -30,5 +31,5 @@ pub fn new_run_name(package: &str) -> String {
         &std::process::id().to_string(),
     ]);
     let word = if word.is_empty() { "run" } else { &word };
-    format!("{second}-{word}-{}", &chance[..6])
+    RunName::new(format!("{second}-{word}-{}", &chance[..6]))
 }

@@ -1,4 +1,4 @@
-//! The beginning and the end of a piece of work, as the observer, the log and the report are told of them.
+//! The beginning and the end of a piece of work, for the observer, the log and the report.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub struct PieceEvents<'a> {
 
 /// A piece of work whose transaction has ended, committed or not.
 pub struct EndedPiece<'a> {
-    /// All of its unit: what was loaded of it before does not count.
+    /// It is the whole unit: the counts of earlier attempts are dropped.
     pub is_whole: bool,
     /// The destination could refuse rows of it.
     pub is_careful: bool,
@@ -41,14 +41,14 @@ pub struct EndedPiece<'a> {
     pub rejects: KeptRejects<'a>,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
-    /// What another thread has read for it; a part of `meter`.
+    /// The cost of the thread that read for it; a part of `meter`.
     pub fed: SourceMeter,
-    /// Where its time went.
+    /// The time that it spent in each phase.
     pub meter: Meter,
 }
 
 impl<'a> EndedPiece<'a> {
-    /// `meter` is what the stream's gauge has measured meanwhile.
+    /// `meter` is the measurement of the stream's gauge for this piece.
     pub fn of(rows: RowLoop<'a>, mut meter: Meter) -> EndedPiece<'a> {
         let RowLoop {
             rejects,
@@ -88,7 +88,7 @@ impl PieceEvents<'_> {
         });
     }
 
-    /// What was told of it as progress, in bytes of its files as stored, does not count.
+    /// The progress so far, in bytes of its files as stored, does not count.
     pub fn aborted(&self, stored_bytes: u64) {
         self.event_sink.notice(&Event::UnitAborted {
             flow: self.reading.name.clone(),

@@ -1,4 +1,4 @@
-//! Reading, with what it costs.
+//! Reading, with its cost.
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
@@ -7,14 +7,14 @@ use inrush_verdict::Phase;
 
 use crate::gauge::Gauge;
 
-/// Tells a stream's gauge what a source costs, from its opening on.
+/// Adds the cost of a source to a stream's gauge, from its opening on.
 pub struct ReadingMeter<'a> {
     gauge: &'a Gauge,
     told: SourceMeter,
 }
 
 impl<'a> ReadingMeter<'a> {
-    /// Of a source that was just opened, in a span of [`Phase::Read`]: that may have read a good part of it.
+    /// For a source that was just opened, in a span of [`Phase::Read`]: opening it may already have read a good part.
     pub fn new(gauge: &'a Gauge) -> ReadingMeter<'a> {
         ReadingMeter {
             gauge,

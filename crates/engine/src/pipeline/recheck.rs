@@ -9,8 +9,8 @@ use crate::ledger::SplitRecord;
 use crate::plan::contents::{ContentChecks, Contents};
 use crate::plan::identity;
 
-/// A file that was written to while it was loaded, and whose size and time are what they were, has
-/// given rows of two texts: what was loaded of it is read again and compared.
+/// A file that was written to while it was loaded, and whose size and time are the same as before, has given rows of
+/// two texts. So its loaded ranges are read again and compared.
 pub async fn texts<'a>(
     source: &dyn Source,
     files: impl Iterator<Item = &'a Arc<dyn Input>>,

@@ -1,4 +1,4 @@
-//! Rejects of a flow, counted over all streams at once and held against what its package accepts.
+//! The rejects of a flow, counted over all streams and compared with the limits of its package.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,17 +11,17 @@ use crate::error::Error;
 use crate::ledger::Account;
 use crate::plan::Reading;
 
-/// How many bytes of rejects are written between two looks at the room of their disk.
+/// Bytes of rejects between two checks of the free space of their disk.
 const LOOK_EVERY_BYTES: u64 = 1 << 20;
 
-/// What has been read, and how much of it was rejected.
+/// The number of rows read, and of those the number of rejected rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowTally {
     /// Rows that were rejected.
     pub rejects: u64,
     /// Rows that were read, those among them.
     pub rows: u64,
-    /// Bytes of text that they, and what was skipped between them, took.
+    /// Bytes of text of the rows and of the skipped lines between them.
     pub bytes: u64,
     /// Bytes of the files that the rejected ones are kept in.
     pub kept_bytes: u64,
@@ -57,12 +57,12 @@ pub struct RejectCount {
     bytes_total: Option<u64>,
     /// No record has fewer.
     record_bytes_min: u64,
-    /// What a person should know of the types, where they were guessed.
+    /// A hint about the types, if they were guessed.
     hint: Option<String>,
 }
 
 impl RejectCount {
-    /// Counts on from what is kept of an earlier attempt.
+    /// Continues counting from the kept rows of an earlier attempt.
     pub fn new<'a>(
         flow: &Reading,
         splits: impl Iterator<Item = &'a Split>,
@@ -77,7 +77,7 @@ impl RejectCount {
         }
     }
 
-    /// How many more are accepted, whatever their share is.
+    /// The number of further rejects that are accepted by `rows_max`.
     pub fn left(&self) -> u64 {
         let rejects = self.locked().rejects;
         self.limit.rows_accepted().saturating_sub(rejects)
@@ -90,18 +90,18 @@ impl RejectCount {
         tally.bytes += bytes;
     }
 
-    /// What was undone does not count.
+    /// Rows of a transaction that was rolled back do not count.
     pub fn take_back(&self, undone: RowTally) {
         let mut tally = self.locked();
-        // What the ledger tells of a unit counts bytes before its first row, too, which nobody has counted here.
+        // The ledger's bytes of a unit include those before its first row, which are not counted here.
         tally.rejects = tally.rejects.saturating_sub(undone.rejects);
         tally.rows = tally.rows.saturating_sub(undone.rows);
         tally.bytes = tally.bytes.saturating_sub(undone.bytes);
         tally.kept_bytes = tally.kept_bytes.saturating_sub(undone.kept_bytes);
     }
 
-    /// Counts the bytes of a file that rejects are kept in. Returns whether `look_every` more of them are full, or
-    /// [`LOOK_EVERY_BYTES`], so that it is time to look at their disk.
+    /// Counts bytes of reject files. Returns true if `look_every` (or [`LOOK_EVERY_BYTES`]) more bytes are written, so
+    /// that it is time to check the free space of their disk.
     pub fn note_kept(&self, bytes: u64, look_every: u64) -> bool {
         let mut tally = self.locked();
         let before = tally.kept_bytes;
@@ -308,7 +308,7 @@ mod tests {
             Err(Error::RejectBytes { rejected: 3, .. }) => {}
             other => panic!("{other:?}"),
         }
-        // What is undone takes no room any more.
+        // Rejects that were taken back use no space any more.
         count.take_back(RowTally {
             rejects: 1,
             kept_bytes: 1,

@@ -16,7 +16,7 @@ pub fn of_key(flow: &str, unit_key: &UnitKey) -> String {
     format!("{flow}.{}", unit_key.short())
 }
 
-/// The name of the file of what the ledger has under this key: a unit, or ranges of one that is fed.
+/// The name of the file for the ledger's record with this key: a unit, or ranges of a fed unit.
 pub fn of_record(flow: &str, record_key: &UnitKey) -> String {
     let unit_key = identity::unit_of(record_key);
     format!(
@@ -39,7 +39,7 @@ pub fn remove_all_but(folder: &Path, names: &[String]) -> Result<(), Error> {
     })
 }
 
-/// How many rejects the files of these names tell of.
+/// The number of rejects in the files of these names.
 pub fn count(folder: &Path, names: &[String]) -> Result<u64, Error> {
     let failed = failed_in(folder);
     let mut found = 0;
@@ -54,7 +54,7 @@ pub fn count(folder: &Path, names: &[String]) -> Result<u64, Error> {
     Ok(found)
 }
 
-/// How many bytes the files of these names take.
+/// The size of the files of these names, in bytes.
 pub fn bytes(folder: &Path, names: &[String]) -> Result<u64, Error> {
     let failed = failed_in(folder);
     let mut found = 0;
@@ -84,14 +84,13 @@ pub fn line_count(path: &Path) -> io::Result<u64> {
     }
 }
 
-/// What stands before the ending of a file of rejects; nothing of any other file.
+/// The name of a file of rejects without its ending; `None` for any other file.
 fn stem_of(name: &str) -> Option<&str> {
     let reasons = name.strip_suffix(REASONS_SUFFIX);
     reasons.or_else(|| name.strip_suffix(ROWS_SUFFIX))
 }
 
-/// Whether a file's stem is such a name. A unit's rows may stand in several files, whose names go
-/// on with a point.
+/// True if a file's stem is such a name. A unit's rows may stand in several files, whose names go on with a point.
 fn is_of(stem: &str, name: &str) -> bool {
     let rest = stem.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

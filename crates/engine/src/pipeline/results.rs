@@ -12,14 +12,14 @@ use crate::meter::Meter;
 /// Rejects that stand in the report itself.
 pub const REJECTS_SHOWN: usize = 20;
 
-/// What one stream did.
+/// The result of one stream.
 #[derive(Default)]
 pub struct StreamResult {
     /// Pieces of work that it finished.
     pub loaded: LoadedPieces,
-    /// The first rejects of what it did not finish.
+    /// The first rejects of unfinished work.
     pub rejects: Vec<Reject>,
-    /// Where its time went.
+    /// The time that it spent in each phase.
     pub meter: Meter,
     /// Seconds from the start of loading to its end.
     pub ended_s: f64,
@@ -55,7 +55,7 @@ impl LoadedPieces {
         }
     }
 
-    /// How many were added.
+    /// The number of pieces that were added.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -83,7 +83,8 @@ impl<'a> IntoIterator for &'a LoadedPieces {
 }
 
 impl Loaded {
-    /// Of a unit that is loaded as a whole only the last time counts, so such a piece stays by itself.
+    /// True if the other piece continues this one. A unit that is loaded as a whole counts only its last attempt, so
+    /// its pieces are not joined.
     fn goes_on_with(&self, other: &Loaded) -> bool {
         let of_unit = |piece: &Loaded| (piece.flow, piece.unit, piece.is_careful);
         !self.is_whole && !other.is_whole && of_unit(self) == of_unit(other)
@@ -107,13 +108,13 @@ pub struct Loaded {
     pub flow: usize,
     /// Index of the unit in it.
     pub unit: usize,
-    /// All of the unit: what was loaded of it before does not count.
+    /// It is the whole unit: the counts of earlier attempts are dropped.
     pub is_whole: bool,
     /// The server could refuse rows of it.
     pub is_careful: bool,
     /// Its rows.
     pub account: Account,
-    /// Where the time went.
+    /// The time by phase.
     pub meter: Meter,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,

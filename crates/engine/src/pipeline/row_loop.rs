@@ -45,14 +45,14 @@ pub trait RowWriter {
     ) -> impl Future<Output = Result<Written, Error>>;
 }
 
-/// What a writer did with rows of a batch. Rows that are not listed were taken.
+/// The rows of a batch that a writer did not take. It took all rows that are not listed.
 #[derive(Debug, Default)]
 pub struct Written {
     /// One past the last row that it dealt with.
     pub end: usize,
     /// Rows with a value that the destination has no counterpart for.
     pub misfits: Vec<RowFault>,
-    /// Rows that the destination refused for what it has, such as a constraint. The ledger keeps their places.
+    /// Rows that the destination refused because of its constraints or existing rows. The ledger keeps their places.
     pub refused: Vec<RowFault>,
 }
 
@@ -101,7 +101,7 @@ pub struct RowLoop<'a> {
     pub evidence: SplitEvidence,
     /// The rejects of the piece of work.
     pub rejects: KeptRejects<'a>,
-    /// What another thread has read for it.
+    /// The cost of the thread that read for it.
     pub fed: SourceMeter,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
@@ -295,7 +295,7 @@ impl RowLoop<'_> {
         self.fed.add(cost);
     }
 
-    /// Adds up what a converter has changed.
+    /// Adds up the values that a converter has changed.
     pub fn note_changes(&mut self, converter: &Converter) {
         for (column, changes) in converter.changes() {
             if changes.total() > 0 {
@@ -306,7 +306,7 @@ impl RowLoop<'_> {
     }
 }
 
-/// Runs a loop whose writer blocks, so that it never waits for anything else.
+/// Runs a loop whose writer blocks, so that the future is never pending.
 pub fn blocking<T>(sending: impl Future<Output = T>) -> T {
     match pin!(sending).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(sent) => sent,

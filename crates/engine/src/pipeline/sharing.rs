@@ -13,9 +13,9 @@ use super::reject_count::RowTally;
 pub struct Sharing {
     /// Splits that are still to be loaded.
     pub splits_left: AtomicUsize,
-    /// What was read of it, and is counted with what was read of the flow.
+    /// The rows read of the unit, which are included in those of the flow.
     tally: Mutex<RowTally>,
-    /// Bytes of its files that were told as progress and are committed.
+    /// Committed bytes of its files that were reported as progress.
     pub committed_bytes: AtomicU64,
     streams: Mutex<Streams>,
     refused: watch::Sender<bool>,
@@ -23,14 +23,14 @@ pub struct Sharing {
 
 #[derive(Debug, Default)]
 struct Streams {
-    /// Those that load a piece of it now.
+    /// The number of streams that load a part of it now.
     count: usize,
     /// One of them, or of those before, loads it carefully.
     is_taken: bool,
 }
 
 impl Sharing {
-    /// A unit that lacks so many splits; the others are committed.
+    /// A unit that lacks this number of splits; the others are committed.
     pub fn new(splits_left: usize, committed: RowTally) -> Sharing {
         Sharing {
             splits_left: AtomicUsize::new(splits_left),

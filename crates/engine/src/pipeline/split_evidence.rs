@@ -15,12 +15,12 @@ use crate::verify::Tally;
 pub struct SplitEvidence {
     /// Sums of the rows that are sent, where more than their count is verified.
     tally: Option<Tally>,
-    /// Where the rows begin that the destination refused.
+    /// Byte offsets of the rows that the destination refused.
     refused: Vec<u64>,
 }
 
 impl SplitEvidence {
-    /// What the flow asks for.
+    /// Evidence for one flow.
     pub fn new(flow: &Reading) -> SplitEvidence {
         SplitEvidence {
             tally: Tally::new(&flow.verify),
@@ -41,7 +41,7 @@ impl SplitEvidence {
         self.refused.push(byte_offset);
     }
 
-    /// What the ledger is to know of a range whose rows have all passed; the next one begins.
+    /// The ledger's record of a range whose rows have all passed; the next range begins.
     pub fn record(
         &mut self,
         unit_key: &UnitKey,

@@ -9,7 +9,13 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::plan::Reading;
 
-/// Finds the first records of those ranges that cannot be read without it. `splits` are of one flow, and ranges of the same
+/// True if ranges of a file of the flow cannot be read without it.
+pub fn is_needed(reading: &Reading) -> bool {
+    let source = &reading.source;
+    (0..source.input_count()).any(|input| source.needs_locate(input))
+}
+
+/// Finds the first records of ranges, where [`is_needed`] says so. `splits` are of one flow, and ranges of the same
 /// file follow each other; `is_kept` says of each by its index whether it is committed already.
 pub fn find_first_records<'s>(
     event_sink: EventSink<'_>,

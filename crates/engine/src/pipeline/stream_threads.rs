@@ -15,11 +15,11 @@ use super::results::StreamResult;
 use crate::error::Error;
 use crate::gauge::Gauge;
 
-/// What came of all streams.
+/// The result of all streams.
 pub struct StreamsOutcome {
-    /// What each one did; its error is taken out.
+    /// The result of each stream, without its error.
     pub results: Vec<StreamResult>,
-    /// What was measured meanwhile.
+    /// The measurements of the run.
     pub measurements: Measurements,
     /// The first error that tells a cause.
     pub error: Option<Error>,
@@ -29,7 +29,7 @@ pub struct StreamsOutcome {
 pub struct Queue<T>(Mutex<VecDeque<T>>);
 
 impl<T> Queue<T> {
-    /// Of these, in their order.
+    /// A queue of these pieces, in their order.
     pub fn new(pieces: VecDeque<T>) -> Queue<T> {
         Queue(Mutex::new(pieces))
     }
@@ -41,13 +41,13 @@ impl<T> Queue<T> {
     }
 }
 
-/// A gauge for each of so many streams.
+/// A gauge for each of this number of streams.
 pub fn gauges(streams: usize) -> Vec<Arc<Gauge>> {
     (0..streams).map(|_| Arc::default()).collect()
 }
 
-/// Runs a stream for each gauge to its end: `work` gets its number, counted from 1, and its gauge. The first error stops
-/// the others; theirs are told only where there is no other.
+/// Runs a stream for each gauge to its end: `work` gets its number, counted from 1, and its gauge. The first error
+/// stops the other streams; their errors are returned only if there is no other.
 pub fn run(
     runtime: &Runtime,
     stop: &Stop,
@@ -142,8 +142,7 @@ fn stream(
     result
 }
 
-/// Asks all streams to stop when the thread that holds it panics: they may wait for this thread, and
-/// nobody else ends that wait.
+/// Asks all streams to stop if the thread that holds it panics: they may wait for work that only this thread did.
 pub struct StopOnPanic<'a>(pub &'a Stop);
 
 impl Drop for StopOnPanic<'_> {
@@ -154,7 +153,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// Of two errors the one that tells the cause: a stream that was asked to stop is no cause.
+/// The error that tells the cause: the end of a stream that was asked to stop is not a cause.
 pub fn worse(first: Option<Error>, second: Option<Error>) -> Option<Error> {
     match (first, second) {
         (Some(first), Some(second)) if is_consequence(&first) => Some(second),

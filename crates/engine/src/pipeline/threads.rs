@@ -15,16 +15,16 @@ pub struct Threads(Option<Runtime>);
 
 /// Threads of the runtime.
 const WORKERS: usize = 2;
-/// What a thread's stack and its first allocations take of the address space.
+/// The address space of a thread's stack and its first allocations.
 const THREAD_BYTES: u64 = 3 << 20;
-/// What all else takes: the runtime, connections, the report and its page.
+/// The address space of everything else: the runtime, connections, the report and its page.
 const OTHER_BYTES: u64 = 32 << 20;
 
-/// What a stream takes that has begun; the plan's figure is what it takes at most.
+/// The address space that a stream needs at its start; the plan's figure is its maximum.
 const STREAM_BYTES: u64 = 16 << 20;
 
-/// An error where the address space has a limit that does not leave what so many streams begin with, of at most so many
-/// bytes of memory in all: better told now than by an allocation that fails in the middle of them.
+/// An error if the limit of the address space is too small for the start of so many streams with at most `memory_bytes`
+/// in all. An error now is better than a failed allocation in the middle of the load.
 pub fn require_address_space(streams: usize, memory_bytes: u64) -> Result<(), Error> {
     let threads = (streams + WORKERS) as u64;
     let memory_bytes = memory_bytes.min(streams as u64 * STREAM_BYTES);
@@ -39,7 +39,7 @@ pub fn require_address_space(streams: usize, memory_bytes: u64) -> Result<(), Er
     }
 }
 
-/// Starts so many threads at once, and lets them end: the runtime panics where it cannot have its own.
+/// Starts this number of threads at once, and lets them end: the runtime would panic if it could not start its own.
 fn try_threads(count: usize) -> io::Result<()> {
     std::thread::scope(|scope| {
         let mut waiting = Vec::new();
@@ -91,7 +91,7 @@ mod tests {
         let (end, ended) = mpsc::channel::<()>();
         let threads = runtime().expect("threads");
         let waiting = threads.spawn_blocking(move || ended.recv());
-        // It would wait for the thread, which waits for what comes next.
+        // It would wait for the thread, which waits for the next batch.
         drop(threads);
         drop(end);
         drop(waiting);

@@ -15,14 +15,14 @@ use super::row_loop::{RowLoop, RowWriter};
 use crate::error::Error;
 use crate::ledger::Account;
 
-/// What is loaded in one transaction.
+/// The rows that are loaded in one transaction.
 pub enum Work<'a> {
     /// Splits that are known before.
     Splits(&'a [Split]),
     /// Ranges of a file that is fed, as they come.
     Fed(FedWork<'a>),
-    /// Ranges that an earlier try has taken from the feed: the file is read anew, from its beginning
-    /// to the last of them.
+    /// Ranges that an earlier attempt took from the feed: the file is read again, from its beginning to the last of
+    /// them.
     FedAgain {
         /// The file.
         file: &'a FedFile,
@@ -78,7 +78,7 @@ pub trait FileWriter: RowWriter {
 }
 
 impl RowLoop<'_> {
-    /// Writes the rows of those splits of the work, and gathers what the ledger is to know of them.
+    /// Writes the rows of those splits of the work, and gathers their records for the ledger.
     pub async fn copy(
         &mut self,
         unit_key: &UnitKey,
@@ -212,7 +212,7 @@ impl RowLoop<'_> {
         }
         writer.end_file().await?;
         self.note_changes(&converter);
-        // What the first try had told as progress was taken back.
+        // The progress of the first attempt was taken back.
         self.note_fed(&SourceMeter {
             stored_bytes: taken.stored_bytes,
             ..feed.meter()

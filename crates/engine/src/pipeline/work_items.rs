@@ -87,9 +87,9 @@ pub fn of_splits<U: PlannedUnit>(
     })
 }
 
-/// What earlier attempts have committed of a unit.
+/// The work of earlier attempts at a unit.
 pub enum Committed<'a> {
-    /// Nothing.
+    /// No part of it is committed.
     Nothing,
     /// The splits of whose keys it says so.
     Splits(Box<dyn Fn(&SplitKey) -> bool + 'a>),
@@ -98,7 +98,7 @@ pub enum Committed<'a> {
 }
 
 impl Committed<'_> {
-    /// Whether work on splits of these keys is left. A unit without files is work, too: its table is made.
+    /// True if work on splits of these keys is left. A unit without files is work, too: its table is made.
     fn leaves(&self, mut split_keys: impl Iterator<Item = SplitKey>) -> bool {
         match self {
             Committed::Nothing => true,

@@ -1,9 +1,9 @@
-//! Files of which a stopped run has loaded, and that somebody wrote to since.
+//! Files that were partly loaded by a stopped run and have changed since.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use inrush_rows::ids::{FileKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunName, UnitKey};
 use inrush_source::{Input, Source};
 
 use super::contents::Contents;
@@ -16,9 +16,9 @@ use crate::ledger::{SplitRecord, TouchedFile};
 /// Files of which a stopped run has loaded and that are not as they were.
 #[derive(Default)]
 pub struct FoundFiles {
-    /// Those that have other text now.
+    /// Files that have other text now.
     pub changed: Vec<ChangedFile>,
-    /// Those that have the same text, and another time.
+    /// Files that have the same text and another time of change.
     pub touched: Vec<TouchedFile>,
 }
 
@@ -34,7 +34,7 @@ pub struct ChangedFile {
 /// Bytes of a file, and when it was changed last, in nanoseconds since 1970.
 type SizeAndTime = (u64, i64);
 
-/// The files of a flow, as far as they are held against what was loaded of them.
+/// The files of a flow that are compared with their loaded text.
 pub struct PlannedFiles<'a> {
     /// The flow's target.
     pub target: String,
@@ -46,20 +46,20 @@ pub struct PlannedFiles<'a> {
     pub unit_keys: BTreeSet<&'a UnitKey>,
 }
 
-/// The plan's files, held against what a stopped run has loaded of them. Its splits come one after the other, and only
+/// Compares the plan's files with the records of a stopped run. The records are read one after the other, and only
 /// those of files that were touched since are kept.
 pub struct FilesBefore<'a> {
     flows: &'a [PlannedFiles<'a>],
     indexes: Vec<FileIndex>,
     /// By flow and file.
     found: Vec<Vec<FileBefore>>,
-    /// Of files that are not as they were, by flow and file.
+    /// Size and time of change of files that differ from the ledger, by flow and file.
     size_and_time: BTreeMap<(usize, usize), SizeAndTime>,
     /// Splits of files that were touched, by flow and file.
     touched: BTreeMap<(usize, usize), Vec<SplitRecord>>,
 }
 
-/// What the stopped run has loaded of a file.
+/// The ranges of a file that the stopped run has loaded.
 #[derive(Clone, Copy, Default)]
 struct FileBefore {
     /// Something, into a unit that the plan has.
@@ -165,9 +165,9 @@ impl<'a> FilesBefore<'a> {
     }
 }
 
-/// Refuses files that a stopped run has loaded in part and that are not what they were: rows of
-/// both would come together. What nothing is loaded of may change.
-pub fn refuse(run: &str, changed: &[ChangedFile]) -> Result<(), PlanError> {
+/// Refuses files that a stopped run has loaded in part and that have changed: rows of both texts would be mixed. A file
+/// of which nothing is loaded may change.
+pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
     let Some(first) = changed.first() else {
         return Ok(());
     };

@@ -13,7 +13,7 @@ use super::error::PlanError;
 use super::fields::{self, Assigned, Assignment};
 use super::name_index::NameIndex;
 
-/// What is known of a flow's columns before the catalog is asked.
+/// The facts of a flow's columns that are known before the catalog is read.
 pub struct KnownColumns<'a> {
     /// The flow's name.
     pub flow: &'a str,
@@ -25,9 +25,9 @@ pub struct KnownColumns<'a> {
     pub header: Option<&'a [String]>,
     /// The file that it stands in.
     pub header_file: Option<&'a Path>,
-    /// How many fields the first record has, where that is known and needed.
+    /// The number of fields of the first record, if it is known and needed.
     pub first_field_count: Option<usize>,
-    /// How the files are written.
+    /// The format of the files.
     pub format: &'a Format,
     /// The columns of the target, where it exists.
     pub target_columns: Option<&'a TargetColumns>,
@@ -40,7 +40,7 @@ pub struct KnownColumns<'a> {
 pub struct TargetColumns {
     /// All of them, in its order.
     pub all: Vec<String>,
-    /// Those that can be filled: it does not compute them itself.
+    /// Columns that can be filled: the table does not compute them itself.
     pub filled: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ pub struct Matches {
 pub struct Match {
     /// The column.
     pub detail: ColumnDetail,
-    /// What fills it.
+    /// The source of its values.
     pub source: ValueSource,
     /// Its place among all columns of the target; none if the target does not exist yet.
     pub place: Option<usize>,
@@ -206,7 +206,7 @@ impl KnownColumns<'_> {
         ))
     }
 
-    /// There is no such column in the target.
+    /// The target has no such column.
     pub fn no_column(&self, field: &str, target: &TargetColumns) -> PlanError {
         let names = &target.all;
         let near = names
@@ -229,8 +229,8 @@ impl KnownColumns<'_> {
     }
 }
 
-/// The place of each name in a list; none if the list has no such name, or there is no list. The list is read once, whatever
-/// the number of names is.
+/// The position of each name in a list; `None` if the list does not have the name, or if there is no list. The list is
+/// read once, for any number of names.
 fn places<'a>(
     names: impl Iterator<Item = &'a str>,
     list: Option<impl Iterator<Item = &'a str>>,
@@ -271,7 +271,7 @@ pub fn column(
     }
 }
 
-/// How a column's numbers are written: as it says itself, else as the format says of all.
+/// The form of a column's numbers: its own setting, otherwise that of the format.
 fn number_form(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> NumberForm {
     let separator = |text: &Option<String>| text.as_ref().and_then(|text| text.chars().next());
     let own = (&detail.decimal_separator, &detail.group_separator);
@@ -288,16 +288,15 @@ fn number_form(detail: &ColumnDetail, format: &Format, column_type: &ColumnType)
     }
 }
 
-/// Whether a column loses nothing of its numbers: as it says itself, else as the format says of
-/// all.
+/// True if a column loses nothing of its numbers: as it says itself, else as the format says of all.
 fn is_lossless(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> bool {
     let of_format =
         || format.lossless == Some(true) && column_type.is_number() && detail.source.is_none();
     detail.lossless.unwrap_or_else(of_format)
 }
 
-/// Whether a column of floats, or of arrays of them, takes numbers that these change: only where
-/// `lossless = false` is said of it, or of all numbers.
+/// True if a column of floats, or of arrays of floats, takes the nearest float of a number: only if `lossless = false`
+/// is set for the column or for the format.
 fn takes_nearest_floats(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> bool {
     let declared = detail.lossless.or(format.lossless);
     has_floats(column_type) && detail.reads_files() && declared == Some(false)
@@ -311,7 +310,7 @@ fn has_floats(column_type: &ColumnType) -> bool {
     }
 }
 
-/// How a column is read, as its package says.
+/// The policies of a column, as its package sets them.
 fn policies(detail: &ColumnDetail) -> ColumnPolicies {
     ColumnPolicies {
         trim: detail.trim,

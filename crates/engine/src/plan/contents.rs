@@ -1,9 +1,9 @@
 //! Checks that a file still has the text that an earlier attempt has loaded of it.
 //!
-//! A file whose size, time of change, inode and time of its inode's change are what they were has not
-//! been written to: nobody can set the last one. It is not read. Where only its size is the same, as
-//! after `touch`, `chmod`, or a copy to its old place, the ranges that are committed are read again
-//! and held against the hashes that were taken while they were loaded.
+//! A file whose size, time of change, inode and time of its inode's change are the same has not been written to,
+//! because nobody can set the last one. It is not read again. If only its size is the same, as after `touch`, `chmod`
+//! or a copy to its old place, the committed ranges are read again and compared with the hashes that were made while
+//! they were loaded.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use inrush_source::{Input, InputState, Source, SourceError, SplitContent};
 use super::identity;
 use crate::ledger::SplitRecord;
 
-/// What is known of a file that an earlier attempt has loaded of.
+/// The ledger's evidence for a file that an earlier attempt has loaded in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// It was not written to.

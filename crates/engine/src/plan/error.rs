@@ -26,7 +26,7 @@ pub enum PlanError {
     Mismatch {
         /// The flow.
         flow: String,
-        /// What does not fit.
+        /// The contradiction, in words.
         what: String,
         /// How to fix it.
         hint: String,
@@ -44,7 +44,7 @@ pub enum PlanError {
     Target {
         /// The target.
         target: String,
-        /// What stands in the way.
+        /// The obstacle, in words.
         what: String,
         /// How to fix it.
         hint: String,
@@ -52,7 +52,7 @@ pub enum PlanError {
     /// The server has not enough of something.
     #[error("{what}")]
     Limit {
-        /// What is needed and what is there.
+        /// The needed and the available number, in words.
         what: String,
         /// How to fix it.
         hint: String,
@@ -60,9 +60,9 @@ pub enum PlanError {
     /// The server's disk cannot hold what will be stored.
     #[error("{text} of text will be stored, but the server's disk has {free} free at {folder}")]
     Room {
-        /// How much text.
+        /// The size of the text, in words.
         text: String,
-        /// What is free.
+        /// The free space.
         free: String,
         /// The folder of the server's tables.
         folder: String,
@@ -72,7 +72,7 @@ pub enum PlanError {
     Privileges {
         /// The role.
         role: String,
-        /// What it lacks.
+        /// The missing privileges.
         missing: String,
         /// Statements that grant it.
         grants: String,
@@ -103,7 +103,7 @@ impl PlanError {
     }
 }
 
-/// A flow, before what is said of it.
+/// A flow's name, as a prefix of a message.
 fn of_flow(flow: Option<&str>) -> String {
     flow.map_or(String::new(), |flow| format!("flow `{flow}`: "))
 }

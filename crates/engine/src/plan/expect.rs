@@ -13,22 +13,22 @@ use crate::verify::{ExactSum, VerifyPlan};
 
 /// Bytes of a control file that are read; one has a line or one for each file.
 const CONTROL_BYTES_MAX: u64 = 16 << 20;
-/// What stands between the fields of a control file that says nothing of it.
+/// The delimiters that are tried for a control file that declares none.
 const DELIMITERS: [&str; 4] = ["|", "\t", ";", ","];
 
-/// What is promised of a flow's files.
+/// The numbers that are promised for a flow's files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExpectPlan {
-    /// What is known before they are read.
+    /// The promises that are known before the files are read.
     pub promises: Vec<Promise>,
     /// The trailer that each file must have.
     pub trailer: Option<Trailer>,
-    /// What stands between the fields of a trailer.
+    /// The delimiter of a trailer.
     pub delimiter: String,
 }
 
 impl ExpectPlan {
-    /// What a person who reads the plan should know of it, a line each.
+    /// The promises in words, one line each.
     pub fn words(&self) -> Vec<String> {
         const SHOWN: usize = 3;
         let mut lines: Vec<String> = self
@@ -59,13 +59,13 @@ impl ExpectPlan {
 /// Numbers that a file, or all files of a flow, must have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Promise {
-    /// Who says so, in words.
+    /// The source of the promise, in words.
     pub by: String,
     /// The key of the file; none where it is of all files.
     pub file_key: Option<FileKey>,
-    /// How many rows.
+    /// The number of rows.
     pub rows: Option<u64>,
-    /// What columns add up to, by their names.
+    /// The promised sums, by the names of their columns.
     pub sums: Vec<(String, String)>,
 }
 
@@ -86,7 +86,7 @@ pub fn summed(flow: &Flow) -> Vec<String> {
     names
 }
 
-/// Reads what is promised of the files.
+/// Reads the promises for the files.
 pub fn plan(
     flow: &Flow,
     name: &str,
@@ -309,7 +309,7 @@ fn read(path: &Path, flow: &str) -> Result<String, PlanError> {
     }
 }
 
-/// Whether all of these columns are loaded and are numbers; their places among the columns.
+/// The positions of these columns; an error if one of them is not loaded or is not a number.
 pub fn places(flow: &str, names: &[String], verify: &VerifyPlan) -> Result<Vec<usize>, PlanError> {
     let place = |name: &String| {
         let index = verify

@@ -1,8 +1,7 @@
 //! The field of a record that fills each column: by the names of a header, else by position.
 //!
-//! Every field is spoken for. One that no column takes must be skipped by name, or all others
-//! together by `"* skip"`: a column that was forgotten, or a file that got one more, is told
-//! instead of loaded one field to the left.
+//! Every field must be listed. A field that no column takes must be skipped by name, or all such fields together by `"*
+//! skip"`. So a forgotten column, or a new field in a file, is an error and does not shift the other fields.
 
 use std::path::Path;
 
@@ -17,7 +16,7 @@ use super::name_index::NameIndex;
 pub struct Assigned {
     /// The column.
     pub detail: ColumnDetail,
-    /// What fills it.
+    /// The source of its values.
     pub source: ValueSource,
 }
 
@@ -31,7 +30,7 @@ pub struct Assignment {
 
 /// Why fields and columns do not match.
 pub struct Mismatch {
-    /// What is wrong.
+    /// The problem, in words.
     pub what: String,
     /// How to fix it.
     pub hint: String,
@@ -63,7 +62,7 @@ impl Mismatch {
     }
 }
 
-/// A file, before what is said of it.
+/// A file's name, as a prefix of a message.
 pub fn place(file: Option<&Path>) -> String {
     file.map_or(String::new(), |file| format!("{}: ", file.display()))
 }
@@ -175,7 +174,7 @@ pub fn by_place(
     assignment(columns, fields.taken.len())
 }
 
-/// What a listed column is.
+/// The meaning of a listed column that is not a plain field.
 enum Special {
     /// It takes, or skips, one field.
     Field,
@@ -231,7 +230,7 @@ fn assignment(columns: Vec<Assigned>, field_count: usize) -> Result<Assignment, 
     })
 }
 
-/// Which fields are spoken for, and by which of the listed columns.
+/// The fields of a record, and for each the listed column that takes it.
 struct Fields {
     /// For each field the place in the list of the first column that takes it.
     taken: Vec<Option<usize>>,

@@ -5,7 +5,7 @@
 pub struct KeyStart([u8; 16]);
 
 impl KeyStart {
-    /// Of a key; none of what is no key.
+    /// The start that a key contains; `None` for a text that is not such a key.
     pub fn of(key: &str) -> Option<KeyStart> {
         let digits = key.get(..32)?;
         let number = u128::from_str_radix(digits, 16).ok()?;

@@ -27,7 +27,7 @@ pub struct LoadedFiles<'a> {
     found: Vec<FoundOfFlow>,
 }
 
-/// What was found of a flow.
+/// The loaded files of a flow.
 #[derive(Default)]
 struct FoundOfFlow {
     /// Made when the first file of the flow's target is seen.
@@ -35,11 +35,11 @@ struct FoundOfFlow {
     files: Vec<FoundFile>,
     /// The newest run that has loaded into the target.
     newest_run: Option<RunId>,
-    /// That run has loaded a file that the flow does not have.
+    /// The run has loaded a file that the flow does not have.
     has_others: bool,
 }
 
-/// What was found of a planned file.
+/// The ledger's facts of a planned file.
 #[derive(Clone, Copy, Default)]
 struct FoundFile {
     /// The newest run that has loaded the file as it is now, and whose rows of it are still there.
@@ -103,8 +103,8 @@ impl<'a> LoadedFiles<'a> {
         }
     }
 
-    /// The run that has loaded all of the plan's files, as they are now. Some of them loaded and
-    /// others not is refused: what is wanted cannot be told, and rows must not come in twice.
+    /// The run that has loaded all of the plan's files as they are now. If it has loaded only some of them, the plan is
+    /// refused: it is not known whether the user wants the others alone, and rows must not be loaded twice.
     pub fn run(mut self) -> Result<Option<RunId>, PlanError> {
         let mut newest: Option<RunId> = None;
         let mut loaded_files: Option<(&WantedFiles<'_>, Vec<&Arc<dyn Input>>)> = None;

@@ -2,8 +2,8 @@
 
 use inrush_source::Split;
 
-/// How many times the time of a load in which all streams end together a plan may take. Sharing a unit has its cost (a
-/// transaction is no longer all of a table), so what files that are nearly even differ by is waited for.
+/// How much longer a plan may take than a load in which all streams end at the same time. Sharing a unit has a cost
+/// (one transaction no longer fills the whole table), so small differences in the sizes of files are accepted.
 const LONGER_AT_MOST: f64 = 1.1;
 
 /// The facts of a unit that the choice is made by.
@@ -11,9 +11,9 @@ const LONGER_AT_MOST: f64 = 1.1;
 pub struct UnitSize {
     /// Bytes of text, as far as its files tell.
     pub bytes_count: u64,
-    /// It reads a pipe: nobody knows how long.
+    /// It reads a pipe, whose length is unknown.
     pub is_endless: bool,
-    /// Several streams fill it, whatever is chosen.
+    /// Several streams fill it in any case.
     pub is_shared: bool,
 }
 
@@ -51,13 +51,13 @@ pub fn share<E>(
     Ok(())
 }
 
-/// How much text a split holds, as far as its size tells: text of this kind shrinks to about a quarter.
+/// The estimated bytes of text of a split. Compressed text is taken to be four times its stored size.
 pub fn work_bytes(split: &Split) -> u64 {
     split.input.text_bytes(split.size_bytes)
 }
 
-/// What each stream loads of units that none shares, the largest first, each by the stream that has the least so
-/// far. What is shared fills up the others.
+/// The load of each stream by units that are not shared: the largest unit goes first, each to the stream with the least
+/// so far. Shared units fill up the streams that have less.
 #[derive(Clone)]
 struct Loads(Vec<u64>);
 
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(shared(&[1, 9, 1], 2, all), [1]);
         // One that cannot be shared is waited for anyway.
         assert_eq!(shared(&[9, 5, 1], 2, |index| index != 0), [0; 0]);
-        // A pipe, of which nobody knows the length.
+        // A pipe, whose length is unknown.
         assert_eq!(shared(&[5, 0, 5], 2, all), [1]);
     }
 

@@ -6,14 +6,15 @@ use inrush_source::{PART_BYTES, PARTS_AHEAD, Split};
 
 use super::long_units::work_bytes;
 
-/// The program, Python's interpreter and all libraries, as far as a load has them resident, with what they take
-/// whatever is loaded: tables of time zones, threads, the session of the ledger, and the ledger's rows that are
-/// read at a time. Measured: 26 MiB.
+/// The resident memory of the program, Python's interpreter and all libraries, and of everything that a load has in any
+/// case: tables of time zones, threads, the session of the ledger, and the rows of the ledger that are read at a time.
+/// Measured: 26 MiB.
 const PROGRAM_BYTES: u64 = 32 << 20;
-/// What this attempt keeps of what the ledger has of each file from an earlier attempt: keys and counts, and where the
-/// file was touched since, what its text is compared by. Where no file was touched, next to nothing was measured.
+/// The memory of this attempt for each file of an earlier attempt: keys and counts and, for a file that was touched
+/// since, the hashes for comparing its text. Measured for files that were not touched: close to nothing.
 const RESUMED_FILE_BYTES: u64 = 900;
-/// What the ledger has of each file, where all of it is looked at together: the package promises sums of all files.
+/// The memory of the ledger's record of each file, if all records are read at the same time because the package
+/// promises sums of all files.
 const PROMISED_FILE_BYTES: u64 = 1_200;
 /// The record of a range of a file that is fed to all streams: the check before the switch reads those of a file
 /// together. Measured: 700.
@@ -21,12 +22,12 @@ const FED_RECORD_BYTES: u64 = 800;
 /// Copies of its path that are alive at a time: as it is opened, as it is shown, and in the report.
 const PATH_COPIES: u64 = 4;
 
-/// What a load keeps of each file, or range of a file, beside its path.
+/// The memory that a load needs for each file, or range of a file, beside its path.
 #[derive(Clone, Copy, Debug)]
 pub struct FileCost {
     /// Bytes from the plan to the report, as measured with the engine.
     pub engine_bytes: u64,
-    /// The run goes on where an earlier attempt stopped.
+    /// The run resumes an earlier attempt.
     pub is_resumed: bool,
     /// The package promises sums of all files together.
     pub is_promised: bool,
@@ -40,14 +41,14 @@ impl FileCost {
     }
 }
 
-/// The most memory that the loader takes, whatever the size of the files.
+/// The most memory that the loader takes, for files of any size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBound {
     /// Bytes of the program and its libraries.
     pub program_bytes: u64,
     /// Files and ranges of files.
     pub file_count: u64,
-    /// Bytes of what is kept of them.
+    /// Bytes of memory for them.
     pub files_bytes: u64,
     /// Bytes of the decompressors that are at work at a time; zero where no file is compressed.
     pub decoder_bytes: u64,
@@ -55,12 +56,11 @@ pub struct MemoryBound {
     pub stream_bytes: u64,
     /// Bytes of all streams.
     pub streams_bytes: u64,
-    /// Bytes of the one reader that feeds all streams from a file that cannot be cut; zero where
-    /// there is none.
+    /// Bytes of the one reader that feeds all streams from a file that cannot be cut; zero if there is none.
     pub feed_bytes: u64,
     /// Bytes of the row groups that all streams decode at a time; zero where no file has typed rows.
     pub row_group_bytes: u64,
-    /// Bytes of the destination's library; zero where it has none of its own.
+    /// Bytes of the destination's own library; zero if it has none.
     pub library_bytes: u64,
     /// Bytes by which each stream may grow for one very long record.
     pub long_record_bytes: u64,
@@ -111,7 +111,7 @@ impl MemoryBound {
         bound
     }
 
-    /// What streams take beside their own figure, in words that follow it.
+    /// The memory of streams beside their own figure, in words.
     pub fn also_for_streams(&self) -> String {
         match (self.feed_bytes, self.row_group_bytes) {
             (0, 0) => String::new(),
@@ -123,7 +123,7 @@ impl MemoryBound {
         }
     }
 
-    /// What the figure is made of beside streams, in words.
+    /// The parts of the figure beside streams, in words.
     pub fn beside_streams(&self) -> String {
         let mut words = format!(
             "{} for the program and its libraries, {} for the data about {}",
@@ -147,8 +147,7 @@ impl MemoryBound {
     }
 }
 
-/// What is kept of the ranges of a file that is fed to all streams. The length of what comes through a pipe is unknown: no
-/// record of it is counted.
+/// The memory for the records of ranges of a fed file. The length of a pipe is unknown, so its records are not counted.
 fn fed_records_bytes(split: &Split) -> u64 {
     match split.is_shared {
         true => work_bytes(split) / PART_BYTES as u64 * FED_RECORD_BYTES,
@@ -156,7 +155,7 @@ fn fed_records_bytes(split: &Split) -> u64 {
     }
 }
 
-/// What a stream holds of text, and of the batch that is made of it.
+/// The memory of a stream for text, and for the batch that is made of it.
 pub fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u64 {
     // A chunk and the one that takes over its tail; four bytes for each possible field end and
     // sixteen for each record, where the shortest field is empty.
@@ -164,7 +163,7 @@ pub fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u6
     text + batch_rows * columns_max * 17
 }
 
-/// What is read ahead of the streams: one file is fed at a time.
+/// The memory of the text that is read ahead of the streams: one file is fed at a time.
 pub fn feed_bytes<'a>(
     splits: impl Iterator<Item = &'a Split>,
     chunk_bytes: u64,

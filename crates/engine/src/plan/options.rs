@@ -7,7 +7,7 @@ use super::contents::ContentChecks;
 use super::error::PlanError;
 use super::flow_inputs::Sources;
 
-/// What a plan needs to know beside the package.
+/// The options of a plan, beside the package.
 #[derive(Clone, Debug)]
 pub struct PlanOptions<'a> {
     /// Relative paths of files start here.
@@ -16,20 +16,20 @@ pub struct PlanOptions<'a> {
     pub sources: &'a dyn Sources,
     /// Streams where the package does not say; usually the number of cores.
     pub streams_default: usize,
-    /// What reading files again has found: the same for each plan of a run.
+    /// The results of reading files again: the same for each plan of a run.
     pub contents: &'a ContentChecks,
-    /// Load anew what a run has loaded already.
+    /// Load again what an earlier run has loaded.
     pub again: bool,
     /// The rows are rejects of an earlier run, and lie in any partitions: the server routes them.
     pub is_replay: bool,
-    /// Another run of the package may be at work now: its staging tables are nobody's leftovers.
+    /// Another run of the package may be in progress, so its staging tables are not leftovers.
     pub unlocked: bool,
-    /// Gathers what the plan would be refused for, where all of it is asked for and not only the first.
+    /// Gathers all reasons to refuse the plan, if all are wanted and not only the first.
     pub obstacles: Option<&'a Obstacles>,
 }
 
 impl PlanOptions<'_> {
-    /// Passes on what was found, or notes why there is nothing.
+    /// Passes a result on, or notes the reason why there is none.
     pub fn or_note<T, E: PlanRefusal>(&self, found: Result<T, E>) -> Result<Option<T>, E> {
         match (found, self.obstacles) {
             (Ok(found), _) => Ok(Some(found)),
@@ -45,7 +45,7 @@ impl PlanOptions<'_> {
 
 /// An error for which a plan is refused: the engine's, or one of a driver that still has its type.
 pub trait PlanRefusal: Into<PlanError> {
-    /// Nothing more can be planned after it: the package is wrong in itself, or the server is gone.
+    /// True if planning cannot continue after it: the package itself is wrong, or the server is gone.
     fn ends_planning(&self) -> bool;
 }
 
@@ -59,7 +59,7 @@ impl PlanRefusal for PlanError {
     }
 }
 
-/// What a plan would be refused for.
+/// The reasons to refuse a plan.
 #[derive(Debug, Default)]
 pub struct Obstacles(Mutex<Vec<PlanError>>);
 

@@ -23,7 +23,7 @@ pub fn split_words(split: &Split) -> String {
     }
 }
 
-/// How much there is to read: nobody knows how long a pipe is.
+/// The size of the input, in words; the length of a pipe is unknown.
 pub fn size_words(count: u64, has_pipe: bool) -> String {
     match (has_pipe, count) {
         (false, _) => bytes(count),
@@ -32,7 +32,7 @@ pub fn size_words(count: u64, has_pipe: bool) -> String {
     }
 }
 
-/// How files are written, in words.
+/// The dialect of a flow's files, in words.
 pub fn dialect_words(flow: &Reading) -> String {
     let dialect = &flow.dialect;
     let mut text = match &dialect.fixed {
@@ -107,11 +107,11 @@ pub fn dialect_words(flow: &Reading) -> String {
     text
 }
 
-/// What becomes of a target whose rows an earlier run has loaded.
+/// The note for a target whose rows an earlier run has loaded.
 pub const TARGET_LOADED: &str =
     "the target has the rows of these files already; nothing is changed";
 
-/// How many rejects are accepted, in words.
+/// The limit of rejects, in words.
 pub fn reject_limit(limit: &RejectLimit) -> String {
     let share = limit
         .share_max

@@ -18,11 +18,14 @@ pub trait PlannedFlow {
     /// Its load units.
     type Unit: PlannedUnit;
 
-    /// What is read of its files.
+    /// The reading of its files.
     fn reading(&self) -> &Reading;
 
     /// Its load units, in the order of their numbers.
     fn units(&self) -> &[Self::Unit];
+
+    /// The splits of all units, to be changed, with what is read of them.
+    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>);
 
     /// The splits of all units.
     fn all_splits(&self) -> impl Iterator<Item = &Split> {
@@ -34,22 +37,22 @@ pub trait PlannedFlow {
         self.all_splits().map(|split| split.size_bytes).sum()
     }
 
-    /// Whether its rows go straight into the target, and not into staging.
+    /// True if its rows go straight into the target, and not into staging.
     fn is_straight(&self) -> bool {
         false
     }
 
-    /// Whether they do, and are committed there split by split.
+    /// True if they do, and are committed there split by split.
     fn commits_each_split(&self) -> bool {
         false
     }
 
-    /// Whether they do, and are committed there with those of all flows.
+    /// True if they do, and are committed there with those of all flows.
     fn commits_at_publish(&self) -> bool {
         false
     }
 
-    /// Whether a pipe is among its files.
+    /// True if a pipe is among its files.
     fn has_pipes(&self) -> bool {
         self.all_splits().any(|split| split.input.is_read_once())
     }
@@ -66,10 +69,15 @@ pub trait PlannedUnit {
     /// Its splits. Ranges of the same file follow each other.
     fn splits(&self) -> &[Split];
 
+    /// Its staging table; empty if it has none of its own.
+    fn staging_table(&self) -> &str {
+        ""
+    }
+
     /// Bytes of text of its files; of compressed ones an estimate.
     fn bytes_count(&self) -> u64;
 
-    /// Whether several streams fill it: each split is committed by itself, and one that is fed in many parts.
+    /// True if several streams fill it: each split is committed by itself, and one that is fed in many parts.
     fn is_shared(&self) -> bool;
 
     /// The splits that one stream loads in the order of the files. What was cut into

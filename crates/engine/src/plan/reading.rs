@@ -10,7 +10,7 @@ use inrush_source::Source;
 use super::expect::ExpectPlan;
 use crate::verify::VerifyPlan;
 
-/// What is read of a flow's files, and how.
+/// The reading of a flow's files: columns, dialect, limits and sums.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// The flow's name.
@@ -25,16 +25,16 @@ pub struct Reading {
     pub field_count: usize,
     /// The header that each file must have.
     pub header: Option<Vec<String>>,
-    /// How the files are written.
+    /// The dialect of the files.
     pub dialect: Dialect,
     /// The same in the words of a package.
     pub format: Format,
-    /// What a person who meets a reject should know, where the types were guessed.
+    /// A hint for the reasons of rejects, if the types were guessed.
     pub reject_hint: Option<String>,
-    /// How many rows may be rejected.
+    /// The limit of rejected rows.
     pub reject_limit: RejectLimit,
-    /// What is summed up of its rows while they pass.
+    /// The sums that are made of its rows.
     pub verify: VerifyPlan,
-    /// What is promised of its files.
+    /// The numbers that are promised for its files.
     pub expect: ExpectPlan,
 }

@@ -1,9 +1,8 @@
 //! Checks that the columns of files of typed rows (Parquet, Arrow IPC) can go into those of the target.
 //!
-//! Values go there as they are or as the text that says each of them exactly, and the converters refuse what
-//! does not fit. What is left for the plan are the pairs of types where a text would fit and be another
-//! thing: bytes as the text of their digits, the words of a boolean. Numbers that a float cannot hold are
-//! rejects.
+//! Values are loaded unchanged, or as the text that expresses each of them exactly, and the converters refuse those
+//! that do not fit. The plan refuses the remaining pairs of types, where a text would fit but mean another thing: bytes
+//! as the text of their digits, the words of a boolean. Numbers that a float cannot hold are rejects.
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
@@ -97,12 +96,12 @@ fn how_text_is_written(column: &Column) -> Option<&'static str> {
     .find_map(|(setting, is_set)| is_set.then_some(setting))
 }
 
-/// How values get into a column.
+/// The way in which values get into a column.
 #[derive(Debug, PartialEq, Eq)]
 enum Fit {
     /// Their text is all that there is to it.
     AsWritten,
-    /// Those that a float would change are rejects.
+    /// Numbers that a float would change are rejects.
     Exact,
 }
 

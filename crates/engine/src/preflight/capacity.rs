@@ -1,9 +1,9 @@
 //! The resources that a load of a size needs within a time, and its time with other resources: a simulation of the same
 //! pieces of work over streams, from the costs that a preflight has measured. Arithmetic alone.
 //!
-//! A stream is as fast as one stream was here, as long as no resource that all streams share is used up: cores of the
-//! loader and of the server, the network, the disks. Each of them carries so many bytes of text in a second as its costs for
-//! a byte allow. Pieces of work, with what each of them needs beside its rows, then go round among the streams
+//! A stream is as fast as one stream was here, until a shared resource is used up: cores of the loader and of the
+//! server, the network, the disks. Each of them carries as many bytes of text per second as its cost for a byte allows.
+//! The pieces of work, with the time that each needs beside its rows, are then dealt to the streams
 //! ([`model::schedule`]).
 
 use inrush_rows::quantity::counted;
@@ -18,7 +18,7 @@ const STREAMS_MAX: usize = 1024;
 /// Pieces that are simulated at most; more of them are taken together.
 const PIECES_MAX: f64 = 4096.0;
 
-/// What a load costs, as a preflight has measured it. Text is what the files hold, uncompressed.
+/// The costs of a load, as a preflight has measured them. Text is the uncompressed content of the files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostsFound {
     /// CPU seconds of the loader for a gigabyte of text.
@@ -39,7 +39,7 @@ pub struct CostsFound {
     pub piece_bytes: f64,
     /// Seconds of a piece beside its rows: making its table, counting, indexes, COMMIT.
     pub beside_s: f64,
-    /// Of these, until the server has flushed what it wrote.
+    /// Seconds of it until the server has flushed its writes.
     pub flush_s: f64,
     /// Seconds before the streams begin.
     pub before_s: f64,
@@ -49,11 +49,11 @@ pub struct CostsFound {
     pub text_bytes: f64,
     /// Streams of this load.
     pub streams: usize,
-    /// What this machine has.
+    /// The resources of this machine.
     pub here: Resources,
 }
 
-/// What a load may use. What is absent is unlimited, or unknown.
+/// The resources that a load may use. An absent resource is unlimited or unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resources {
     /// Cores that loader and server share; absent if they do not.
@@ -70,12 +70,12 @@ pub struct Resources {
     pub disk_read_bytes_s: Option<f64>,
 }
 
-/// What is asked of a capacity.
+/// The questions about capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CapacityWish {
     /// Bytes of text; those of the load itself where it is not said.
     pub size_bytes: Option<f64>,
-    /// Seconds within which all is to be loaded.
+    /// Seconds in which everything must be loaded.
     pub within_s: Option<f64>,
     /// Resources instead of this machine's.
     pub what_if: Option<Resources>,
@@ -83,7 +83,7 @@ pub struct CapacityWish {
     pub streams: Option<usize>,
 }
 
-/// What was asked for, answered.
+/// The answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityFound {
     /// Bytes of text.
@@ -92,22 +92,22 @@ pub struct CapacityFound {
     pub predicted_s: f64,
     /// The streams of it.
     pub streams: usize,
-    /// What limits it, in words.
+    /// The limiting step, in words.
     pub limit: String,
     /// The resources that were assumed.
     pub with: Resources,
-    /// What a load within the time needs; absent if no time was asked for.
+    /// The needs of a load within the time; absent if no time was given.
     pub needs: Option<NeedsFound>,
     /// All assumptions, in words.
     pub assumptions: Vec<String>,
 }
 
-/// What a load within a time needs.
+/// The needs of a load within a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NeedsFound {
     /// Seconds that were asked for.
     pub within_s: f64,
-    /// The fewest streams; absent if no number of streams is enough, whatever the machines.
+    /// The fewest streams; absent if no number of streams is enough on any machine.
     pub streams: Option<usize>,
     /// Cores of the loader.
     pub loader_cores: f64,
@@ -126,8 +126,8 @@ pub struct NeedsFound {
 }
 
 impl CostsFound {
-    /// The same of a server: bytes that are sent for a byte of text, what the network carries, and what the server's disk
-    /// writes in a second.
+    /// The costs with those of a server added: bytes sent for a byte of text, the rate of the network, and the bytes
+    /// per second that the server's disk can write.
     pub fn with_server(
         self,
         sent_per_text: f64,

@@ -28,7 +28,7 @@ pub struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// How a flow's rows are made.
+    /// The recipe for a flow's rows.
     pub fn making<'r>(&self, reading: &'r Reading) -> Making<'r> {
         Making {
             reading,
@@ -37,7 +37,7 @@ impl Client<'_> {
         }
     }
 
-    /// Reads the sample. What is not in the page cache afterwards is no part of it any more.
+    /// Reads the sample. Portions that are not in the page cache afterwards are left out.
     pub fn read(&self, flows: &mut [FlowFound]) -> Result<ReadFound, Error> {
         let places: Vec<_> = flow_found::portions(flows)
             .map(|portion| portion.place.clone())

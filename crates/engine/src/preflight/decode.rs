@@ -13,8 +13,8 @@ use super::sample_batches::{self, Making, SampleWork};
 use crate::error::Error;
 use crate::meter::nanoseconds;
 
-/// Text that a thread reads at least, however long it takes: of small files all of it, so that what is said of their
-/// rows does not depend on the clock.
+/// The least text that a thread reads, in any time: small files are read completely, so that the findings about their
+/// rows do not depend on the clock.
 const TEXT_BYTES_MIN: u64 = 4 << 20;
 
 /// Encoded rows that are kept for the destination: enough that none of it is in a core's cache when it is sent.
@@ -33,7 +33,7 @@ pub trait EncodeRows {
 pub type MakeConverter<'a> = &'a (dyn Fn() -> Result<Converter, Error> + Sync);
 /// Makes an encoder, where rows are encoded here.
 pub type MakeEncoder<'a> = &'a (dyn Fn() -> Option<Box<dyn EncodeRows>> + Sync);
-/// How rows are made.
+/// The functions that make rows.
 pub type Ways<'a> = (MakeConverter<'a>, MakeEncoder<'a>);
 
 /// Encoded rows, as they stand between the beginning and the end of a COPY.
@@ -49,10 +49,10 @@ pub struct Encoded {
     pub rows: u64,
 }
 
-/// What one thread, or several, came through.
+/// The measurement of one thread, or of several together.
 #[derive(Clone, Debug, Default)]
 pub struct Decoded {
-    /// What was seen.
+    /// The rows, bytes and time.
     pub work: SampleWork,
     /// Bytes of text in a second, of all threads together.
     pub text_bytes_s: f64,
@@ -69,7 +69,7 @@ impl Decoded {
     }
 }
 
-/// Lets so many threads read, convert and encode portions, as far as the time goes.
+/// Lets this number of threads read, convert and encode portions, as far as the time allows.
 pub fn measure(
     making: &Making<'_>,
     portions: &[Portion],

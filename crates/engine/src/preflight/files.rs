@@ -1,4 +1,4 @@
-//! The files of a load: counted, and by the sample's measure what is in them.
+//! The files of a load: their number, and an estimate of their content from the sample.
 
 use std::collections::BTreeSet;
 

@@ -3,8 +3,9 @@
 use super::result::{Finding, Weight};
 use crate::error::Error;
 use crate::plan::PlanError;
+use inrush_rows::ids::RunName;
 
-/// What stands in the way of a plan.
+/// The finding for an error of the plan.
 pub fn of_error(error: &Error) -> Finding {
     Finding {
         weight: Weight::Stops,
@@ -13,7 +14,7 @@ pub fn of_error(error: &Error) -> Finding {
     }
 }
 
-/// The same, of what the plan would have refused.
+/// The finding for a reason to refuse the plan.
 pub fn of_refusal(error: &PlanError) -> Finding {
     Finding {
         weight: Weight::Stops,
@@ -64,7 +65,7 @@ pub fn tells(what: impl Into<String>) -> Finding {
 }
 
 /// There is nothing to do.
-pub fn loaded_already(run: &str) -> Finding {
+pub fn loaded_already(run: &RunName) -> Finding {
     tells(format!(
         "run {run} has loaded these files already: a run would do nothing"
     ))

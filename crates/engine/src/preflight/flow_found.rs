@@ -8,7 +8,7 @@ use super::together::Together;
 /// Flows that are measured.
 const FLOWS_MAX: usize = 4;
 
-/// What was measured of a flow.
+/// The measurements of a flow.
 #[derive(Default)]
 pub struct FlowFound {
     /// The flow, by its index in the plan.
@@ -25,7 +25,7 @@ pub struct FlowFound {
     pub decoded: Option<Decoded>,
     /// By as many as there are streams.
     pub decoded_all: Option<Decoded>,
-    /// What the destination took by one connection.
+    /// The speed of the destination by one connection.
     pub destination: Option<Throughput>,
     /// And by all.
     pub destination_all: Option<Throughput>,
@@ -85,7 +85,7 @@ impl FlowFound {
         })
     }
 
-    /// Whether all steps together were measured, with rows.
+    /// True if all steps together were measured, with rows.
     pub fn has_speed(&self) -> bool {
         let all = self.together_all.as_ref();
         all.is_some_and(|all| all.text_bytes_s > 0.0 && all.work.rows_read > 0)

@@ -44,10 +44,10 @@ pub use self::result::{
 const READ_TIME: Duration = Duration::from_millis(600);
 /// For each measurement of a step, all flows together.
 pub const STEP_TIME: Duration = Duration::from_millis(1000);
-/// For all steps together: what the prediction rests on.
+/// The time for all steps together, on which the prediction rests.
 const TOGETHER_TIME: Duration = Duration::from_millis(2500);
 
-/// How long is measured of each flow.
+/// The time of each measurement of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuringTime {
     /// Each step.
@@ -57,7 +57,7 @@ pub struct MeasuringTime {
 }
 
 impl MeasuringTime {
-    /// Of so many flows.
+    /// The times for this number of flows.
     pub fn of(flows: usize) -> MeasuringTime {
         let flows = flows.max(1) as f64;
         MeasuringTime {

@@ -1,26 +1,26 @@
-//! From what was measured to what a run takes: arithmetic alone.
+//! From the measurements to the time of a run: arithmetic alone.
 //!
-//! Speeds are taken as they were measured, with one stream and with all of them at once, and never multiplied by a
-//! number of streams that was not tried: streams share cores, disks and the server. What is calculated is how the
-//! pieces of work, the largest first, go round among the streams, what each of them needs beside its rows (making
-//! its table, counting, indexes, COMMIT), and which of the things that all streams share (the disk that is read, the
-//! one reader of a compressed file, a rate that the package asks for) takes longer than that.
+//! Speeds are used as they were measured, with one stream and with all of them at once, and never multiplied by a
+//! number of streams that was not tried, because streams share cores, disks and the server. Three things are
+//! calculated: how the pieces of work are dealt to the streams, the largest first; the time that each piece needs
+//! beside its rows (creating its table, counting, indexes, COMMIT); and the limits that all streams share (the source's
+//! disk, the one reader of a compressed file, a rate limit of the package), if they take longer than that.
 
 use inrush_verdict::Cause;
 
 /// A step's own time counts as the cause from this share of the streams' time on.
 const LARGE_SHARE: f64 = 0.5;
-/// A machine whose cores are busy for this share has none left.
+/// A machine whose cores are busy for this share has no free core.
 const CORES_BUSY_SHARE: f64 = 0.8;
 /// Streams that are idle for this share of their time are a long tail.
 const IDLE_SHARE: f64 = 0.25;
-/// What all streams share limits them when it takes this share of what they take: where a rate was asked for, they
-/// were measured under it.
+/// A shared resource is the limit if its seconds are more than this share of the load's. (If the package has a rate limit, the
+/// streams were measured under it.)
 const BOUND_SHARE: f64 = 0.9;
-/// A network that carries less than this many times what the destination takes is what limits it.
+/// The network is the limit if it carries less than this many times the rate of the destination.
 const NETWORK_FACTOR: f64 = 1.25;
 
-/// How fast the rows of a flow go, in bytes of text a second.
+/// The speed of a flow's rows, in bytes of text a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed {
     /// With one stream.
@@ -30,8 +30,8 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// One stream's speed while so many of them are busy. Between one and all nothing was measured: streams are
-    /// taken not to disturb each other until they reach what all of them reach.
+    /// The speed of one stream while this number of streams is busy. Between one stream and all nothing was measured:
+    /// streams are taken not to disturb each other until they reach the speed of all together.
     fn of_each(&self, busy: usize, streams: usize) -> f64 {
         let busy = busy.max(1);
         let together = if self.all >= self.one {
@@ -47,11 +47,11 @@ impl Speed {
 /// A piece of work of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkPiece {
-    /// Whose speed it has: an index.
+    /// The index of the flow whose speed it has.
     pub flow: usize,
     /// Its text.
     pub text_bytes: f64,
-    /// Seconds beside its rows, by what they go to.
+    /// Seconds beside its rows, by kind of work.
     pub beside: Beside,
 }
 
@@ -70,7 +70,7 @@ impl WorkPiece {
 pub struct Beside {
     /// Making the table, counting, indexes, statistics, and the round trips of it all.
     pub server_s: f64,
-    /// Until the server has flushed what it wrote, at COMMIT, where nothing else is flushed meanwhile.
+    /// Seconds until the server has flushed its writes, at COMMIT, if nothing else is flushed at that time.
     pub flush_s: f64,
 }
 
@@ -81,7 +81,7 @@ impl Beside {
     }
 }
 
-/// How the pieces go round.
+/// The distribution of the pieces over the streams.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schedule {
     /// Seconds until the last stream ends.
@@ -106,7 +106,7 @@ impl Schedule {
     }
 }
 
-/// Lets each stream take the next piece when it has ended its own. What is flushed at the same time shares the disk.
+/// Gives each stream the next piece when its own has ended. Flushes at the same time share the disk.
 pub fn schedule(pieces: &[WorkPiece], speeds: &[Speed], streams: usize) -> Schedule {
     let streams = streams.max(1);
     let mut next = pieces.iter().copied();
@@ -125,7 +125,7 @@ pub fn schedule(pieces: &[WorkPiece], speeds: &[Speed], streams: usize) -> Sched
             .flatten()
             .filter(|piece| piece.is_flushed_now());
         let flushing = flushing.count().max(1) as f64;
-        // What is left of the phase that a piece is in, and how much of it goes in a second.
+        // The rest of the phase of a piece, and the part of it that is done in a second.
         let phase = |piece: &WorkPiece| {
             if piece.text_bytes > 0.0 {
                 let speed = speeds[piece.flow].of_each(busy, streams).max(1.0);
@@ -175,10 +175,10 @@ pub fn schedule(pieces: &[WorkPiece], speeds: &[Speed], streams: usize) -> Sched
     }
 }
 
-/// What all streams share, in seconds for the whole load; zero where there is no such thing.
+/// Seconds of each shared resource for the whole load; zero if there is no such resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SharedSeconds {
-    /// Reading what the page cache does not hold.
+    /// Seconds of reading data that is not in the page cache.
     pub disk_s: f64,
     /// The one reader that feeds the streams from files that cannot be cut.
     pub feed_s: f64,
@@ -188,7 +188,7 @@ pub struct SharedSeconds {
     pub pace_s: f64,
 }
 
-/// What was seen while all streams went at once.
+/// The observations while all streams loaded at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ObservedLoad {
     /// The share of a stream's time in the loader's own steps; the rest it waits for the destination.
@@ -207,12 +207,12 @@ pub struct ObservedLoad {
     pub streams: usize,
 }
 
-/// What a load takes, and why.
+/// The predicted time of a load, and its cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// Seconds.
     pub load_s: f64,
-    /// What limits it.
+    /// The limiting cause.
     pub limiting: Cause,
     /// Why it is that, in words and figures.
     pub because: String,

@@ -6,8 +6,7 @@ use crate::error::Error;
 use crate::pipeline::{RunOptions, plan_options};
 use crate::plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
 
-/// Makes a plan, and adds what stands in its way to what was found. Only a package that is wrong in itself is an
-/// error.
+/// Makes a plan, and adds the obstacles to the findings. It is an error only if the package itself is wrong.
 pub async fn plan<P>(
     options: &RunOptions<'_>,
     build: impl AsyncFnOnce(&PlanOptions<'_>) -> Result<P, PlanError>,

@@ -1,5 +1,5 @@
-//! The part of a prediction that is the same wherever the rows go: the measurements given to the model, and the words
-//! of its answer.
+//! The part of a prediction that is the same for every destination: it gives the measurements to the model, and words
+//! its answer.
 
 use inrush_rows::ids::RunKey;
 use inrush_verdict::Cause;
@@ -14,7 +14,7 @@ use super::{cores, findings};
 use crate::pipeline::RunOptions;
 use crate::report::{Prediction, leave_prediction};
 
-/// How fast rows of each flow go all the way.
+/// The speed of each flow's rows through all steps.
 pub fn speeds(flows: &[&FlowFound]) -> Vec<Speed> {
     let speed = |flow: &&FlowFound| {
         let (one, all) = (flow.together.as_ref(), flow.together_all.as_ref());
@@ -26,7 +26,7 @@ pub fn speeds(flows: &[&FlowFound]) -> Vec<Speed> {
     flows.iter().map(speed).collect()
 }
 
-/// What all streams share for so many stored bytes: the disk, and the readers of files that cannot be cut.
+/// Seconds of the shared resources for so many stored bytes: the disk, and the readers of files that cannot be cut.
 pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> SharedSeconds {
     let uncached = 1.0 - read.cached_share.unwrap_or(0.0);
     let disk_s = match read.disk.all {
@@ -49,7 +49,7 @@ pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Share
     }
 }
 
-/// What was seen while all streams loaded rows of the largest flow.
+/// The observations while all streams loaded rows of the largest flow.
 pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad {
     let tried = largest.together_all.as_ref();
     ObservedLoad {
@@ -63,7 +63,7 @@ pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad {
     }
 }
 
-/// What a load costs by these measurements. The connection, and the disk of a server, are those of the caller.
+/// The costs of a load by these measurements. The caller adds those of the connection and of a server's disk.
 pub fn costs(
     with_speed: &[&FlowFound],
     read: &ReadFound,
@@ -115,7 +115,7 @@ pub fn costs(
 /// Seconds of a run, one phase after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PredictedPhases {
-    /// Planning, and what the ledger is told before the streams begin.
+    /// Seconds of planning and of the ledger's work before the streams begin.
     pub plan_s: f64,
     /// The streams.
     pub load_s: f64,
@@ -125,8 +125,7 @@ pub struct PredictedPhases {
     pub analyze_s: f64,
 }
 
-/// Tells what is left of a run that was stopped after its last row: nothing was measured, because nothing is left to
-/// load.
+/// Predicts a run that was stopped after its last row: nothing was measured, because nothing is left to load.
 pub fn tell_loaded(
     report: &mut PreflightReport,
     options: &RunOptions<'_>,
@@ -172,7 +171,7 @@ pub fn tell(
         because: answer.because,
         leaves_out,
     };
-    // Of a run that cannot succeed there is none to find it.
+    // A run that cannot succeed has no report that would show it.
     if !report.is_stopped()
         && let Err(error) = leave_prediction(&options.runs_folder, run_key, &prediction)
     {

@@ -1,7 +1,7 @@
 //! Measures how fast the package's files are read: from the page cache, and from the disk if the cache does not hold them.
 //!
-//! Nothing is thrown out of the cache unless the user asks for it: others may live on what it holds. What is read
-//! here is in it afterwards, which is how the later steps measure the CPU and not the disk once more.
+//! Nothing is removed from the cache unless the user asks for it, because other programs may need it. The sample is in
+//! the cache afterwards, so the later steps measure the CPU and not the disk again.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -21,10 +21,10 @@ use crate::error::Error;
 const CACHED_SHARE: f64 = 0.95;
 /// A place of which it holds less is read from the disk; what lies between tells nothing of either.
 const UNCACHED_SHARE: f64 = 0.05;
-/// Bytes that the cache is asked to let go of, where that is wished.
+/// Bytes that are removed from the cache, if that is wanted.
 const LET_GO_BYTES_MAX: u64 = 1 << 30;
 
-/// How files are read.
+/// The options of reading files.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
     /// Streams that read at once.
@@ -37,22 +37,22 @@ pub struct ReadOptions {
     pub cold: bool,
 }
 
-/// What reading brought.
+/// The results of reading.
 #[derive(Clone, Debug, Default)]
 pub struct ReadFound {
     /// From the page cache.
     pub cached: Speeds,
     /// From the disk.
     pub disk: Speeds,
-    /// How much of the sample the cache held before, 0 to 1; none where the system does not tell.
+    /// The share of the sample that was in the page cache before, 0 to 1; `None` if the system does not tell.
     pub cached_share: Option<f64>,
-    /// Which of the places are in the cache now.
+    /// For each place, true if it is in the cache now.
     pub is_read: Vec<bool>,
-    /// What should be known of it.
+    /// A note for the user.
     pub note: Option<String>,
 }
 
-/// How fast one thread reads, and all at once.
+/// The speeds of one thread, and of all threads at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Speeds {
     /// Bytes a second by one.
@@ -84,7 +84,7 @@ pub fn measure(
     for (index, place) in places.iter().enumerate() {
         let there = cached_bytes(&open(place)?, &place.byte_range);
         let Some(there) = there else {
-            // As far as can be told: where it is read from is not.
+            // As far as this can be known: the place from which the bytes were read cannot.
             uncached.push(index);
             continue;
         };
@@ -109,7 +109,7 @@ pub fn measure(
     for index in &cached {
         found.is_read[*index] = true;
     }
-    // What is in the cache may be read twice; from the disk each place comes once.
+    // Cached data may be read twice; from the disk each place is read once.
     found.cached = speeds(
         places,
         &[&cached, &cached],
@@ -128,7 +128,7 @@ pub fn measure(
     Ok(found)
 }
 
-/// How many of the places one thread reads, so that all of them have as many each after it.
+/// The number of places that one thread reads, so that each of the threads gets as many afterwards.
 fn share_of_one(places: usize, streams: usize) -> usize {
     match streams {
         0 | 1 => places,

@@ -1,7 +1,7 @@
 //! The part of a file that is in the page cache, and how the cache is asked to drop it.
 //!
-//! `mincore` looks without touching: reading with `RWF_NOWAIT` would start to read ahead what it asks about. Of a file
-//! that is neither ours nor may be written by us the system does not tell, and says that all of it is there.
+//! `mincore` does not read: a read with `RWF_NOWAIT` would start to read ahead. For a file that we do not own and may
+//! not write, the system does not tell, and says that all of it is in memory.
 
 use std::fs::File;
 use std::io;
@@ -26,14 +26,14 @@ pub fn cached_bytes(file: &File, byte_range: &Range<u64>) -> Option<u64> {
     Some((pages * page_bytes).min(byte_range.end - byte_range.start))
 }
 
-/// Asks the system to let go of these bytes. Pages that somebody has mapped, or that wait to be written, stay.
+/// Asks the system to drop these bytes from the page cache. Pages that are mapped or not yet written stay.
 pub fn let_go(file: &File, byte_range: &Range<u64>) -> io::Result<()> {
     // No length is all that follows, as 0 is to the system.
     let length = NonZeroU64::new(byte_range.end - byte_range.start);
     Ok(fadvise(file, byte_range.start, length, Advice::DontNeed)?)
 }
 
-/// Whether the system tells us: of files of our own, and of those that we may write.
+/// True if the system tells us: of files of our own, and of those that we may write.
 fn tells(file: &File) -> bool {
     let Ok(metadata) = file.metadata() else {
         return false;

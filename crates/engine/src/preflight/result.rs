@@ -46,7 +46,7 @@ pub struct PreflightReport {
 }
 
 impl PreflightReport {
-    /// Whether a run cannot succeed.
+    /// True if a run cannot succeed.
     pub fn is_stopped(&self) -> bool {
         let mut weights = self.findings.iter().map(|finding| finding.weight);
         weights.any(|weight| weight == Weight::Stops)
@@ -83,7 +83,7 @@ pub struct FilesFound {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum PreflightStep {
-    /// Reading what the page cache does not hold.
+    /// Reading data that is not in the page cache.
     ReadDisk,
     /// Reading from the page cache.
     ReadCache,
@@ -147,7 +147,7 @@ impl StepFound {
         }
     }
 
-    /// Whether there is a figure.
+    /// True if there is a figure.
     pub fn is_measured(&self) -> bool {
         self.one_bytes_s.is_some() || self.all_bytes_s.is_some()
     }

@@ -25,9 +25,9 @@ const SAMPLE_BYTES_MAX: u64 = 2 << 30;
 /// A piece of a file that belongs to the sample.
 #[derive(Clone, Debug)]
 pub struct Portion {
-    /// As the engine reads it.
+    /// The split that the engine reads.
     pub split: Split,
-    /// Where its bytes are stored.
+    /// The place where its bytes are stored.
     pub place: StoredRange,
 }
 
@@ -36,12 +36,12 @@ pub struct Portion {
 pub struct StoredRange {
     /// The file, or the archive that holds it.
     pub path: PathBuf,
-    /// Which of its bytes.
+    /// The byte range.
     pub byte_range: Range<u64>,
 }
 
 impl StoredRange {
-    /// How many bytes.
+    /// The number of bytes.
     pub fn size_bytes(&self) -> u64 {
         self.byte_range.end - self.byte_range.start
     }
@@ -56,8 +56,8 @@ pub fn place(file: &dyn Input, byte_range: Range<u64>) -> Option<StoredRange> {
     })
 }
 
-/// The portions of pieces of work, one list for each, for so many streams: those that are taken first lie
-/// far from each other.
+/// The portions of pieces of work, one list for each piece, for this number of streams: the portions that are taken
+/// first are far from each other.
 pub fn portions(
     source: &dyn Source,
     works: &[Vec<Split>],
@@ -80,7 +80,7 @@ fn of_work(source: &dyn Source, splits: &[Split], wanted: u64) -> Result<Vec<Por
     let count = candidates.len() as u64;
     let mut chosen = Vec::new();
     for number in far_apart(count.min(wanted)) {
-        // Evenly over all of them, whatever their number is.
+        // Evenly over all pieces, for any number of them.
         let index = number * count / count.min(wanted);
         let split = candidates[index as usize].clone();
         let range = stored_range(&split);
@@ -130,7 +130,7 @@ fn candidates(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Error> {
     }
 }
 
-/// The stored bytes of a portion that are read: of what is read from its beginning a part.
+/// The stored bytes of a portion that are read; for a portion that begins at the file's beginning, a part of them.
 fn stored_range(split: &Split) -> Range<u64> {
     let range = split.range.clone();
     let end = match split.input.is_typed() {

@@ -1,4 +1,4 @@
-//! The rows of the sample, batch by batch: read, scanned and converted by what a run reads, scans and converts with.
+//! The rows of the sample, batch by batch: read, scanned and converted by the code of a run.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,10 +18,10 @@ use crate::meter::{Meter, nanoseconds};
 use crate::pipeline::split_evidence::SplitEvidence;
 use crate::plan::Reading;
 
-/// How a flow's rows are made.
+/// The recipe for a flow's rows.
 #[derive(Clone, Copy)]
 pub struct Making<'a> {
-    /// What is read of its files.
+    /// The reading of its files.
     pub reading: &'a Reading,
     /// Text of a chunk.
     pub chunk_bytes: usize,
@@ -32,7 +32,7 @@ pub struct Making<'a> {
 /// The work that reading and converting rows of the sample was.
 #[derive(Clone, Debug, Default)]
 pub struct SampleWork {
-    /// Where the time went, and how much there was.
+    /// The time by phase, and the rows and bytes.
     pub meter: Meter,
     /// Rows that were read, the rejected ones included.
     pub rows_read: u64,
@@ -43,7 +43,7 @@ pub struct SampleWork {
 }
 
 impl SampleWork {
-    /// Adds what was seen elsewhere.
+    /// Adds the measurement of another thread.
     pub fn add(&mut self, other: SampleWork) {
         self.meter.add(&other.meter);
         self.rows_read += other.rows_read;
@@ -81,7 +81,7 @@ pub struct SampleBatches<'a> {
     at: usize,
     rejects: Vec<Reject>,
     work: SampleWork,
-    /// Counts what is summed up.
+    /// Counts the sums as part of the work.
     gauge: Gauge,
 }
 
@@ -130,8 +130,8 @@ impl<'a> SampleBatches<'a> {
         }
     }
 
-    /// The next rows; nothing at the end of the portion. The batch before must be gone by then: its texts are views
-    /// into a chunk that is filled anew.
+    /// The next rows; `None` at the end of the portion. Drop the previous batch first: its texts are views into a chunk
+    /// that is filled again.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
         while self.at >= self.records.len() || self.chunk.is_none() {
             if let Some(chunk) = self.chunk.take() {
@@ -177,7 +177,7 @@ impl<'a> SampleBatches<'a> {
         self.work.meter.text_bytes
     }
 
-    /// What was seen. Of a portion that was left before its end, the chunk at hand counts as read.
+    /// The measurements. If the portion was not read to its end, the current chunk counts as read.
     pub fn end(self) -> SampleWork {
         let SampleBatches {
             mut source,

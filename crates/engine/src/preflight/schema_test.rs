@@ -1,4 +1,4 @@
-//! `docs/preflight.schema.json` is what the types say.
+//! `docs/preflight.schema.json` equals the schema of the types.
 
 #[test]
 fn the_schema_in_the_docs_is_that_of_the_types() {

@@ -8,7 +8,7 @@ use super::throughput::Throughput;
 use super::together::Together;
 use crate::plan::Reading;
 
-/// The speed of all flows, one after the other: each for its part of the text. Nothing where one has none.
+/// The speed of all flows, one after the other: each for its part of the text. `None` if a flow has none.
 fn speed(flows: &[FlowFound], of_flow: impl Fn(&FlowFound) -> Option<f64>) -> Option<f64> {
     let (mut text, mut seconds) = (0.0, 0.0);
     for flow in flows {
@@ -96,7 +96,7 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
                 PreflightStep::Decompress | PreflightStep::Verify | PreflightStep::Encode
             )
         {
-            // There is no such step in this load.
+            // This load has no such step.
             continue;
         }
         found.push(StepFound {
@@ -154,7 +154,7 @@ pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFo
     };
     let one = speed(flows, |flow| of(flow, &flow.destination));
     let all = speed(flows, |flow| of(flow, &flow.destination_all));
-    // By one stream alone there is one measurement, which stands for both.
+    // With one stream there is one measurement, which counts for both.
     let both = flows
         .iter()
         .flat_map(|flow| {
@@ -214,7 +214,7 @@ pub fn rejected(reading: &Reading, decoded: Option<&Decoded>) -> Option<Finding>
     let limit = &reading.reject_limit;
     let share = work.rows_rejected as f64 / work.rows_read.max(1) as f64;
     let is_over = work.rows_rejected > limit.rows_accepted()
-        // What is true of the sample need not be of all.
+        // A fact of the sample need not hold for all rows.
         && limit.share_max.is_none_or(|most| share > most);
     let first = work.first_reject.as_ref().map_or(String::new(), |reject| {
         format!("; the first is {}", reject.summary())

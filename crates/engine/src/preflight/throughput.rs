@@ -1,6 +1,6 @@
 //! The speed at which a destination takes rows.
 
-/// How much the destination has taken, and how fast.
+/// The volume that the destination took, and its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Throughput {
     /// Bytes of rows in a second, as they are sent.

@@ -4,10 +4,10 @@
 use super::sample_batches::SampleWork;
 use crate::meter::Meter;
 
-/// What came of it, of all streams.
+/// The result over all streams.
 #[derive(Clone, Debug, Default)]
 pub struct Together {
-    /// Where the time went, and how much there was.
+    /// The time by phase, and the rows and bytes.
     pub work: SampleWork,
     /// Bytes of text in a second, of all streams together.
     pub text_bytes_s: f64,
@@ -21,7 +21,7 @@ pub struct Together {
     pub client_cores: f64,
     /// Cores that the backends kept busy, where they can be seen.
     pub server_cores: Option<f64>,
-    /// What a unit needs beside its rows.
+    /// The time that a unit needs beside its rows.
     pub beside: BesideRows,
     /// Bytes that the tables take.
     pub table_bytes: u64,
@@ -38,7 +38,7 @@ pub struct BesideRows {
     pub connect_s: f64,
     /// Making it.
     pub create_s: f64,
-    /// Counting, and what is verified.
+    /// Counting and verifying.
     pub measure_s: f64,
     /// The CHECK, where it was not there before the rows, and indexes.
     pub ready_s: f64,

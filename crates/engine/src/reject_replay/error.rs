@@ -1,5 +1,6 @@
 //! Errors of showing or loading kept rejects.
 
+use inrush_rows::ids::RunName;
 use std::path::PathBuf;
 
 use inrush_package::PackageError;
@@ -10,25 +11,25 @@ pub enum ReplayError {
     /// There is no such run here.
     #[error("there is no run folder at {}", path.display())]
     NoRun {
-        /// Where it was looked for.
+        /// The folder that was searched.
         path: PathBuf,
     },
     /// A file or folder cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A line of a `.jsonl` is none that Inrush writes.
+    /// A line of a `.jsonl` does not have the form that Inrush writes.
     #[error("{}:{line}: this line is not a reject: {source}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The package in the folder cannot be used.
@@ -46,7 +47,7 @@ pub enum ReplayError {
     #[error("run {run} loaded into an embedded server that ended with its command")]
     Gone {
         /// The run.
-        run: String,
+        run: RunName,
     },
 }
 

@@ -23,7 +23,7 @@ pub struct RejectCause {
     pub code: RejectCode,
     /// The column at fault, where it is one.
     pub column: Option<String>,
-    /// How many.
+    /// The number.
     pub rows: u64,
     /// The first ones.
     pub examples: Vec<RejectReport>,
@@ -52,7 +52,7 @@ pub fn find_folder(runs_folder: &Path, run: Option<&str>) -> Result<PathBuf, Rep
         })
 }
 
-/// How many rejects a run has kept.
+/// The number of rejects in a run's folder.
 pub fn count(folder: &Path) -> Result<u64, ReplayError> {
     let mut rows = 0;
     for path in files(folder, REASONS_SUFFIX)? {
@@ -139,7 +139,7 @@ pub(super) fn files(folder: &Path, suffix: &str) -> Result<Vec<PathBuf>, ReplayE
     Ok(found)
 }
 
-/// The flow that a file's name says: what stands before the unit's key.
+/// The flow in a file's name: the part before the unit's key.
 pub(super) fn flow_of(path: &Path, suffix: &str) -> Option<String> {
     let stem = path.file_name()?.to_str()?.strip_suffix(suffix)?;
     let points = stem.rmatch_indices('.').map(|(at, _)| at);

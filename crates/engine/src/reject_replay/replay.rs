@@ -1,6 +1,7 @@
 //! Loads the corrected rejects of a run, with the settings of the run's
 //! own package, which stands in its folder.
 
+use inrush_rows::ids::RunName;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,21 +17,20 @@ use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
 /// Stands in a replay's name between that of the package and that of the run.
 const NAME_PART: &str = " rejects of ";
 
-/// What loads the rejects of a run.
+/// A package that loads the rejects of a run.
 #[derive(Clone, Debug)]
 pub struct Replay {
     /// The run that had rejected them.
-    pub run: String,
+    pub run: RunName,
     /// The package: the rows of each flow, appended to its target.
     pub package: Package,
-    /// How many rows the run had rejected.
+    /// The number of rows that the run rejected.
     pub rows_rejected: u64,
 }
 
-/// A run's package as it stands in its folder, so that its rejects can be loaded once more: flows
-/// have their names and targets in full, and what was guessed of their files is said. Passwords
-/// are left out, and so are parameters, whose values stand where they were used: one of them may
-/// have been a password.
+/// The package of a run as it is stored in the run's folder, so that its rejects can be loaded later: flows have their
+/// names and targets in full, and guesses about their files are written down. Passwords are left out, and so are
+/// parameters, whose values are inserted: one of them may have been a password.
 pub fn to_save<'a>(
     package: &Package,
     flows: impl Iterator<Item = (&'a Reading, String)>,
@@ -69,7 +69,7 @@ pub fn to_save<'a>(
     package.to_toml()
 }
 
-/// What loads the rejects of the run with this folder; nothing where there is none.
+/// The package that loads the rejects in the folder of a run; `None` if it has none.
 pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     let path = folder.join(PACKAGE_FILE);
     // Only what Inrush wrote is read: its parameters are put in already.
@@ -80,6 +80,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
+    let run = RunName::new(run);
     let embedded = |package: &Package| {
         let mut urls = package.connections.values().map(|known| known.url.trim());
         urls.any(|url| url == "embedded")
@@ -114,7 +115,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     if embedded(&package) {
         return Err(ReplayError::Gone { run });
     }
-    // What was replayed itself keeps the name that it had first.
+    // A replay of a replay keeps the first package's name.
     let first_name = package.name.split(NAME_PART).next().unwrap_or_default();
     package.name = format!("{first_name}{NAME_PART}{run}");
     package.flows = flows;

@@ -1,5 +1,6 @@
 //! A run's folder: report, log and rejects, for the user that ran it alone.
 
+use inrush_rows::ids::RunName;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -33,9 +34,9 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder, or opens that of the attempt before; the log goes on.
-    pub fn open(runs_folder: &Path, run: &str) -> Result<RunFolder, Error> {
-        let path = runs_folder.join(run);
+    /// Creates the folder, or opens that of an earlier attempt and continues its log.
+    pub fn open(runs_folder: &Path, run: &RunName) -> Result<RunFolder, Error> {
+        let path = runs_folder.join(run.as_str());
         note_shown_path(runs_folder);
         note_shown_path(&path);
         let rejects = path.join("rejects");
@@ -43,7 +44,7 @@ impl RunFolder {
             let path = path.display().to_string();
             move |source| Error::Folder { path, source }
         };
-        // Rows of the input stand in it: nobody else reads them.
+        // The folder contains rows of the input, so only its owner may read it.
         for folder in [&path, &rejects] {
             fs::DirBuilder::new()
                 .recursive(true)
@@ -63,23 +64,23 @@ impl RunFolder {
         })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where rejects are kept.
+    /// The folder of the rejects.
     pub fn rejects(&self) -> PathBuf {
         self.path.join("rejects")
     }
 
-    /// Where the report will be.
+    /// The path of the report.
     pub fn report_path(&self) -> PathBuf {
         self.path.join(REPORT_FILE)
     }
 
-    /// Writes the report and its page, each whole or not at all. A page that cannot be written is a note of the report:
-    /// whatever was loaded is loaded, and the page can be made of the report at any time.
+    /// Writes the report and its page, each completely or not at all. If only the page cannot be written, the report
+    /// gets a note: the rows are loaded, and the page can be made from the report at any time.
     pub fn write_report(&self, report: &mut RunReport) -> Result<(), Error> {
         let units = std::mem::take(&mut report.units);
         let written = self.write_both(report, &ShownUnits(&units));
@@ -87,7 +88,7 @@ impl RunFolder {
         written
     }
 
-    /// Writes a report whose units are told by themselves.
+    /// Writes a report and, separately, its units.
     fn write_both(&self, report: &mut RunReport, units: &ShownUnits<'_>) -> Result<(), Error> {
         let page = self.write_page(report, units).err().map(|source| {
             // One of an earlier attempt would tell of that.
@@ -101,7 +102,7 @@ impl RunFolder {
         });
         let written = self.write_report_alone(report, units);
         match (page, &written) {
-            // Without a report there is none to make a page of.
+            // Without a report there is no page.
             (Some(_), Err(_)) => drop(report.notes.pop()),
             (Some(text), Ok(())) => self.notice(&Event::Note { text }),
             (None, _) => {}
@@ -142,7 +143,7 @@ impl RunFolder {
         })
     }
 
-    /// After how many more bytes of rejects the disk is looked at: a part of what is left free.
+    /// The number of further bytes of rejects after which the disk is checked: a part of the reserve.
     pub fn look_every(&self) -> u64 {
         self.look_every
     }
@@ -175,7 +176,7 @@ pub fn write_whole(target: &Path, parts: &[&[u8]]) -> io::Result<()> {
     })
 }
 
-/// As [`write_whole`], for what is not in memory as a whole.
+/// Like [`write_whole`], for a content that is written piece by piece.
 fn write_whole_by(
     target: &Path,
     content: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
@@ -208,7 +209,7 @@ impl Observer for RunFolder {
     }
 }
 
-/// Refuses a link in the place of a folder: what is written there would come out elsewhere.
+/// Refuses a link in the place of a folder: files would be written elsewhere.
 fn refuse_link(folder: &Path) -> io::Result<()> {
     match fs::symlink_metadata(folder)?.is_dir() {
         true => Ok(()),

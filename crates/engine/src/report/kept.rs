@@ -14,17 +14,17 @@ use super::types::{REPORT_VERSION, RunReport};
 pub struct KeptReport {
     /// The file.
     pub path: PathBuf,
-    /// What it says, fields that this version does not know included.
+    /// The JSON of the report, including fields that this version does not know.
     value: Value,
 }
 
-/// Why there is no report.
+/// Why a report cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptReportError {
     /// There is no run of this name.
     #[error("{} is neither a run folder with a {REPORT_FILE} nor a {REPORT_FILE}", path.display())]
     NoRun {
-        /// Where it was looked for.
+        /// The path that was searched.
         path: PathBuf,
     },
     /// No run has left a report here.
@@ -38,7 +38,7 @@ pub enum KeptReportError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// It is not JSON.
@@ -46,15 +46,15 @@ pub enum KeptReportError {
     NotJson {
         /// The file.
         path: PathBuf,
-        /// Where it is wrong.
+        /// The parser's error, with its place.
         source: serde_json::Error,
     },
-    /// It is no report.
+    /// The file is not a report.
     #[error("{}: JSON, but not the report of a run: {reason}", path.display())]
     NotReport {
         /// The file.
         path: PathBuf,
-        /// What is missing or wrong.
+        /// The missing or wrong part.
         reason: String,
     },
     /// A later version of Inrush wrote it.
@@ -153,7 +153,7 @@ impl KeptReport {
         inrush_page::page(&self.value)
     }
 
-    /// Where its page belongs: beside it.
+    /// The path of its page, which is beside it.
     pub fn page_path(&self) -> PathBuf {
         match self.path.file_name() {
             Some(name) if name == REPORT_FILE => self.path.with_file_name(PAGE_FILE),

@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::private_file;
 use crate::error::Error;
 
-/// What a run should take. A later run of the same package finds it, and its report sets it beside what the run
-/// took.
+/// The predicted times of a run. The report of a later run of the same package compares them with the measured times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prediction {
     /// The time of the prediction, RFC 3339.
@@ -37,7 +36,7 @@ pub struct Prediction {
     pub limiting: Cause,
     /// The evidence for that step, in words and figures.
     pub because: String,
-    /// What the prediction does not include.
+    /// The parts of a run that the prediction does not include.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaves_out: Vec<String>,
 }

@@ -23,7 +23,7 @@ pub struct MachineReport {
     pub loader_cpu_s: (f64, f64),
 }
 
-/// This machine, and what the loader took of it so far.
+/// This machine, and the loader's use of it so far.
 pub fn machine() -> MachineReport {
     MachineReport {
         cores: std::thread::available_parallelism().map_or(1, usize::from),

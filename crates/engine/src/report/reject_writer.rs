@@ -15,13 +15,14 @@ use super::folder::private_file;
 use super::types::RejectReport;
 use crate::error::Error;
 
-/// What the name of a file of rejected rows ends with.
+/// The ending of the name of a file of rejected rows.
 pub const ROWS_SUFFIX: &str = ".rejects";
-/// What the name of the file of their reasons ends with.
+/// The ending of the name of the file with their reasons.
 pub const REASONS_SUFFIX: &str = ".rejects.jsonl";
 
-/// Rows of a file whose reasons are written out, whatever they are. Of a row behind them, a reason that stands among these
-/// is told by the number of its line: a file with one mistake in each row is not a hundred times as large as its rows.
+/// The number of rows of a file whose reasons are always written out. A later row with one of these reasons gets the
+/// number of that line instead, so that a file with one mistake in each row does not become a hundred times as large as
+/// its rows.
 const REASONS_WRITTEN: u64 = 1000;
 
 /// A line of the file of reasons.
@@ -49,7 +50,7 @@ struct ReasonLine {
 pub struct ReasonReader {
     lines: Lines<BufReader<File>>,
     count: u64,
-    /// Of the first lines, which others may mean.
+    /// The reasons of the first lines, to which later lines refer.
     written: BTreeMap<u64, String>,
 }
 
@@ -104,7 +105,7 @@ impl Iterator for ReasonReader {
     }
 }
 
-/// Which lines of a file have which reasons, while it is written.
+/// The reasons that were written, with their lines.
 #[derive(Default)]
 struct WrittenReasons {
     count: u64,
@@ -140,7 +141,7 @@ impl WrittenReasons {
     }
 }
 
-/// A name without what no file's name may hold.
+/// The name with the characters that a file name cannot hold replaced.
 pub fn reject_file_name(name: &str) -> String {
     name.chars()
         .map(|c| if c == '/' || c.is_control() { '_' } else { c })
@@ -261,7 +262,7 @@ impl RejectFile {
         self.open.iter_mut().try_for_each(OpenFile::finish)
     }
 
-    /// Removes the files: what they tell of was undone.
+    /// Removes the files, because the load of their rows was rolled back.
     pub fn remove(&mut self) -> Result<(), Error> {
         self.open.clear();
         self.last_count = 0;
@@ -318,7 +319,7 @@ impl OpenFile {
     }
 }
 
-/// A reject as it is written: without what variables of the environment and passwords hold.
+/// A reject as it is written, without the values of environment variables and passwords.
 fn shown(reject: &ReasonLine) -> serde_json::Result<Vec<u8>> {
     if secrets::is_empty() {
         return serde_json::to_vec(reject);
@@ -336,8 +337,8 @@ impl Writer {
     }
 }
 
-/// Whether nothing but the end of the file ended the row, so that a line end behind it would be
-/// read as a part of it, or as the end of a shorter one.
+/// True if only the end of the file ended the row. A line end after such a row would be read as a part of it, or as the
+/// end of a shorter row.
 fn ends_with_its_file(reject: &Reject, dialect: &Dialect) -> bool {
     let is_counted = matches!(
         dialect.fixed,
@@ -354,7 +355,7 @@ fn ends_with_its_file(reject: &Reject, dialect: &Dialect) -> bool {
     let Terminator::Text(terminator) = dialect.terminator else {
         return false;
     };
-    // In `a;` and then `;;` the first terminator is found too early.
+    // For `a;` followed by `;;`, the first terminator would be found one byte too early.
     let terminator = reject
         .encoding
         .unwrap_or(TextEncoding::Utf8)
@@ -391,8 +392,7 @@ fn remove_earlier(folder: &Path, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a file is one of the piece: pieces of one unit are told apart by numbers, which no kind
-/// of file is.
+/// True if a file belongs to the piece. Pieces of one unit have numbers, and no kind of file is a number.
 fn is_of_piece(file_name: &str, name: &str) -> bool {
     let Some(rest) = file_name.strip_prefix(name) else {
         return false;
@@ -412,8 +412,8 @@ fn is_of_piece(file_name: &str, name: &str) -> bool {
     }
 }
 
-/// What stands before the rows, so that the file can be fixed and loaded as it is: an empty line
-/// for each that is passed over, and the header.
+/// The beginning of a file of rejects, so that it can be fixed and loaded: an empty line for each skipped line, and the
+/// header.
 fn beginning(header: Option<&[String]>, dialect: &Dialect) -> Vec<u8> {
     let mut bytes = dialect
         .terminator_written()
@@ -424,7 +424,7 @@ fn beginning(header: Option<&[String]>, dialect: &Dialect) -> Vec<u8> {
     bytes
 }
 
-/// The header as the dialect writes it.
+/// The header in the dialect of the file.
 fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
     if let Some(fixed) = &dialect.fixed {
         return fixed_header_line(names, fixed, dialect);
@@ -693,7 +693,7 @@ mod tests {
             let encoding = TextEncoding::parse(name).expect("known");
             let raw = encoding.encode("x,\u{e4}");
             let one = reject(&raw, RejectCode::Syntax, Some(encoding));
-            // A carriage return of its own is not a part of the line end.
+            // A carriage return that belongs to the row is not a part of the line end.
             let returned = reject(&encoding.encode("y\r"), RejectCode::Syntax, Some(encoding));
             let found = kept(&dialect, Some(&names), &[one, returned]);
             let text = format!("{mark}id,gr\u{f6}\u{df}e\nx,\u{e4}\ny\r\r\n");

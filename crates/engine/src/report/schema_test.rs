@@ -1,4 +1,4 @@
-//! `docs/report.schema.json` is what the types say.
+//! `docs/report.schema.json` equals the schema of the types.
 
 #[test]
 fn the_schema_in_the_docs_is_that_of_the_types() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
+use inrush_rows::ids::RunName;
 use inrush_rows::location::Location;
 use inrush_verdict::{Measurements, Verdict};
 use schemars::JsonSchema;
@@ -40,7 +41,8 @@ pub struct RunReport {
     /// The version of Inrush.
     pub inrush_version: String,
     /// The name of the run and of its folder.
-    pub run: String,
+    #[schemars(with = "String")]
+    pub run: RunName,
     /// The package.
     pub package: String,
     /// SHA-256 of the package, secrets left out.
@@ -60,7 +62,8 @@ pub struct RunReport {
     pub hint: Option<String>,
     /// The run whose corrected rejects it loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replays: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub replays: Option<RunName>,
     /// This run resumed an earlier run.
     pub resumed: bool,
     /// The start of the run, RFC 3339.

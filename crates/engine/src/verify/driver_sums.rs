@@ -7,13 +7,13 @@ use arrow_array::RecordBatch;
 
 use super::exact::ExactSum;
 
-/// What an engine sums up of each file range for what its database makes of the same rows to be held against. The
-/// ledger keeps the sums with those that are made for every engine.
+/// The sums that a driver makes of each file range, for comparison with the sums that its database makes of the same
+/// rows. The ledger keeps them together with the engine's own sums.
 pub trait DriverSums: fmt::Debug + Send + Sync {
-    /// How many sums there are.
+    /// The number of sums.
     fn count(&self) -> usize;
 
-    /// What makes them. It may keep memory from batch to batch.
+    /// Creates the state that adds them up. It may keep memory from batch to batch.
     fn begin(self: Arc<Self>) -> Box<dyn BatchSums>;
 }
 

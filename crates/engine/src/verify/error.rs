@@ -12,7 +12,7 @@ const DIFFERENCES_SHOWN: usize = 8;
 pub struct Difference {
     /// The column; none where it is of whole rows.
     pub column: Option<String>,
-    /// What was counted or summed up.
+    /// The counted or summed measure.
     pub measure: &'static str,
     /// The database's.
     pub stored: String,
@@ -35,10 +35,10 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What was loaded is not what was read, or not what was promised. Nothing was switched.
+/// The loaded rows differ from the rows that were read, or from the promised numbers. Nothing was switched.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// Bytes of a file were loaded by nobody.
+    /// No split loaded these bytes of a file.
     #[error(
         "{file}: bytes {start} to {end} were loaded by no range; nothing was switched (its ranges \
          are {ranges})"
@@ -102,7 +102,7 @@ pub enum VerifyError {
     Sums {
         /// The staging table.
         table: String,
-        /// Where they differ.
+        /// The differences.
         differences: Vec<Difference>,
     },
     /// The database's rows of a unit are not ours.
@@ -117,12 +117,12 @@ pub enum VerifyError {
     Rows {
         /// The staging table.
         table: String,
-        /// Where all rows differ.
+        /// The differences over all columns.
         rows: Vec<Difference>,
-        /// Where columns differ.
+        /// The differences by column.
         columns: Vec<Difference>,
     },
-    /// A file does not hold what somebody promised of it.
+    /// A file does not have the promised number.
     #[error(
         "{target}: {by} has {what} = {promised}, but {found} were found{}; nothing was switched",
         if *rejected > 0 { format!(" ({rejected} rows were rejected)") } else { String::new() }
@@ -130,9 +130,9 @@ pub enum VerifyError {
     Promise {
         /// The target.
         target: String,
-        /// Who promised.
+        /// The source of the promise.
         by: String,
-        /// What.
+        /// The measure.
         what: String,
         /// The number promised.
         promised: String,
@@ -149,9 +149,9 @@ pub enum VerifyError {
     TrailerMissing {
         /// The file.
         file: String,
-        /// What the trailer begins with.
+        /// The text that the trailer begins with.
         starts_with: String,
-        /// What is there instead.
+        /// The reason: what the file has instead.
         why: &'static str,
     },
     /// A record stands behind a trailer.
@@ -179,7 +179,7 @@ pub enum VerifyError {
     RefusedRows {
         /// The target.
         target: String,
-        /// How many rows it refused.
+        /// The number of refused rows.
         rows: u64,
         /// The staging table.
         table: String,
@@ -202,7 +202,7 @@ pub enum VerifyError {
         /// The staging table.
         table: String,
     },
-    /// A staging table was emptied or written anew while the switch began.
+    /// A staging table was emptied or rewritten while the switch began.
     #[error(
         "staging table {table} was emptied or rewritten after its rows were verified; nothing was \
          switched"

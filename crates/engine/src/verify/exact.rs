@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Digits that an `i64` holds whatever they are; what texts are cut into.
+/// The number of digits that always fit an `i64`; texts are cut into pieces of this length.
 const CHUNK_DIGITS: usize = 18;
 
 /// A sum: for each power of ten that was added something, how many of it. They are carried over

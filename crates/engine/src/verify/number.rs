@@ -1,4 +1,4 @@
-//! Columns of numbers, whose sums somebody may promise of the files, and how such a sum is made.
+//! Columns of numbers whose sums can be promised for files, and the way to make such a sum.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type};
@@ -7,13 +7,13 @@ use inrush_rows::column::ColumnType;
 
 use super::exact::ExactSum;
 
-/// Ten to the power of 19: what a large number is cut at, so that many can be added in 128 bits.
+/// Ten to the power of 19: large numbers are cut into parts of this size, so that many can be added in 128 bits.
 const CUT: i128 = 10_i128.pow(19);
 const CUT_EXPONENT: i32 = 19;
 /// Numbers of more digits before their point are not added up, where the type does not bound them.
 const SMALL_DIGITS_MAX: usize = 1_000;
 
-/// How a column of numbers is summed up.
+/// The form of the sum of a column of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SumForm {
     /// Whole numbers of 16 bits.
@@ -50,7 +50,7 @@ impl SumForm {
         }
     }
 
-    /// What is summed up of its values beside their count, in words; in the order of [`SumForm::add`].
+    /// The measures of its values beside their count, in words; in the order of [`SumForm::add`].
     pub fn measures(self) -> &'static [&'static str] {
         match self {
             SumForm::DecimalText { scale: None } => &["sum", "values of 1e1000 and more"],
@@ -71,7 +71,7 @@ impl SumForm {
             }
             SumForm::DecimalText { scale } => {
                 for text in array.as_string_view().iter().flatten() {
-                    // A database cannot add what is as large as that.
+                    // A number so large that a database cannot add it.
                     let is_small = scale.is_some() || whole_digits(text) <= SMALL_DIGITS_MAX;
                     if !is_small || !sums[0].add_text(text) {
                         sums[1].add(1);

@@ -8,15 +8,14 @@ use super::driver_sums::DriverSums;
 use super::exact::ExactSum;
 use super::number::SumForm;
 
-/// What is summed up of the rows of each file range: how many there are, what the engine compares, and sums that
-/// somebody promised.
+/// The sums that are made of the rows of each file range: their number, the driver's sums, and the promised sums.
 #[derive(Clone, Debug)]
 pub struct VerifyPlan {
     /// The loaded columns, in the order of the batches.
     pub columns: Vec<VerifyColumn>,
-    /// What the engine compares beside the count of rows, if anything.
+    /// The driver's sums beside the count of rows, if it has any.
     pub engine: Option<Arc<dyn DriverSums>>,
-    /// Columns of numbers whose sums are held against what somebody promised of the files.
+    /// Columns of numbers whose sums are compared with promised sums.
     pub summed: Vec<usize>,
 }
 
@@ -25,15 +24,14 @@ pub struct VerifyPlan {
 pub struct VerifyColumn {
     /// Its name.
     pub name: String,
-    /// How it is summed up, if it has numbers.
+    /// The form of its sum, if it has numbers.
     pub number: Option<SumForm>,
     /// Its type as the destination writes it.
     pub type_sql: String,
 }
 
 impl VerifyPlan {
-    /// A plan by which nothing is summed up yet but what the engine compares. `types` are the columns' as the
-    /// destination writes them.
+    /// A plan that sums up only the driver's own comparisons. `types` are the columns' types in the destination.
     pub fn new<'a>(
         columns: &[Column],
         types: impl Iterator<Item = &'a String>,
@@ -53,14 +51,14 @@ impl VerifyPlan {
         }
     }
 
-    /// How a column that is one of `summed` is summed up.
+    /// The form of the sum of a column that is one of `summed`.
     pub(super) fn number(&self, index: usize) -> SumForm {
         self.columns[index]
             .number
             .expect("only number columns have sums")
     }
 
-    /// How many sums there are: of rows, of the engine, and of each column of `summed` its count and its measures.
+    /// The number of sums: one of rows, those of the driver, and of each column of `summed` its count and its measures.
     pub(super) fn count(&self) -> usize {
         let of_engine = self.engine.as_ref().map_or(0, |engine| engine.count());
         let summed = self.summed.iter();

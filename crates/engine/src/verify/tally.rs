@@ -10,7 +10,7 @@ use super::plan::VerifyPlan;
 /// Sums over the rows of a split, made of the converted columns.
 #[derive(Debug)]
 pub struct Tally {
-    /// How many rows, then the engine's sums, then those of the columns that are summed up.
+    /// The number of rows, then the driver's sums, then those of the `summed` columns.
     items: Vec<ExactSum>,
     engine: Option<Box<dyn BatchSums>>,
     summed: Vec<(usize, SumForm)>,
@@ -54,7 +54,7 @@ impl Tally {
         }
     }
 
-    /// Takes the sums so far, as the ledger keeps them, and begins anew.
+    /// Takes the sums so far, as the ledger keeps them, and starts again from zero.
     pub fn take(&mut self) -> Vec<String> {
         self.items
             .iter_mut()

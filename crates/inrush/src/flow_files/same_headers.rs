@@ -96,7 +96,7 @@ fn refuse_row_names(
     let ends_empty = |row: &PreviewRecord| matches!(row.fields.last(), Some(None));
     let lacks_a_name = rows.len() > 1
         && !dialect.trailing_delimiter
-        // Somebody said that the last fields are of no use.
+        // The format declares that the last fields are ignored.
         && dialect.extra_fields == ExtraFields::Reject
         && rows.iter().all(has_one_more)
         && !rows.iter().all(ends_empty);

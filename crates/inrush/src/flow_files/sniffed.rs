@@ -13,20 +13,20 @@ use inrush_sniff::{Guess, SniffOptions, is_declared, row_names, sniff};
 
 use super::of_sniff;
 
-/// Points that are told before a run; `inrush init` tells all of them.
+/// The number of unsure guesses that a plan lists; `inrush init` lists all of them.
 const UNSURE_TOLD_MAX: usize = 10;
 
-/// How a flow's files are written, and what was guessed of it.
+/// The dialect of a flow's files, and the guesses that it rests on.
 pub struct Sniffed {
-    /// As declared, as the files' names tell, or as guessed.
+    /// The dialect as it is declared, told by the files' names, or guessed.
     pub dialect: Dialect,
     /// The same in the words of a package.
     pub format: Format,
     /// The columns, where they were guessed.
     pub columns: Vec<ColumnDetail>,
-    /// What was guessed, for whoever reads the plan.
+    /// Notes about the guesses, for the plan.
     pub notes: Vec<String>,
-    /// What a person who meets a reject should know, where types were guessed.
+    /// A hint for the reasons of rejects, if types were guessed.
     pub reject_hint: Option<String>,
 }
 
@@ -211,7 +211,8 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     })
 }
 
-/// Whether the first record of the first file has one field less than the next ones, as the header of R's `write.table`.
+/// True if the first record of the first file has one field less than the next ones, as the header of R's
+/// `write.table`.
 fn may_have_row_names(files: &[Arc<SourceFile>], dialect: &Dialect) -> bool {
     let as_rows = Dialect {
         header: false,
@@ -234,9 +235,9 @@ fn may_have_row_names(files: &[Arc<SourceFile>], dialect: &Dialect) -> bool {
     }
 }
 
-/// Whether the first record of the files, read so, goes with the columns of the target: a header
-/// that names one of them at least, or as many fields as there are columns. Files without a
-/// record, and those that cannot be read, are left to the load.
+/// True if the first record of the files, read in this dialect, fits the columns of the target: it is a header that
+/// names at least one of them, or it has as many fields as there are columns. Files without a record, and unreadable
+/// files, also count as fitting: the load reports them.
 fn is_understood(files: &[Arc<SourceFile>], dialect: &Dialect, target_columns: &[String]) -> bool {
     let as_rows = Dialect {
         header: false,

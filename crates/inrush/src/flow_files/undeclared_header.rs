@@ -1,4 +1,4 @@
-//! A first record that is the header, where neither package nor file name says that there is one.
+//! A first record that is a header, although neither the package nor the file's name says so.
 //!
 //! `.tsv` and `.tbl` have no header by themselves. A file of theirs whose first record is the
 //! names of the columns has one all the same; loaded as a row it would be a reject at best.
@@ -15,7 +15,7 @@ use inrush_scan::Dialect;
 pub struct Question<'a> {
     /// The flow.
     pub flow: &'a str,
-    /// Whether somebody said that there is a header, or none.
+    /// The declared answer, if there is one.
     pub declared: Option<bool>,
     /// Its files.
     pub files: &'a [Arc<SourceFile>],
@@ -25,9 +25,8 @@ pub struct Question<'a> {
     pub target_columns: Option<&'a [String]>,
 }
 
-/// Whether the first record is a header: so it is where all of its fields, two at least, are names
-/// of columns. What is told goes to `notes`. Where it only looks like one, and nobody says,
-/// nothing is guessed.
+/// True if the first record is a header: all of its fields, at least two, are names of columns. A note goes to `notes`.
+/// If it only looks like a header and nothing is declared, the plan is refused.
 pub fn has_header(
     question: &Question<'_>,
     dialect: &Dialect,

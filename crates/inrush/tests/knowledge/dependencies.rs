@@ -1,6 +1,6 @@
-//! Which crates depend on sources and destinations, read from their `Cargo.toml` files: the façade alone may, and no
-//! implementation depends on another one or on the engine. A client of a database is for the implementations, and depends
-//! on none of them.
+//! The crates that depend on sources and destinations, read from their `Cargo.toml` files: only the façade may, and no
+//! implementation depends on another one or on the engine. A client of a database is for the implementations, and
+//! depends on none of them.
 
 use std::fs;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn implementations_are_named_by_the_facade_alone() {
 
 /// A crate of the workspace.
 struct Package {
-    /// As others depend on it.
+    /// The name that other crates depend on.
     name: String,
     /// Its folder, from `crates/` on.
     folder: String,
@@ -61,14 +61,14 @@ struct Package {
 }
 
 impl Package {
-    /// Whether it is a source or a destination.
+    /// True if it is a source or a destination.
     fn is_implementation(&self) -> bool {
         ["destinations/", "sources/"]
             .iter()
             .any(|folder| self.folder.starts_with(folder))
     }
 
-    /// Whether it is a client of a database.
+    /// True if it is a client of a database.
     fn is_client(&self) -> bool {
         CLIENTS.contains(&self.name.as_str())
     }

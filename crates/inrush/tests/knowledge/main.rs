@@ -204,7 +204,7 @@ fn nobody_else_knows_which_database_it_is() {
     }
 }
 
-/// Whether a path with this word is one within the module of that name.
+/// True if a path with this word is one within the module of that name.
 fn is_own(name: &str, word: &str) -> bool {
     let own = "engine/src/driver/";
     word == "driver" && name.starts_with(own)
@@ -242,7 +242,7 @@ fn paths_to(line: &str, module: &'static str) -> Vec<&'static str> {
     if has_path { vec![module] } else { Vec::new() }
 }
 
-/// Whether a line has `update TABLE set`; it is given in lower case.
+/// True if a line has `update TABLE set`; it is given in lower case.
 fn is_update(line: &str) -> bool {
     let words: Vec<&str> = line
         .split(|c: char| c.is_whitespace() || c == '"')
@@ -302,7 +302,7 @@ fn places(path: &Path, look: impl Fn(&str) -> Vec<&'static str>) -> Vec<(usize, 
         .collect()
 }
 
-/// Whether a line has a word that is no part of a longer one.
+/// True if a line has a word that is no part of a longer one.
 fn has(line: &str, word: &str) -> bool {
     let ends_in_a_word = word.ends_with(|c: char| c.is_ascii_alphanumeric());
     line.match_indices(word).any(|(at, _)| {
@@ -311,7 +311,7 @@ fn has(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether what stands between these is no part of a longer word.
+/// True if what stands between these is no part of a longer word.
 fn is_whole(before: &str, after: &str) -> bool {
     let is_of_a_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !before.ends_with(is_of_a_word) && !after.starts_with(is_of_a_word)

@@ -1,5 +1,5 @@
 //! The columns of a batch as plain slices, and what a value of each takes in the output at most.
-//! How it is written stands in [`values`](super::values), which relies on what is said here.
+//! [`values`](super::values) writes it, and relies on the facts given here.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ use crate::pg_type::PgType;
 /// Memory that rows are put together with, kept from batch to batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
-    /// Where long numbers are put together.
+    /// Buffer in which long numbers are put together.
     pub(super) number: Vec<u8>,
     /// The fields of a tile that were made before its rows.
     pub(super) slots: Vec<Slot>,
@@ -33,7 +33,7 @@ pub(super) struct Scratch {
 
 /// A column of a batch.
 pub(super) struct Column<'a> {
-    /// Which rows have a value; `None` where all have.
+    /// The rows that have a value; `None` if all have one.
     pub(super) validity: Option<&'a BooleanBuffer>,
     pub(super) values: Values<'a>,
     row_count: usize,
@@ -140,17 +140,17 @@ impl<'a> Column<'a> {
         })
     }
 
-    /// How many rows the array has.
+    /// The number of rows of the array.
     pub(super) fn row_count(&self) -> usize {
         self.row_count
     }
 
-    /// Whether any row is NULL.
+    /// True if any row is NULL.
     pub(super) fn has_nulls(&self) -> bool {
         self.validity.is_some()
     }
 
-    /// Of how many rows the value and the validity can be read: never less than it has.
+    /// The number of rows whose value and validity can be read: at least the number of rows of the array.
     pub(super) fn readable_rows(&self) -> usize {
         let value_count = match &self.values {
             Values::Bool(bits) => bits.len(),
@@ -185,8 +185,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// What all rows take in the output, at most. `Err` names a row whose value no field can
-    /// hold.
+    /// The most bytes that all rows take in the output. `Err` names a row whose value does not fit into any field.
     pub(super) fn bytes_max(&self) -> Result<usize, (usize, ValueFault)> {
         let (field_bytes, text_bytes) = match &self.values {
             Values::Bool(_) | Values::Char(_) => (5, 0),

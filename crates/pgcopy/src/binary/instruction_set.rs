@@ -1,4 +1,4 @@
-//! Which instructions the encoder may use, found out when it runs.
+//! The instructions that the encoder may use, detected at run time.
 //!
 //! The calls in `rows.rs` and `avx512.rs` rest on the proofs that [`Instructions`] carry: they are of
 //! [`inrush_scan::cpu`], and only a look at the processor makes them.
@@ -20,7 +20,7 @@ pub(super) enum Instructions {
     /// The portable loops compiled for x86-64-v3.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
-    /// What every machine has.
+    /// Instructions that every machine has.
     Portable,
 }
 

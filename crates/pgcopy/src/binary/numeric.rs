@@ -25,7 +25,7 @@ const WIDE_DIGITS_MAX: usize = 11;
 /// Bytes of a field that comes from a 128-bit integer, at most, with its length word.
 pub(super) const DECIMAL_FIELD_BYTES_MAX: usize = 12 + 2 * WIDE_DIGITS_MAX;
 
-/// What the scale of a column says about all its values.
+/// The layout that the scale of a column gives all its values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     /// Digits after the point.

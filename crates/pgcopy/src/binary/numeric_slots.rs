@@ -51,7 +51,7 @@ pub(super) mod avx512 {
         }
     }
 
-    /// As `quick_field` does it for one, with the same names.
+    /// Like `quick_field`, for eight values; the names are the same.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512ifma,avx512vl")]
     fn fill_eight(values: &[i128; 8], layout: &Layout, slots: &mut [Slot; 8]) {

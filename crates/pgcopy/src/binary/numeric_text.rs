@@ -6,7 +6,7 @@ use super::numeric::{
 use crate::error::ValueFault;
 use crate::limits::{NUMERIC_DIGITS_AFTER_POINT_MAX, NUMERIC_DIGITS_BEFORE_POINT_MAX};
 
-/// Digits that an `i64` holds whatever they are.
+/// The number of digits that always fit an `i64`.
 const SHORT_DIGITS_MAX: usize = 18;
 
 /// The layouts of all scales that a short number can have.
@@ -32,7 +32,7 @@ pub(super) enum DecimalText<'a> {
     },
     /// Any number of digits.
     Long {
-        /// Whether it has a minus sign.
+        /// True if it has a minus sign.
         negative: bool,
         /// The digits before the point, without leading zeros.
         before_point: &'a [u8],

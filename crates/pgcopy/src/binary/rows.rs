@@ -26,7 +26,7 @@ use super::numeric_slots::{Slot, TILE_ROWS};
 use super::writer::{Cursor, SLACK_BYTES};
 use crate::error::ValueFault;
 
-/// Which column and row failed, and why.
+/// The column, the row and the fault.
 pub(super) type RowFault = (usize, usize, ValueFault);
 
 /// Appends the rows of these columns. Where it fails, `out` is as before.

@@ -29,7 +29,7 @@ pub(super) struct Views<'a> {
 }
 
 impl<'a> Views<'a> {
-    /// Those of this array.
+    /// The views of this array.
     pub(super) fn new<T: ByteViewType + ?Sized>(array: &'a GenericByteViewArray<T>) -> Views<'a> {
         Views {
             views: array.views(),
@@ -37,7 +37,7 @@ impl<'a> Views<'a> {
         }
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.views.len()
     }
@@ -47,7 +47,7 @@ impl<'a> Views<'a> {
         self.views[row] as u32
     }
 
-    /// The same of the first rows.
+    /// The lengths of the first rows.
     pub(super) fn lengths(&self, row_count: usize) -> impl Iterator<Item = u32> {
         self.views[..row_count].iter().map(|view| *view as u32)
     }

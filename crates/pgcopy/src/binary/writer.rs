@@ -15,7 +15,7 @@
 use super::numeric::{QuickField, WideField};
 use super::numeric_slots::Slot;
 
-/// What a store may write behind the end of its field. It must be reserved behind the last.
+/// Bytes that a store may write behind the end of its field. They must be reserved behind the last field.
 pub(super) const SLACK_BYTES: usize = 64;
 
 /// A place in reserved memory.
@@ -30,7 +30,7 @@ impl Cursor {
         Cursor { next }
     }
 
-    /// How far it has come from `start`.
+    /// The number of bytes written since `start`.
     pub(super) fn bytes_since(self, start: *const u8) -> usize {
         self.next as usize - start as usize
     }

@@ -16,7 +16,7 @@ use crate::error::ValueFault;
 use crate::limits::FIELD_BYTES_MAX;
 use crate::pg_type::is_interval;
 
-/// Whether values of this Arrow type can be written.
+/// True if values of this Arrow type can be written.
 pub(super) fn has_text_form(data_type: &DataType) -> bool {
     match data_type {
         DataType::Boolean

@@ -36,7 +36,7 @@ pub(super) fn append_escaped(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&text[plain_start..]);
 }
 
-/// Whether any byte of a block is special.
+/// True if any byte of a block is special.
 fn has_special(block: &[u8; BLOCK_BYTES]) -> bool {
     block
         .iter()
@@ -47,7 +47,7 @@ fn is_special(byte: u8) -> bool {
     byte == b'\\' || byte.wrapping_sub(0x08) <= 0x0d - 0x08
 }
 
-/// What stands behind the backslash.
+/// The letter behind the backslash.
 fn letter(special: u8) -> u8 {
     match special {
         0x08 => b'b',

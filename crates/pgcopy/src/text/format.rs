@@ -62,7 +62,7 @@ pub(super) fn append_decimal(value: i128, scale: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Digits that a u64 holds whatever they are.
+/// The number of digits that always fit a `u64`.
 const PIECE_DIGITS: usize = 19;
 
 fn append_wide_decimal(magnitude: u128, scale: usize, out: &mut Vec<u8>) {

@@ -116,7 +116,7 @@ fn field(pg_type: PgType, reader: &mut Reader<'_>) -> Value {
     value
 }
 
-/// As numeric_out shows it.
+/// The text of `numeric_out`.
 fn numeric(field: &mut Reader<'_>) -> String {
     let digit_count = field.int16() as u16 as usize;
     let weight = i32::from(field.int16());

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::batches::any_batch;
 
-/// What the server would tell the decoder of a column of this type.
+/// A column of this type, as the server describes it to the decoder.
 fn column(pg_type: PgType) -> Column {
     let (kernel, align, packable) = match pg_type {
         PgType::Bool => (Kernel::Bool, 1, 0),
@@ -39,7 +39,7 @@ fn column(pg_type: PgType) -> Column {
     }
 }
 
-/// What the tests let a receive function make: the field's bytes, reversed, as a `bytea`.
+/// The result of the tests' receive function: the field's bytes, reversed, as a `bytea`.
 fn received(field: &[u8]) -> Vec<u8> {
     field.iter().rev().copied().collect()
 }
@@ -264,7 +264,7 @@ proptest! {
         prop_assert_eq!(tuples, plainly(&columns, &stream));
     }
 
-    /// Whatever the bytes are, the decoder ends, and how they are cut does not show.
+    /// The decoder ends on any bytes, and its result does not depend on how they are cut.
     #[test]
     fn damaged_streams_end_alike(
         (types, batch) in any_batch(),

@@ -13,7 +13,7 @@ use inrush_rows::timestamp;
 
 use crate::decoder::Value;
 
-/// What PostgreSQL should have for a value.
+/// The value that PostgreSQL should store.
 pub fn value(pg_type: PgType, array: &dyn Array, row: usize) -> Value {
     if array.is_null(row) {
         return Value::Null;

@@ -119,7 +119,7 @@ fn every_pair_of_types() {
     }
 }
 
-/// `encode` refuses what `check` refuses, even where nobody asked `check`.
+/// `encode` refuses what `check` refuses, even if `check` was not called.
 #[test]
 fn a_type_that_does_not_fit() {
     let mut out = b"before".to_vec();
@@ -231,7 +231,7 @@ fn a_field_that_is_too_long() {
     assert_eq!(refuse(PgType::Bytea, Arc::new(array)), [expected; 2]);
 }
 
-/// What stands in the slot of a NULL is never looked at.
+/// The bytes in the slot of a NULL are never read.
 #[test]
 fn null_slots_may_hold_anything() {
     let dates = Date32Array::new(vec![i32::MIN + 1, 0].into(), Some(vec![false, true].into()));

@@ -59,7 +59,7 @@ fn every_type() {
     );
 }
 
-/// What a server of version 17 takes for infinity is an interval like others before.
+/// The intervals that a server of version 17 reads as infinity are ordinary values in older versions.
 #[test]
 fn infinite_intervals() {
     let values = [interval::INFINITY, interval::MINUS_INFINITY];
@@ -147,7 +147,7 @@ proptest! {
         prop_assert_eq!(decode(&encode(columns, rows.len())), rows);
     }
 
-    /// Whatever is in a batch, each row is a line, and each field stands between tabs.
+    /// In any batch, each row is a line, and each field stands between tabs.
     #[test]
     fn rows_and_fields_stay_apart((types, batch) in any_batch()) {
         let mut out = Vec::new();

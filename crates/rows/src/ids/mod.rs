@@ -54,7 +54,7 @@ mod run;
 mod source;
 mod unit;
 
-pub use run::{RunId, RunKey};
+pub use run::{RunId, RunKey, RunName};
 pub use source::{FileKey, SplitKey};
 pub use unit::UnitKey;
 
@@ -81,6 +81,11 @@ mod tests {
         assert_eq!(json, r#"[7,"k","0123456789abcdef0123.2"]"#);
         let read: (RunId, RunKey, UnitKey) = serde_json::from_str(&json).unwrap();
         assert_eq!(read, (RunId::new(7), RunKey::new("k"), key));
+        let name = RunName::new("20261122T190822Z-demo-24ce22");
+        assert_eq!(
+            serde_json::to_string(&name).unwrap(),
+            r#""20261122T190822Z-demo-24ce22""#
+        );
     }
 
     #[test]

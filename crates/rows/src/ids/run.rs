@@ -1,4 +1,4 @@
-//! Ids of runs.
+//! Ids and names of runs.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -65,4 +65,10 @@ impl RunKey {
     pub fn short(&self) -> &str {
         short(self.as_str())
     }
+}
+
+text_key! {
+    /// The name of a run: its time, its package and a part of chance, such as `20261122T190822Z-demo-24ce22`. It is also
+    /// the name of the run's folder, and stands in the names of its connections.
+    RunName
 }

@@ -31,7 +31,7 @@ pub struct Cells {
 }
 
 enum Values {
-    /// Of a type without a text: all of them stand as NULL, and no column may take them.
+    /// Values of a type that has no text: all count as NULL, and no column may take them.
     Unread,
     Null,
     Boolean(BooleanArray),
@@ -61,7 +61,7 @@ enum Values {
     Uuid(FixedSizeBinaryArray),
     Date32(PrimitiveArray<Date32Type>),
     Date64(PrimitiveArray<Date64Type>),
-    /// Of the day, in this unit.
+    /// Times of the day, in this unit.
     Time32(ArrayRef, TimeUnit),
     Time64(ArrayRef, TimeUnit),
     /// Since 1970, in this unit; with an offset from UTC, or of an unnamed zone.

@@ -23,10 +23,10 @@ pub use cells::{Cells, append_row, append_text, is_readable};
 pub struct TypedRows {
     /// The file's columns, in its order.
     pub columns: Vec<TypedColumn>,
-    /// How many rows each of them has.
+    /// The number of rows of each of them.
     pub row_count: usize,
-    /// What stands for their text in a hash of what was read: nothing, or digests of the groups of rows
-    /// of which these are the first that were read.
+    /// The bytes that stand for their text in the hash of the read content: none, or the digests of the row groups of
+    /// which these are the first rows that were read.
     pub content: Vec<u8>,
     /// Bytes of their values.
     pub bytes_count: u64,

@@ -8,7 +8,7 @@ use crate::calendar::civil_from_days;
 const SECONDS_PER_DAY: i64 = 86_400;
 pub(super) const MILLISECONDS_PER_DAY: i64 = 1_000 * SECONDS_PER_DAY;
 
-/// How many of a unit are a second, and how many nanoseconds it is.
+/// The number of this unit in a second, and of nanoseconds in this unit.
 fn scale(unit: TimeUnit) -> (u32, u32) {
     match unit {
         TimeUnit::Second => (1, 1_000_000_000),

@@ -13,15 +13,15 @@ use std::collections::HashMap;
 use crate::dialect::{Dialect, Escape};
 use crate::terminator::Terminator;
 
-/// What the automaton is in between two bytes.
+/// The state of the automaton between two bytes.
 ///
-/// Numbers mean something for one dialect only. [`State::FIRST`] is in all of them where a file
-/// begins, and in no other state is the next byte the first of a record.
+/// A number is valid for one dialect only. In every dialect [`State::FIRST`] is the state at the beginning of a file,
+/// and the only state in which the next byte is the first of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State(pub(crate) u8);
 
 impl State {
-    /// Where a file begins: before the first byte of a record.
+    /// The state at the beginning of a file: before the first byte of a record.
     pub const FIRST: State = State(0);
 
     pub(crate) fn index(self) -> usize {
@@ -29,7 +29,7 @@ impl State {
     }
 }
 
-/// Where in a record the reader stands.
+/// The position of the reader in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RecordPosition {
     /// Before the first byte of a record, a blank line or a comment.
@@ -54,7 +54,7 @@ struct PendingState {
     pending: Vec<u8>,
 }
 
-/// What becomes of a state with a byte.
+/// The transition of a state by a byte.
 #[derive(Clone, Copy, Debug)]
 struct Transition {
     next: State,
@@ -62,7 +62,7 @@ struct Transition {
     ends_line: bool,
 }
 
-/// What a text does at its first byte.
+/// The effect of a text's first byte.
 enum Match {
     /// It begins with a whole one, of so many bytes.
     Whole(usize),
@@ -75,7 +75,7 @@ enum Match {
 /// The automaton of a dialect.
 #[derive(Clone, Debug)]
 pub(crate) struct Automaton {
-    /// Which bytes are treated alike.
+    /// The class of each byte; bytes of one class are treated alike.
     class_of_byte: Box<[u8; 256]>,
     class_count: usize,
     /// By state, then by class.
@@ -169,8 +169,8 @@ impl Automaton {
         None
     }
 
-    /// After how many bytes, whatever they are, all states have become one; nothing where some
-    /// text keeps two of them apart for ever.
+    /// The number of bytes after which all states have become one, for any bytes; `None` if some text keeps two of them
+    /// apart for ever.
     pub(crate) fn bytes_to_agree(&self) -> Option<usize> {
         let count = self.state_count();
         let mut known = HashMap::new();
@@ -281,7 +281,7 @@ impl Rules {
         (readings, steps)
     }
 
-    /// What a byte makes of a reading, and whether it ends a line.
+    /// The reading after a byte, and true if the byte ends a line.
     fn read(&self, reading: PendingState, byte: u8) -> (PendingState, bool) {
         let PendingState {
             mut place,
@@ -370,10 +370,9 @@ fn match_any(texts: &[Vec<u8>], text: &[u8]) -> Match {
     }
 }
 
-/// Makes states one that no text can tell apart: the new one of each. Moore's way: states are
-/// parted by what they tell, then by the parts that their steps lead to, until no part falls
-/// apart any more. The first reading alone says that a record begins, so that it stays alone,
-/// and first.
+/// Merges the states that no text can tell apart, and returns the new state of each. It is Moore's algorithm: states
+/// are divided by what they tell, then by the classes that their transitions lead to, until no class is divided any
+/// more. Only the first reading says that a record begins, so it stays alone, and first.
 fn merge_equal(steps: &[(usize, bool)], class_count: usize) -> Vec<State> {
     let mut parts: Vec<State> = (0..steps.len() / class_count)
         .map(|reading| State(u8::from(reading > 0)))

@@ -15,7 +15,7 @@ use crate::terminator::Terminator;
 /// Blocks whose masks are found in one go.
 pub(crate) const STRIPE_BLOCKS: usize = 64;
 
-/// What was found in a block; bit 0 is its first byte.
+/// The masks of a block; bit 0 is its first byte.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BlockMasks {
     /// Line bytes.
@@ -26,7 +26,7 @@ pub(crate) struct BlockMasks {
     escapes: u64,
 }
 
-/// What a block has come to.
+/// The result of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockResult {
     /// The state behind it.
@@ -63,7 +63,7 @@ enum Quoting {
     Single,
 }
 
-/// What a state means for the block behind it.
+/// The effect of a state on the block behind it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     /// All bits inside of quotes, else none.
@@ -281,7 +281,7 @@ impl Blocks {
         Some(BlockResult { state, newlines })
     }
 
-    /// Which of the line bytes end a record.
+    /// The line bytes that end a record.
     #[inline]
     fn terminators(&self, newlines: u64, escaped: u64, block: &[u8; BLOCK_BYTES]) -> Option<u64> {
         if self.terminator != Terminator::CrLf {
@@ -325,10 +325,9 @@ impl Blocks {
         Some(())
     }
 
-    /// Gives up where one of `quotes`, which are outside of quotes, does not stand behind a
-    /// delimiter of several bytes. From the first byte that is not of the delimiter the
-    /// delimiters are told one after the other, as the reference does: in `|||"` with `||`
-    /// the quote stands behind text.
+    /// Gives up if one of `quotes`, which are outside of quotes, is not right behind a delimiter of several bytes. From
+    /// the first byte that is not part of the delimiter, the delimiters are found one after the other, as the reference
+    /// does: in `|||"` with `||` the quote stands behind text.
     fn check_delimiters_before(&self, quotes: u64, block: &[u8; BLOCK_BYTES]) -> Option<()> {
         let delimiter = self.long_delimiter.as_deref()?;
         let mut rest = quotes;

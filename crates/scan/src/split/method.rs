@@ -7,7 +7,7 @@ use crate::fixed_width::{FixedWidth, RecordEnd};
 use crate::split::State;
 use crate::split::automaton::Automaton;
 
-/// How the first record of a range is found.
+/// The method of finding the first record of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// By arithmetic: each record has so many bytes ([`first_record_of_fixed`]).
@@ -42,9 +42,8 @@ impl Method {
     }
 }
 
-/// Whether the ranges of such a file must be looked at as a whole before the records of any but
-/// the first are known: where quotes, escapes, or terminators that can overlap decide what a
-/// terminator is.
+/// True if the ranges of such a file must be read as a whole before the records of any but the first are known: because
+/// quotes, escapes or overlapping terminators decide which bytes are a terminator.
 pub fn is_needed(dialect: &Dialect) -> bool {
     Method::of(dialect) == Method::Pass
 }

@@ -1,20 +1,19 @@
 //! Cuts one file into byte ranges, exactly.
 //!
-//! The rule: a range `[start, end)` holds the records whose first byte lies in it. Where that
-//! first byte is, nobody can tell from the middle of a file with quotes: the same bytes mean one
-//! thing inside of quotes and another outside. So nothing is guessed. Each range is read once,
-//! all of them at the same time, for every [`State`] in which it may begin ([`RangeScanner`]);
-//! [`resolve`] then goes through the summaries from the file's first byte, whose state is known,
+//! The rule: a range `[start, end)` holds the records whose first byte lies in it. In a file with quotes, the bytes in
+//! the middle do not show where a record begins: the same bytes mean one thing inside quotes and another outside. So
+//! nothing is guessed. Each range is read once, all of them at the same time, for every [`State`] in which it may begin
+//! ([`RangeScanner`]). Then [`resolve`] goes through the summaries from the file's first byte, whose state is known,
 //! and says where the records of each range begin, and on which line.
 //!
-//! That is cheaper than it sounds. States that have become the same are followed as one, and
-//! most become the same at the first quote that only one of them can account for; between
-//! special bytes, 64 at a time are taken with a few instructions ([`blocks`]).
+//! That is cheaper than it sounds. States that have become the same are followed as one, and most become the same at
+//! the first quote that fits only one of them; between special bytes, 64 at a time are processed with a few
+//! instructions ([`blocks`]).
 //!
-//! Where a dialect has nothing that hides a terminator, a look at the bytes around a range's
-//! first one is enough: [`Method`] says so, and [`RecordFinder`] looks.
+//! If nothing in a dialect can hide a terminator, the bytes around a range's first byte are enough: [`Method`] says so,
+//! and [`RecordFinder`] reads them.
 //!
-//! A record here is what begins where a terminator has ended: blank lines and comments too.
+//! A record here is any line that begins after a terminator: blank lines and comments too.
 
 mod automaton;
 mod blocks;

@@ -45,7 +45,7 @@ struct Track {
 struct Start {
     /// Index in `tracks`.
     track: usize,
-    /// What to add to the track's count of lines, wrapping: it was another track's once.
+    /// The number to add to the track's count of lines, wrapping, because the track was merged from another one.
     line_count_before: u64,
     first_record: Option<FirstRecord>,
 }
@@ -100,7 +100,7 @@ impl RangeScanner {
         self.walk(rest);
     }
 
-    /// What was found.
+    /// The summary of the range.
     pub fn finish(self) -> RangeSummary {
         let outcomes = self.starts.iter().map(|start| {
             let track = &self.tracks[start.track];

@@ -2,7 +2,7 @@
 
 use crate::split::State;
 
-/// Where the first record begins that begins in a range.
+/// The beginning of the first record that begins in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstRecord {
     /// Bytes of the range before it.
@@ -11,7 +11,7 @@ pub struct FirstRecord {
     pub line_count: u64,
 }
 
-/// What a range turns out to be if it begins in one state.
+/// The facts of a range if it begins in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeOutcome {
     /// The state behind its last byte.
@@ -22,7 +22,7 @@ pub struct RangeOutcome {
     pub first_record: Option<FirstRecord>,
 }
 
-/// What a pass over a range has found, whatever the state is in which the range begins.
+/// The result of a pass over a range, for every state in which the range may begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeSummary {
     /// Bytes of the range.
@@ -31,7 +31,7 @@ pub struct RangeSummary {
     pub(crate) outcomes: Vec<RangeOutcome>,
 }
 
-/// Where the records of a range begin in its file.
+/// The beginning of a range's records in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeStart {
     /// The byte of the file at which the range's first record begins; nothing where none begins
@@ -42,7 +42,7 @@ pub struct RangeStart {
 }
 
 impl RangeSummary {
-    /// What the range is if it begins in this state.
+    /// The facts of the range if it begins in this state.
     ///
     /// # Panics
     ///
@@ -74,9 +74,8 @@ impl RangeSummary {
     }
 }
 
-/// Where the records of each range begin. The ranges follow each other without a gap from the
-/// first byte of the first record of their file (behind a byte order mark): offsets and lines
-/// are counted from there.
+/// The beginning of the records of each range. The ranges follow each other without a gap from the first byte of the
+/// first record of their file (behind a byte order mark): offsets and lines are counted from there.
 pub fn resolve(summaries: &[RangeSummary]) -> Vec<RangeStart> {
     let mut state = State::FIRST;
     let mut offset = 0;

@@ -43,7 +43,7 @@ fn plain(dialect: &Dialect, written: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// Without blanks, which are told from the beginning: what an escape stands before is none.
+/// The field without blanks. Blanks are found from the beginning, so an escaped blank is not removed.
 fn trimmed<'a>(dialect: &Dialect, written: &'a [u8]) -> &'a [u8] {
     let escapes = dialect.quote.is_none();
     let mut is_blank = Vec::with_capacity(written.len());
@@ -69,7 +69,7 @@ fn trimmed<'a>(dialect: &Dialect, written: &'a [u8]) -> &'a [u8] {
     &written[start..end]
 }
 
-/// What stands between quotes, and behind the closing one as it is.
+/// The text between quotes, and the text behind the closing quote unchanged.
 fn unquoted(text: &[u8], quote: u8, escape: Escape) -> Vec<u8> {
     let mut plain = Vec::new();
     let mut at = 0;

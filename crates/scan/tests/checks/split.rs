@@ -7,7 +7,7 @@ use inrush_scan::split::{
 };
 use inrush_scan::{Dialect, Records, TextEnd};
 
-/// Where a record, a blank line or a comment begins, and the lines before it.
+/// The offset at which a record, a blank line or a comment begins, and the number of lines before it.
 pub type Begin = (u64, u64);
 
 /// All that begins in `text`, as the reference finds it: one after the other, each alone, so that

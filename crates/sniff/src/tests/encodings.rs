@@ -1,4 +1,5 @@
-//! Text that is not UTF-8: told with its place, the likely encoding and the setting, and never decoded by a guess.
+//! Text that is not UTF-8: the message has the place, the likely encoding and the setting, and no text is decoded by a
+//! guess.
 
 use inrush_package::Format;
 use inrush_rows::encoding::TextEncoding;

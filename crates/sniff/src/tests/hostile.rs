@@ -1,4 +1,4 @@
-//! Files that nobody means to load: refused or guessed with words, and never a panic.
+//! Files that are not meant to be loaded: refused or guessed with a message, and never a panic.
 
 use proptest::prelude::*;
 

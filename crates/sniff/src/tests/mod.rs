@@ -1,4 +1,4 @@
-//! Small files, and what is guessed of each.
+//! Small files, and the guess for each.
 
 mod booleans;
 mod encodings;
@@ -31,7 +31,7 @@ fn sniffed_files(files: &[(&str, &[u8])], options: &SniffOptions) -> Result<Gues
     sniff(&files, options)
 }
 
-/// As [`sniffed_files`] of one file, with samples that are small beside it.
+/// Like [`sniffed_files`] for one file, with samples that are much smaller than the file.
 fn sampled(name: &str, text: &[u8], everything: bool) -> Guess {
     const EXTENT: Extent = Extent {
         bytes_max: 256 << 10,
@@ -101,7 +101,7 @@ fn columns(guess: &Guess) -> String {
     columns.join(", ")
 }
 
-/// Whether something that is said to be unsure has these words.
+/// Asserts that an unsure guess has these words.
 #[track_caller]
 fn assert_unsure(guess: &Guess, words: &[&str]) {
     let unsure = guess.all_unsure();

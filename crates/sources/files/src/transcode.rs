@@ -1,7 +1,7 @@
 //! Text of another encoding made UTF-8, step by step, with the places in the file kept.
 //!
-//! Bytes that are nothing in the encoding become as many bytes 0xff, which are nothing in UTF-8
-//! either: their record becomes a reject by the check that all text goes through.
+//! Each byte that is no part of a character of the encoding becomes the byte 0xff, which is not valid UTF-8. So the
+//! check for UTF-8 that all text goes through makes the record a reject.
 //!
 //! Places: where every character has a known length in the encoding (one byte; two or four in
 //! UTF-16), the distance between two places of the UTF-8 text is counted from the text itself.
@@ -100,15 +100,15 @@ pub(super) struct Transcoder {
     /// None for Latin-1, which needs no table.
     decoder: Option<Decoder>,
     raw: Vec<u8>,
-    /// The file's bytes of what no chunk has yet, for the rows that are kept aside.
+    /// The file's bytes of the text that is not yet in a chunk, for kept rejects.
     originals: Vec<u8>,
     /// Translated text; what was handed out ends at `text_at`.
     text: Vec<u8>,
     text_at: usize,
-    /// All that was translated.
+    /// The number of bytes translated so far.
     translated: Mark,
     marks: VecDeque<Mark>,
-    /// Where the text that no chunk has yet begins.
+    /// The beginning of the text that is not yet in a chunk.
     begin: Mark,
     at_end: bool,
 }
@@ -210,8 +210,8 @@ impl Transcoder {
         self.translated.file += raw.len() as u64;
     }
 
-    /// Takes `text`, the next that was read, for a chunk: how many bytes of the file it is, and
-    /// how its places are found.
+    /// Takes `text`, the next piece that was read, for a chunk; returns its number of bytes in the file, and the way to
+    /// find its places.
     pub(super) fn take(&mut self, text: &[u8]) -> (u64, TranscodedPlaces) {
         let end = self.begin.text + text.len() as u64;
         let mut marks = Vec::new();
@@ -248,7 +248,7 @@ impl Transcoder {
         (bytes, places)
     }
 
-    /// Where in the file the byte at `position` of `text` is, the next that was read.
+    /// The position in the file of the byte at `position` of `text`, which is the next piece that was read.
     pub(super) fn distance(&self, text: &[u8], position: usize) -> u64 {
         let end = self.begin.text + position as u64;
         let nearest = match self.measure {
@@ -334,7 +334,7 @@ impl Places for TranscodedPlaces {
 
     fn original(&self, text: &[u8], part: Range<usize>) -> Option<&[u8]> {
         let start = self.byte_distance(text, part.start);
-        // Behind a line end a mark is exact, where a measured end is not always.
+        // Behind a line end a mark is exact; a measured end may not be.
         let after = self
             .marks
             .partition_point(|(in_text, _)| *in_text as usize <= part.end);

@@ -102,7 +102,7 @@ impl Column<'_> {
         }
     }
 
-    /// Whether any value may not fit, NULLs included.
+    /// True if any value may not fit, NULLs included.
     fn may_have_fault(&self) -> bool {
         match &self.values {
             Values::Bit(..)
@@ -281,7 +281,7 @@ fn encode_text(code_page: CodePage, text: &[u8], out: &mut Vec<u8>) -> Result<()
         })
 }
 
-/// Whether any value is bad. All are looked at, so that the compiler can look at several at once.
+/// True if any value is bad. All are looked at, so that the compiler can look at several at once.
 #[inline(always)]
 fn any<Value: Copy>(values: &[Value], is_bad: impl Fn(Value) -> bool) -> bool {
     values
@@ -289,7 +289,7 @@ fn any<Value: Copy>(values: &[Value], is_bad: impl Fn(Value) -> bool) -> bool {
         .fold(false, |seen, value| seen | is_bad(*value))
 }
 
-/// Whether any value has a finer fraction than its type. The steps are constants here: a division by a number that the
+/// True if any value has a finer fraction than its type. The steps are constants here: a division by a number that the
 /// compiler knows is a multiplication.
 fn any_fraction(values: &[i64], fraction: &Fraction) -> bool {
     match fraction.step_microseconds {

@@ -38,7 +38,7 @@ const CHUNK_MARKS_BYTES: usize = 16;
 
 /// A column of a batch.
 pub(super) struct Column<'a> {
-    /// Which rows have a value; `None` where all have.
+    /// The rows that have a value; `None` if all have one.
     pub(super) validity: Option<&'a BooleanBuffer>,
     pub(super) values: Values<'a>,
     pub(super) null: Null,
@@ -73,14 +73,14 @@ pub(super) enum Values<'a> {
 pub(super) struct Text<'a> {
     pub(super) texts: Texts<'a>,
     pub(super) form: TextForm,
-    /// Whether values are sent in chunks: `(max)`.
+    /// True if values are sent in chunks: `(max)`.
     pub(super) is_chunked: bool,
     pub(super) limit: Limit,
 }
 
-/// How a text is written.
+/// The form in which a text is written.
 pub(super) enum TextForm {
-    /// As it is: UTF-8, bytes, and ASCII in any code page.
+    /// Unchanged: UTF-8, bytes, and ASCII in any code page.
     AsIs,
     /// In a code page. Encoded by [`Column::check`], so that every text's length is known.
     CodePage(CodePage, EncodedTexts),
@@ -92,7 +92,7 @@ pub(super) enum TextForm {
 #[derive(Default)]
 pub(super) struct EncodedTexts {
     pub(super) bytes: Vec<u8>,
-    /// Where the text of each row ends; it begins where the one before ends.
+    /// The end of each row's text; it begins at the end of the one before.
     pub(super) ends: Vec<usize>,
 }
 
@@ -181,22 +181,22 @@ impl<'a> Column<'a> {
         })
     }
 
-    /// How many rows the array has.
+    /// The number of rows of the array.
     pub(super) fn row_count(&self) -> usize {
         self.row_count
     }
 
-    /// Whether any row is NULL.
+    /// True if any row is NULL.
     pub(super) fn has_nulls(&self) -> bool {
         self.validity.is_some()
     }
 
-    /// Whether a row has a value.
+    /// True if a row has a value.
     pub(super) fn is_valid(&self, row: usize) -> bool {
         self.validity.is_none_or(|bits| bits.value(row))
     }
 
-    /// Of how many rows the value and the validity can be read: never less than it has.
+    /// The number of rows whose value and validity can be read: at least the number of rows of the array.
     pub(super) fn readable_rows(&self) -> usize {
         let value_count = match &self.values {
             Values::Bit(bits, _) => bits.len(),
@@ -269,7 +269,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Whether a column of this Arrow type can be encoded for a type.
+/// True if a column of this Arrow type can be encoded for a type.
 pub(super) fn takes(type_info: &TypeInfo, data_type: &DataType) -> bool {
     match (type_info.sql_type, data_type) {
         (SqlType::Bit, DataType::Boolean)

@@ -2,7 +2,7 @@
 
 use crate::type_info::decimal_bytes;
 
-/// How a `decimal(p,s)` is written.
+/// The form of a `decimal(p,s)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Precision {
     /// Bytes of a value, its sign included: 5, 9, 13 or 17.
@@ -20,7 +20,7 @@ impl Precision {
         }
     }
 
-    /// Whether a number has too many digits.
+    /// True if a number has too many digits.
     #[inline(always)]
     pub(super) fn is_past(&self, value: i128) -> bool {
         value.unsigned_abs() > self.magnitude_max

@@ -35,7 +35,7 @@ pub(super) struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// Those of this array.
+    /// The texts of this array.
     pub(super) fn new<T: ByteViewType + ?Sized>(array: &'a GenericByteViewArray<T>) -> Texts<'a> {
         Texts {
             views: array.views(),
@@ -43,7 +43,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.views.len()
     }

@@ -45,7 +45,7 @@ impl Fraction {
         (microseconds >> self.shift).wrapping_mul(self.factor)
     }
 
-    /// Whether a number of microseconds is whole steps.
+    /// True if a number of microseconds is whole steps.
     pub(super) fn is_whole(&self, microseconds: i64) -> bool {
         // A day is whole steps of any size, so the days before 1970 need no other look.
         microseconds.rem_euclid(self.step_microseconds as i64) == 0
@@ -90,7 +90,7 @@ pub(super) fn datetime(microseconds: i64) -> (i32, u32) {
     )
 }
 
-/// Whether `datetime` shows these microseconds as they are: its steps of 1/300 s are read as .000, .003 and .007.
+/// True if `datetime` shows these microseconds as they are: its steps of 1/300 s are read as .000, .003 and .007.
 pub(super) fn is_whole_datetime(microseconds: i64) -> bool {
     microseconds % 1000 == 0 && matches!((microseconds / 1000).rem_euclid(10), 0 | 3 | 7)
 }
@@ -103,7 +103,7 @@ pub(super) fn smalldatetime(microseconds: i64) -> (u16, u16) {
     ((minutes / 1440) as u16, (minutes % 1440) as u16)
 }
 
-/// Whether these are whole minutes.
+/// True if these are whole minutes.
 pub(super) fn is_whole_smalldatetime(microseconds: i64) -> bool {
     microseconds % MINUTE_MICROSECONDS == 0
 }

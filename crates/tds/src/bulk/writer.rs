@@ -45,7 +45,7 @@ impl Cursor {
         Cursor { next }
     }
 
-    /// How far it has come from `start`.
+    /// The number of bytes written since `start`.
     pub(super) fn bytes_since(self, start: *const u8) -> usize {
         self.next as usize - start as usize
     }

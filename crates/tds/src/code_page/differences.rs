@@ -1,7 +1,7 @@
-//! Where the encodings of the web are not Microsoft's code pages: characters that only one of them has. Found by encoding every
-//! character both ways; single-byte code pages and 949 do not differ.
+//! The differences between the web's encodings and Microsoft's code pages: characters that only one of them has. They
+//! were found by encoding every character both ways; single-byte code pages and 949 do not differ.
 
-/// Whether the code page lacks a character that the encoding of the web has.
+/// True if the code page lacks a character that the encoding of the web has.
 pub(super) fn is_other(code_page: u16, character: char) -> bool {
     match code_page {
         // Written as a backslash, a tilde and a wide minus by the web.

@@ -123,7 +123,7 @@ impl CodePage {
     }
 }
 
-/// Where a code page's characters stand.
+/// The tables with a code page's characters.
 enum Tables {
     /// Bytes from 0x80 on.
     Dos(&'static [char; 128]),

@@ -428,7 +428,7 @@ fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![vec(any::<u8>(), 0..20), vec(any::<u8>(), 0..200)]
 }
 
-/// Where texts stand: in which of a few buffers, and behind how many other bytes.
+/// The placement of texts: the buffer, and the number of bytes before the text.
 fn placements(rows: usize) -> impl Strategy<Value = Vec<(usize, usize)>> {
     vec((0..3usize, 0..5usize), rows)
 }

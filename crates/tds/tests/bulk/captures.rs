@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 use crate::batches::{batch, encoder, message};
 use crate::decoder;
 
-/// How a client's bytes of a value may differ from ours.
+/// A permitted difference between a client's bytes of a value and ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Difference {
     /// The same value in other bytes.

@@ -1,4 +1,4 @@
-//! Where packets end: within rows, and exactly with them.
+//! Packets that end within rows, and exactly with them.
 
 use std::sync::Arc;
 

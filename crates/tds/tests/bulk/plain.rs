@@ -13,7 +13,7 @@ use crate::decoder::Value;
 
 const DAY: i64 = 86_400_000_000;
 
-/// What SQL Server should have for a value.
+/// The value that SQL Server should store.
 pub fn value(type_info: &TypeInfo, array: &dyn Array, row: usize) -> Value {
     if array.is_null(row) {
         return Value::Null;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::batches::{any_batch, message};
 use crate::{decoder, plain};
 
-/// Packet sizes whose ends fall into rows, and all others.
+/// Packet sizes, many of which end within rows.
 fn any_packet_bytes() -> impl Strategy<Value = u32> {
     prop_oneof![512..600u32, 512..=32_767u32, Just(4_096), Just(32_767)]
 }

@@ -21,16 +21,16 @@ pub fn latencies() -> Latencies {
     made
 }
 
-/// What a client has to do.
+/// The share of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Share {
-    /// So many rows, or calls without rows.
+    /// This number of rows, or of calls without rows.
     Rows(u64),
-    /// As many as it can until this time after the start.
+    /// As many calls as possible until this time after the start.
     Until(Duration),
 }
 
-/// How clients call.
+/// The way in which clients call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallShape {
     /// Rows in a call at most.
@@ -54,11 +54,11 @@ pub struct Client {
     pub number: usize,
     /// Its connection.
     pub connection: Box<dyn ClientConnection>,
-    /// Whether bytes wait until the socket takes them.
+    /// True if bytes wait until the socket takes them.
     pub is_blocked: bool,
-    /// Whether its worker has noted that it has finished.
+    /// True if its worker has noted that it has finished.
     pub is_noted: bool,
-    /// What it has measured.
+    /// Its measurements.
     pub measured: Measured,
     shape: CallShape,
     share: Share,
@@ -68,7 +68,7 @@ pub struct Client {
     in_transaction: u32,
 }
 
-/// What a client has measured, at any time.
+/// The measurements of a client so far.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Calls that were answered.
@@ -89,7 +89,7 @@ pub struct Measured {
     pub late: Duration,
     /// In an open loop, calls that were meant to begin and did not.
     pub not_begun: u64,
-    /// Whether it has done its share.
+    /// True if it has done its share.
     pub has_finished: bool,
 }
 
@@ -199,7 +199,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether the time for its next call has come.
+    /// True if the time for its next call has come.
     fn may_begin(&self, start: Instant, now: Instant) -> bool {
         let next = self.schedule.as_ref().map(Schedule::next);
         next.is_none_or(|next| start.checked_add(next).is_some_and(|next| next <= now))
@@ -248,7 +248,7 @@ impl Client {
         })
     }
 
-    /// Takes the answers that have come; `count` is told of each one that counts.
+    /// Reads the answers that have arrived, and passes each one that counts to `count`.
     pub fn take_answers(
         &mut self,
         answered: u32,
@@ -278,7 +278,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether it has nothing to wait for any more.
+    /// True if it has nothing to wait for any more.
     pub fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }

@@ -16,7 +16,7 @@ use super::settings::{Amount, Settings, protocol_word};
 use crate::error::WorkloadError;
 use crate::etlwr::MachineResult;
 
-/// Whoever is told while it goes on.
+/// Receives the progress of a measurement.
 pub trait Host {
     /// Something that a reader of the results should know.
     fn note(&mut self, note: &str);
@@ -25,9 +25,9 @@ pub trait Host {
     fn measured(&mut self, run: &RunResult);
 }
 
-/// A measurement that is to be made.
+/// A measurement.
 pub struct Measurement<'a> {
-    /// How.
+    /// Its settings.
     pub settings: &'a Settings,
     /// The server.
     pub server: &'a dyn ClientServer,
@@ -170,7 +170,7 @@ impl Measurement<'_> {
         Ok((folder, results))
     }
 
-    /// What all clients of a run do together.
+    /// The work of all clients of a run together.
     fn share(&self, row_bytes: Option<f64>) -> Result<Share, WorkloadError> {
         let most = u64::from(self.settings.points.iter().copied().max().unwrap_or(1));
         match self.settings.amount {
@@ -220,7 +220,7 @@ impl Measurement<'_> {
     }
 }
 
-/// What a reader should know of a run.
+/// Adds notes about a run for the reader.
 fn note_run(results: &mut Results, run: &RunResult) {
     if let Some(open) = run.open_loop.filter(|open| open.behind_share > 0.01) {
         results.note(format!(

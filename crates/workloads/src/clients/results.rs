@@ -336,7 +336,7 @@ pub struct CostResult {
 pub struct SecondResult {
     /// The second, from 0.
     pub second: usize,
-    /// Whether it is cut off as warm-up.
+    /// True if it is cut off as warm-up.
     pub is_warm_up: bool,
     /// Calls that were answered in it.
     pub calls: u64,
@@ -386,7 +386,7 @@ pub struct FailedRun {
     pub round: u16,
     /// Clients.
     pub clients: u16,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -417,7 +417,7 @@ pub struct PointResult {
     pub states: Vec<StateShare>,
     /// What limits there, in a few words.
     pub limit: String,
-    /// Whether no other point has more calls per second.
+    /// True if no other point has more calls per second.
     pub is_best: bool,
 }
 
@@ -468,7 +468,7 @@ impl Results {
         self.verdict = super::verdict::over_all(&self.curve, &self.runs, &self.workload);
     }
 
-    /// Whether a run is there already.
+    /// True if a run is there already.
     pub fn has(&self, round: u16, clients: u16) -> bool {
         let mut runs = self.runs.iter();
         runs.any(|run| run.round == round && run.clients == clients)

@@ -14,7 +14,7 @@ use crate::whole_file::write_whole;
 const RESULTS_FILE: &str = "results.json";
 const LOCK_FILE: &str = "lock";
 
-/// A folder that nobody else writes into.
+/// A folder that no other process writes to.
 pub struct ResultsFolder {
     path: PathBuf,
     /// Lets go of the lock when it is dropped.
@@ -68,7 +68,7 @@ impl ResultsFolder {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -31,7 +31,7 @@ const TIMER_SLACK_NS: u64 = 1_000;
 /// Clients that are named in an error at most.
 const NAMED_MAX: usize = 5;
 
-/// A run that is to be made.
+/// The plan of a run.
 pub struct RunPlan<'a> {
     /// The round, from 1.
     pub round: u16,
@@ -39,7 +39,7 @@ pub struct RunPlan<'a> {
     pub clients: u16,
     /// Rows of all clients together, or the time.
     pub share: Share,
-    /// How a client calls.
+    /// The way in which a client calls.
     pub shape: CallShape,
     /// In an open loop, calls per second of all clients together.
     pub rate: Option<f64>,
@@ -73,7 +73,7 @@ impl From<inrush::clients::Error> for RunFailure {
     }
 }
 
-/// What a worker's thread tells before it begins.
+/// The message of a worker's thread before it begins.
 #[derive(Default)]
 struct Arrived {
     threads: Vec<i32>,
@@ -82,7 +82,7 @@ struct Arrived {
     failures: Vec<(usize, WorkloadError)>,
 }
 
-/// What was measured.
+/// The raw measurements.
 pub struct Raw {
     /// The workers, with their clients.
     pub workers: Vec<WorkerEnded>,

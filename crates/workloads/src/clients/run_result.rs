@@ -19,7 +19,7 @@ use crate::statistics::{fairness, median, warm_up_end};
 const WRITING_BYTES_MIN: u64 = 32;
 
 impl RunPlan<'_> {
-    /// What the run has measured, but for what the server counts at its end.
+    /// The result of the run, without the figures that the server counts at its end.
     pub fn result(&self, raw: &Raw, took: Duration, calm_ms: f64, logs: Vec<String>) -> RunResult {
         let seconds = took.as_secs_f64().max(1e-9);
         let mut clients: Vec<&Ended> = raw

@@ -31,7 +31,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Of a client with so many calls in a second. Gaps between calls are exponential (a Poisson process).
+    /// The schedule of a client with this rate. Gaps between calls are exponential (a Poisson process).
     pub fn new(calls_per_s: f64, seed: u64) -> Schedule {
         let mut schedule = Schedule {
             random: Random(seed),
@@ -52,7 +52,7 @@ impl Schedule {
         self.next_s -= self.random.share().ln() * self.gap_mean_s;
     }
 
-    /// How many calls are meant to begin before that time, from the next one on.
+    /// The number of calls, from the next one on, that are intended to begin before that time.
     pub fn count_until(mut self, end: Duration) -> u64 {
         let mut count = 0;
         while self.next() < end {

@@ -1,4 +1,5 @@
-//! What workers hand in, second by second: latencies of each second in the standard log of HdrHistogram, and of the run.
+//! The latencies of the workers second by second: for each second in the standard log of HdrHistogram, and for the
+//! whole run.
 //!
 //! Workers measure by themselves and hand in a second when it is over, so the loop of calls shares nothing. A second is
 //! whole once all workers have handed it in.
@@ -23,11 +24,11 @@ pub const WARM_UP_MAX_S: usize = 120;
 /// Latencies of the whole run.
 #[derive(Default)]
 pub struct Gathered {
-    /// Of each second, in its order.
+    /// The latencies of each second, in order.
     pub seconds: Vec<LatencyResult>,
-    /// Of the first seconds, one by one.
+    /// The latencies of the first seconds, one by one.
     first: Vec<(Latencies, Option<Latencies>)>,
-    /// Of all later ones together.
+    /// The latencies of all later seconds together.
     rest: Option<(Latencies, Option<Latencies>)>,
 }
 

@@ -10,20 +10,20 @@ use crate::error::WorkloadError;
 /// Clients at most: a client is a connection with buffers and histograms of its own.
 const CLIENTS_MAX: u32 = 10_000;
 
-/// How a measurement is made.
+/// The settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The database, as the command names it.
     pub url: String,
-    /// What the clients do.
+    /// The work of the clients.
     pub workload: Workload,
     /// The numbers of clients, in the order in which they are measured.
     pub points: Vec<u16>,
-    /// How often each number of clients is measured.
+    /// The number of measurements for each number of clients.
     pub rounds: u16,
-    /// How much all clients of a run do together.
+    /// The amount of work of all clients in a run.
     pub amount: Amount,
-    /// How statements are sent.
+    /// The protocol of statements.
     pub protocol: Protocol,
     /// Calls of a client that are under way at a time.
     pub pipeline: u16,
@@ -37,16 +37,16 @@ pub struct Settings {
     pub threads: Option<u16>,
     /// The folder for results.
     pub results: PathBuf,
-    /// Whether a sweep that was stopped is left alone, and not resumed.
+    /// True if a sweep that was stopped is left alone, and not resumed.
     pub fresh: bool,
 }
 
-/// What clients do.
+/// The work of clients.
 #[derive(Clone, Debug)]
 pub enum Workload {
     /// Each inserts a part of the rows of one table.
     Inserts {
-        /// How.
+        /// The table and the statements.
         work: InsertWork,
         /// Statements in a transaction.
         commit_every: u32,
@@ -55,19 +55,19 @@ pub enum Workload {
     Calls(Work),
 }
 
-/// How much a run does.
+/// The amount of work in a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// So many rows or calls, of all clients together.
+    /// This number of rows or calls, of all clients together.
     Rows(u64),
-    /// So many bytes of rows in the table and its indexes.
+    /// This number of bytes of rows in the table and its index.
     Bytes(u64),
-    /// As much as the clients can in so many seconds.
+    /// As much as the clients can do in this number of seconds.
     Seconds(f64),
 }
 
 impl Workload {
-    /// As the results name it, and what is counted: `inserts` or `calls`.
+    /// Its name in the results, which also says what is counted: `inserts` or `calls`.
     pub fn name(&self) -> &'static str {
         match self {
             Workload::Inserts { .. } => "inserts",
@@ -75,7 +75,7 @@ impl Workload {
         }
     }
 
-    /// What a client does, in some words.
+    /// The work of a client, in a few words.
     pub fn describe(&self) -> &'static str {
         match self {
             Workload::Inserts { work, .. } => match work.table_sql {
@@ -89,7 +89,7 @@ impl Workload {
         }
     }
 
-    /// The same for the server.
+    /// The work in the server's terms.
     pub fn work(&self) -> Work {
         match self {
             Workload::Inserts { work, .. } => Work::Insert(work.clone()),
@@ -97,7 +97,7 @@ impl Workload {
         }
     }
 
-    /// How a client calls.
+    /// The way in which a client calls.
     pub fn shape(&self, pipeline: u16) -> CallShape {
         let (rows, commit_every) = match self {
             Workload::Inserts { work, commit_every } => (work.batch, *commit_every),
@@ -111,7 +111,7 @@ impl Workload {
     }
 }
 
-/// As the results and the options name it.
+/// The name of a protocol in results and options.
 pub fn protocol_word(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Simple => "simple",
@@ -209,7 +209,7 @@ pub fn client_numbers(text: &str) -> Result<Vec<u16>, String> {
             let number = word.trim().parse::<u32>().ok();
             let number = number.filter(|number| (1..=CLIENTS_MAX).contains(number));
             number.and_then(|number| u16::try_from(number).ok()).ok_or_else(|| {
-                format!("`{word}` is no number of clients: write numbers from 1 to {CLIENTS_MAX}, as in 1,8,64 or 1-20")
+                format!("`{word}` is not a number of clients: write numbers from 1 to {CLIENTS_MAX}, as in 1,8,64 or 1-20")
             })
         };
         let (first, last) = (number(first)?, number(last)?);
@@ -235,7 +235,7 @@ pub fn cpu_numbers(text: &str) -> Result<Vec<usize>, String> {
         let number = |word: &str| -> Result<usize, String> {
             let number = word.trim().parse::<usize>().ok();
             number.filter(|number| *number < 1024).ok_or_else(|| {
-                format!("`{word}` is no number of a CPU: write numbers from 0 on, as in 0-3,8")
+                format!("`{word}` is not the number of a CPU: write numbers from 0 on, as in 0-3,8")
             })
         };
         let (first, last) = (number(first)?, number(last)?);

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where workers wait.
+/// The place where workers wait for the start.
 #[derive(Default)]
 pub struct StartLine {
     state: Mutex<State>,
@@ -16,7 +16,7 @@ struct State {
     order: Option<Order>,
 }
 
-/// What is told to those who wait.
+/// The order that waiting workers get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Begin; times are counted from this moment.

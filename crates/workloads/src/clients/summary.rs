@@ -232,7 +232,7 @@ pub fn latencies(results: &Results) -> Grid<9> {
     }
 }
 
-/// Whether all clients ran, run by run.
+/// The connected and finished clients, run by run.
 pub fn all_clients(results: &Results) -> Grid<8> {
     let row = |run: &RunResult| {
         let all = &run.all_clients;
@@ -262,7 +262,7 @@ pub fn all_clients(results: &Results) -> Grid<8> {
     }
 }
 
-/// What a call costs, for each number of clients.
+/// The cost of a call, for each number of clients.
 pub fn costs(results: &Results) -> Grid<9> {
     let unknown = |number: Option<f64>, digits: usize| {
         number.map_or("?".to_owned(), |number| format!("{number:.digits$}"))

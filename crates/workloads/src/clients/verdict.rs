@@ -1,5 +1,5 @@
-//! What limits calls: the reason in a few words, its evidence, and what to change. Everything is told from what a run
-//! measured: no clock, no I/O.
+//! The verdict about calls: the limit in a few words, its evidence, and a change that helps. It uses only the
+//! measurements of a run: no clock, no I/O.
 //!
 //! A session of a client is either at work or waits for its client. Where most sessions are at work, their wait events say
 //! what holds them; where most wait for their clients, the clients, the network or the change from one process to the
@@ -20,7 +20,7 @@ const BEND_SHARE: f64 = 0.05;
 /// A share of samples that grew by so much explains a bend.
 const GROWTH_MIN: f64 = 0.05;
 
-/// What limits a run.
+/// The verdict of a run.
 pub fn judge(run: &RunResult) -> VerdictResult {
     let facts = Facts::of(run);
     let (limit, change) = facts.limit(run);
@@ -223,7 +223,7 @@ fn machine_full(run: &RunResult) -> (String, String) {
     )
 }
 
-/// What to change about a lock within the server.
+/// The change that helps against a lock within the server.
 fn internal_change(event: &str) -> &'static str {
     if event.contains("extend") {
         "Extending the table holds all up: newer versions of PostgreSQL (16) extend by several pages; use fewer clients, \

@@ -17,17 +17,17 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Looks in a second.
 const LOOKS_PER_S: u32 = 10;
 
-/// The wall clock has jumped where it moved by so much more or less than the clock that only counts.
+/// The wall clock has jumped if it moved by at least so much more or less than the monotonic clock.
 const JUMP_MIN_S: f64 = 0.5;
 
-/// What was seen of a run.
+/// The observations of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
     /// Looks that the server answered.
     pub looks: u64,
-    /// How often sessions were seen in a state.
+    /// The number of samples of sessions in each state.
     states: BTreeMap<BackendState, u64>,
-    /// And at a wait event.
+    /// The number of samples of sessions at each wait event.
     events: BTreeMap<String, u64>,
     /// Each second.
     pub seconds: Vec<WatchedSecond>,
@@ -45,7 +45,7 @@ pub struct Watched {
     pub clock_jumps: Vec<(f64, f64)>,
 }
 
-/// What was seen in a second.
+/// The observations of a second.
 #[derive(Clone, Debug, Default)]
 pub struct WatchedSecond {
     /// Microseconds of CPU of the clients' threads.
@@ -73,12 +73,13 @@ pub struct WatchedSecond {
 }
 
 impl Watched {
-    /// Of all samples of sessions, the share of each state, the largest first.
+    /// The share of each state in all samples of sessions, the largest first.
     pub fn states(&self) -> Vec<StateShare> {
         shares(self.states.iter().map(|(state, seen)| (*state, *seen)))
     }
 
-    /// Of all samples of sessions, the share of each wait event, the largest first; without one is `CPU`.
+    /// The share of each wait event in all samples of sessions, the largest first; a session without one counts as
+    /// `CPU`.
     pub fn events(&self) -> Vec<(String, f64)> {
         let all: u64 = self.states.values().sum();
         let events = self.events.iter();
@@ -135,7 +136,7 @@ impl Processes {
     }
 }
 
-/// Who is watched.
+/// The observed processes and sessions.
 pub struct Subjects<'a> {
     /// The server's processes of the clients' sessions.
     pub sessions: &'a [i32],
@@ -145,7 +146,7 @@ pub struct Subjects<'a> {
     pub start: Instant,
 }
 
-/// Looks until it is told that the run has ended.
+/// Samples until the run has ended.
 pub fn watch(
     mut look: Box<dyn ServerLook + '_>,
     subjects: &Subjects<'_>,
@@ -191,7 +192,7 @@ pub fn watch(
         number += 1;
         let due = subjects.start + INTERVAL * number;
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        // Who was kept from looking in time leaves looks out.
+        // If this thread gets no CPU in time, it leaves samples out.
         let passed = subjects.start.elapsed().as_millis() / INTERVAL.as_millis();
         number = number.max(u32::try_from(passed).unwrap_or(u32::MAX));
         if let Some(seen) = look.look() {
@@ -217,7 +218,7 @@ pub fn watch(
             last.client_us = client_us.max(last.client_us);
             last.machine = machine;
             let seconds = (number / LOOKS_PER_S) as usize;
-            // A second in which nobody could look has nothing.
+            // A second without any sample has no figures.
             while watched.seconds.len() + 1 < seconds {
                 watched.seconds.push(WatchedSecond::default());
             }
@@ -236,7 +237,7 @@ pub fn watch(
     watched
 }
 
-/// What was read last.
+/// The figures of the last sample.
 struct Last {
     client_us: u64,
     server_us: u64,
@@ -285,7 +286,7 @@ fn local_processes(look: &mut dyn ServerLook, subjects: &Subjects<'_>) -> Vec<i3
     first.map_or_else(Vec::new, |process_id| look.processes(*process_id))
 }
 
-/// Times are measured by a clock that nobody sets; one that was set is worth a note.
+/// Notes a jump of the wall clock. Times are measured by another clock, which cannot be set.
 fn note_jump(watched: &mut Watched, last: &mut Last, start: Instant) {
     let (wall, at) = (SystemTime::now(), Instant::now());
     let passed = at.saturating_duration_since(last.at);

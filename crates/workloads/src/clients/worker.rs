@@ -13,20 +13,20 @@ use rustix::event::{Timespec, epoll};
 
 use super::client::{Answered, Client, Latencies, Measured, latencies, record};
 
-/// How long a worker sleeps at most, so that each second is handed in soon after its end and a stop is noticed.
+/// The longest sleep of a worker, so that each second is handed in soon after its end and a stop is noticed.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// How long answers are waited for after a stop was asked: a server that hangs is not waited for.
+/// The longest wait for answers after a stop, so that a hanging server does not hold it up.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
 /// The length of the bins in which answers are counted.
 pub const BIN: Duration = Duration::from_millis(100);
 
-/// What a worker measured in one second, or that it measured nothing more before it.
+/// The measurements of a worker in one second, or the message that nothing more comes before it.
 pub struct SecondPart {
-    /// Which worker.
+    /// The number of the worker.
     pub worker: usize,
-    /// Which second of the run; all seconds before it are handed in.
+    /// The second of the run; all seconds before it are handed in.
     pub second: u32,
     /// Latencies: in an open loop from the intended start.
     pub latencies: Latencies,
@@ -34,7 +34,7 @@ pub struct SecondPart {
     pub naive: Option<Latencies>,
 }
 
-/// What all workers of a run share.
+/// The state that all workers of a run share.
 pub struct Common {
     /// Asks all of them to stop.
     pub halt: AtomicBool,
@@ -42,19 +42,19 @@ pub struct Common {
     pub ended: AtomicU32,
 }
 
-/// What becomes of a client.
+/// The result of a client.
 pub struct Ended {
     /// Its number, from 1.
     pub number: usize,
     /// Its connection, to be asked and closed.
     pub connection: Box<dyn ClientConnection>,
-    /// What it measured.
+    /// Its measurements.
     pub measured: Measured,
     /// Why it did not finish.
     pub failure: Option<CallFailure>,
 }
 
-/// What becomes of a worker.
+/// The result of a worker.
 pub struct WorkerEnded {
     /// Its clients.
     pub clients: Vec<Ended>,
@@ -64,7 +64,7 @@ pub struct WorkerEnded {
     pub cpu_us: u64,
     /// Microseconds that it waited for a CPU.
     pub cpu_wait_us: u64,
-    /// How often it left its CPU.
+    /// The number of its context switches.
     pub switches: u64,
 }
 

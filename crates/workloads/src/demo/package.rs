@@ -11,7 +11,7 @@ use inrush::package::{
 use crate::error::WorkloadError;
 use crate::tpch::{GeneratedTable, TABLES};
 
-/// What it is called where it is kept.
+/// The name of its file.
 pub const FILE_NAME: &str = "demo.toml";
 
 /// The package that loads these files.

@@ -12,7 +12,7 @@ use crate::tpch::{self, Table, TableSize, file_name, parts_of};
 /// A table and the files of it that are loaded.
 #[derive(Clone, Debug)]
 pub struct TableFiles {
-    /// Which.
+    /// The table.
     pub table: &'static Table,
     /// Its files, by part.
     pub files: BTreeMap<u32, PathBuf>,
@@ -20,12 +20,12 @@ pub struct TableFiles {
     pub bytes: u64,
 }
 
-/// What is loaded.
+/// The data to load.
 #[derive(Clone, Debug)]
 pub struct DataSet {
-    /// Of which scale the files are.
+    /// The scale and parts of the files.
     pub manifest: Manifest,
-    /// Where they are.
+    /// The folders of the files.
     pub folders: Vec<PathBuf>,
     /// The tables in the sequence of 2009.
     pub tables: Vec<TableFiles>,
@@ -90,7 +90,7 @@ impl DataSet {
         self.tables.iter().map(|table| table.files.len()).sum()
     }
 
-    /// How a file of it is made anew, where it is one of them.
+    /// The command that makes a file of it again, if it is one of the generated files.
     pub fn made_anew(&self, path: &Path) -> Option<String> {
         let (table, part, path) = self.tables.iter().find_map(|table| {
             let mut files = table.files.iter();
@@ -112,7 +112,7 @@ impl DataSet {
         ))
     }
 
-    /// How large each table is.
+    /// The size of each table.
     pub fn sizes(&self) -> Vec<TableSize> {
         let size = |table: &TableFiles| TableSize {
             table: table.table.name,
@@ -123,7 +123,7 @@ impl DataSet {
     }
 }
 
-/// What is said of parts that none of the tables has.
+/// The error for parts that none of the tables has.
 pub fn no_files() -> WorkloadError {
     WorkloadError::Usage {
         what: "these parts of these tables have no files: nation and region belong to part 1"
@@ -132,7 +132,7 @@ pub fn no_files() -> WorkloadError {
     }
 }
 
-/// What all folders say of their files.
+/// The manifest that all folders have in common.
 fn common_manifest(folders: &[PathBuf], which: &Selection) -> Result<Manifest, WorkloadError> {
     let mut first: Option<(&Path, Manifest)> = None;
     for folder in folders {
@@ -178,8 +178,8 @@ fn common_manifest(folders: &[PathBuf], which: &Selection) -> Result<Manifest, W
     }
 }
 
-/// The file of this name; it must not lie in two folders, of which nobody could say which is meant.
-/// The two small tables are the same whoever made them.
+/// The file of this name. It must not lie in two folders, because it would not be clear which one is meant. The two
+/// small tables are the same in all folders.
 fn one_of(folders: &[PathBuf], name: &str) -> Result<Option<(PathBuf, u64)>, WorkloadError> {
     let mut found: Option<(PathBuf, u64)> = None;
     for folder in folders {

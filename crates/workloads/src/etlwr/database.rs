@@ -14,17 +14,17 @@ use super::package::NAME;
 use crate::error::WorkloadError;
 use crate::session::with_session;
 
-/// How long a lock on a table that is to be dropped is waited for.
+/// The longest wait for a lock on a table that is dropped.
 const PATIENCE: &str = "SET lock_timeout = '5s'";
 
-/// Whose server it is, and whether its data stay.
+/// The server, and whether its data are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
     /// An embedded one that goes with the program, and its data with it.
     Temporary,
     /// An embedded one whose data stay.
     Kept,
-    /// Somebody's own.
+    /// A server of the user.
     Own,
 }
 
@@ -58,7 +58,7 @@ impl Database {
         })
     }
 
-    /// Whether the data go with the program.
+    /// True if the data go with the program.
     pub(super) fn is_temporary(&self) -> bool {
         self.server == Server::Temporary
     }

@@ -1,8 +1,8 @@
-//! A folder for files that go with the command, however it ends.
+//! A temporary folder that is removed with the command, however it ends.
 //!
-//! A command that ends by itself, by a signal or by an error removes it. One that is killed cannot: the
-//! next one does. It knows the folder to be nobody's by its lock, which the system lets go of with
-//! the process that held it, whatever its number was.
+//! A command that ends by itself, by a signal or by an error removes it. If a command is killed, the next one removes
+//! its folder: it is free if its lock is, because the system releases the lock of a dead process, even if another
+//! process now has its number.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// How their names begin.
+/// The beginning of their names.
 const PREFIX: &str = "inrush-etlwr-";
 
 /// A folder that is removed with its value.
@@ -38,7 +38,7 @@ impl Disposable {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -68,8 +68,8 @@ fn is_own_folder(path: &Path) -> bool {
         .is_ok_and(|facts| facts.is_dir() && facts.uid() == user)
 }
 
-/// Whether it was nobody's, and is gone. What cannot be looked at or removed stays: the files of
-/// another command are no reason for this one to fail.
+/// True if it belonged to no living process and was removed. A folder that cannot be read or removed stays, because
+/// another command's files are no reason for this one to fail.
 fn remove_if_free(path: &Path) -> bool {
     let Ok(lock) = File::open(path) else {
         return false;
@@ -87,7 +87,7 @@ fn remove_if_free(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// What a killed command leaves.
+    /// The folder that a killed command left.
     fn left(parent: &Path) -> PathBuf {
         let Disposable {
             folder,

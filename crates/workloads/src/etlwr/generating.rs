@@ -24,7 +24,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// What is to be made; refuses a folder with files of something else.
+    /// The files to generate; an error if the folder has files of another data set.
     pub fn new(
         base: &Path,
         scale: f64,
@@ -52,12 +52,12 @@ impl Job {
         Ok(job)
     }
 
-    /// Where the files are made.
+    /// The folder of the files.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Of which scale they are.
+    /// Their scale and parts.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -132,7 +132,7 @@ impl Job {
         tpch::text_bytes(table, self.manifest.scale, share)
     }
 
-    /// What the files that are not there will take.
+    /// The disk space that the missing files need.
     pub fn needs(&self) -> Vec<Need> {
         let missing = self.tables.iter().map(|table| {
             let files = self.files().filter(|(of, ..)| of == table);
@@ -146,7 +146,7 @@ impl Job {
         }]
     }
 
-    /// Makes them, until it is asked to stop. `told` is called from several threads.
+    /// Generates them, until it is asked to stop. `told` is called from several threads.
     pub fn run(
         &self,
         stop: &Stop,

@@ -1,4 +1,4 @@
-//! Of which scale the files of a folder are, and in how many parts.
+//! The scale of the files in a folder, and the number of their parts.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::WorkloadError;
 use crate::tpch;
 
-/// What says of which scale the files of a folder are.
+/// The name of the file with the scale and parts of a folder's files.
 pub const MANIFEST: &str = "etlwr.json";
 
 /// The folder of a tenth of the data, in the folder of all of it.
 const TEN_PERCENT_FOLDER: &str = "ten-percent";
 
-/// Of which scale the files of a folder are, and in how many parts. It is the same for each part, so
-/// that folders of several machines can be told to belong together.
+/// The scale of a folder's files, and the number of their parts. It is the same for each part, so that folders of
+/// several machines can be recognized as parts of one data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -57,7 +57,7 @@ impl Manifest {
         format!("--scale {} --parts {}", self.scale_of_whole(), self.parts)
     }
 
-    /// What a folder's manifest says, where there is one.
+    /// The manifest of a folder, if it has one.
     pub fn read(folder: &Path) -> Result<Option<Manifest>, WorkloadError> {
         let path = folder.join(MANIFEST);
         let text = match std::fs::read_to_string(&path) {
@@ -125,7 +125,7 @@ fn shifted(number: f64, digits: i32) -> f64 {
     moved().unwrap_or(number)
 }
 
-/// Temporary files are for their owner alone; this one is to be read as the files beside it are.
+/// Gives the file the mode of the files beside it: a temporary file would be readable by its owner alone.
 fn readable_as_others(file: &std::fs::File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(std::fs::Permissions::from_mode(0o644))

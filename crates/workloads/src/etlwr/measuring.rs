@@ -22,14 +22,14 @@ use crate::error::WorkloadError;
 
 /// The program around a measurement: it reads the environment, hears signals and prints.
 pub trait Host {
-    /// The error of a load. Errors of the measurement itself become one of these, too.
+    /// The error of a load. Errors of the measurement itself are converted into it.
     type Error: From<WorkloadError>;
 
     /// Loads the workload's package by so many streams, to its end or until it is asked to stop. `hint` says how to
     /// fix an error, where that differs from the hint of `inrush run`.
     fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, Self::Error>;
 
-    /// Whether the last load was asked to stop, even if the request came too late for it.
+    /// True if the last load was asked to stop, even if the request came too late for it.
     fn was_asked_to_stop(&self) -> bool;
 
     /// Tells a person or a program of a load that was measured.
@@ -38,15 +38,15 @@ pub trait Host {
 
 /// A workload to be measured.
 pub struct Measurement<'a> {
-    /// What is loaded.
+    /// The data.
     pub set: &'a DataSet,
-    /// How.
+    /// The settings.
     pub settings: &'a Settings,
     /// The database, which the host's loads reach too.
     pub database: &'a Database,
-    /// How the files were made, where this command did it.
+    /// The generation of the files, if this command generated them.
     pub generated: Option<GeneratedResult>,
-    /// Whether the files stay when the program ends.
+    /// True if the files stay when the program ends.
     pub keeps_files: bool,
     /// The command that does the same again.
     pub command: String,
@@ -104,7 +104,7 @@ impl Measurement<'_> {
         run.report = success.report_path.map(|path| path.display().to_string());
         notes.extend(remarks(&report, streams));
         let (results, folder) = results.get_or_insert_with(|| {
-            let folder = self.settings.results.join(&report.run);
+            let folder = self.settings.results.join(report.run.as_str());
             (Results::begin(self.begun(), &report), folder)
         });
         for note in notes {
@@ -138,7 +138,7 @@ impl Measurement<'_> {
         Ok(())
     }
 
-    /// What to do about an error, where a user of this command can do something else than one of `inrush run`.
+    /// The hint for an error, if a user of this command can do something else than a user of `inrush run`.
     fn hint_for(&self, error: &inrush::Error) -> Option<String> {
         let is_series = self.settings.is_series();
         let is_temporary = self.database.is_temporary();
@@ -168,7 +168,7 @@ impl Measurement<'_> {
         }
     }
 
-    /// What to do about a file with a row that dbgen does not make: no rejects are accepted here.
+    /// The hint for a file with a row that dbgen does not make: no rejects are accepted here.
     fn not_as_made(&self, path: &Path) -> String {
         let anew = match self.keeps_files {
             true => self.set.made_anew(path),
@@ -248,7 +248,7 @@ impl Measurement<'_> {
         }
     }
 
-    /// Those that were told, else this machine's, where the server is on it.
+    /// The given number of cores, otherwise that of this machine if the server is on it.
     fn cores_in_all(&self) -> Option<u32> {
         self.settings.cores.or_else(|| self.database.cores_here())
     }
@@ -264,7 +264,7 @@ impl Measurement<'_> {
         let seconds = phases.load_s + phases.switch_s;
         let bytes = report.account.bytes_read;
         RunResult {
-            run: report.run.clone(),
+            run: report.run.to_string(),
             report: None,
             streams,
             streams_used: report.streams.len(),
@@ -306,7 +306,7 @@ fn already_loaded(report: &RunReport) -> WorkloadError {
     }
 }
 
-/// What to do about a load that cannot be planned.
+/// The hint for a load that cannot be planned.
 pub fn plan_hint(error: &inrush::Error) -> Option<String> {
     let hint = match error {
         inrush::Error::Plan(PlanError::Target { .. }) => {
@@ -322,7 +322,7 @@ pub fn plan_hint(error: &inrush::Error) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// What the report of a run does not say.
+/// Facts that the report of a run does not have.
 struct Seen {
     /// CPU seconds of the loader in this run.
     loader_cpu_s: f64,
@@ -332,7 +332,7 @@ struct Seen {
     cores: Option<u32>,
 }
 
-/// What a reader should know of a run.
+/// Notes about a run for the reader.
 fn remarks(report: &RunReport, streams: u16) -> Vec<String> {
     let mut notes = Vec::new();
     if report.resumed {

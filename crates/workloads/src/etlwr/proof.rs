@@ -1,4 +1,4 @@
-//! Holds what was loaded against what dbgen makes: rows of each part, and a partition for each.
+//! Compares the loaded rows with dbgen's: the rows of each part, and a partition for each.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::data::{DataSet, TableFiles};
 use super::results::ProofResult;
 use crate::tpch::{parts_of, rows_of_parts};
 
-/// How many rows dbgen makes of each part that is loaded.
+/// The number of rows that dbgen makes of each loaded part.
 pub struct Expected {
     tables: Vec<(&'static str, BTreeMap<String, u64>)>,
 }
 
 impl Expected {
-    /// Of all files of a set, by their paths.
+    /// The expected rows of all files of a set, by their paths.
     pub fn of(set: &DataSet) -> Expected {
         let tables = set.tables.iter();
         Expected {
@@ -25,7 +25,7 @@ impl Expected {
         }
     }
 
-    /// What a run has loaded, against that.
+    /// Compares the rows of a run with the expected ones.
     pub fn hold(&self, report: &RunReport, verified: &str) -> ProofResult {
         let mut differences = Vec::new();
         for (table, expected) in &self.tables {

@@ -215,7 +215,7 @@ pub struct PointResult {
 }
 
 impl Results {
-    /// What a first run tells of the machine, the server and the data.
+    /// Results with the facts of the machine, the server and the data that a first run gives.
     pub fn begin(begun: Begun<'_>, report: &RunReport) -> Results {
         Results {
             results_version: RESULTS_VERSION,
@@ -266,7 +266,7 @@ impl Results {
     }
 }
 
-/// What is known before a first run ends.
+/// The facts that are known before a first run ends.
 pub struct Begun<'a> {
     /// The command that does the same again.
     pub command: &'a str,

@@ -1,4 +1,4 @@
-//! Which tables and which parts are meant.
+//! The choice of tables and parts.
 
 use crate::error::WorkloadError;
 
@@ -13,7 +13,7 @@ pub const SEQUENCE: [&str; 8] = [
 /// Tables that were loaded in 2009.
 const OF_2009: &[&str] = SEQUENCE.split_at(2).1;
 
-/// Which tables and parts of the workload are meant, as a person writes it.
+/// A choice of tables and parts, as a person writes it.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Tables with commas between them, or `all`; without it the six of 2009.

@@ -10,36 +10,36 @@ use crate::error::WorkloadError;
 /// Streams at most.
 const STREAMS_MAX: u16 = 1024;
 
-/// How the workload is loaded and measured.
+/// The settings of the load and of the measurement.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The database, as the package names it: a PostgreSQL, or `embedded`.
     pub url: String,
-    /// How many streams load at a time; one for each core where neither this nor `sweep` says.
+    /// The number of streams; one for each core if neither this nor `sweep` is set.
     pub streams: Option<u16>,
     /// Loads once with each of these numbers of streams, in this order.
     pub sweep: Vec<u16>,
-    /// How often each number of streams is measured, from 1.
+    /// The number of measurements for each number of streams, from 1.
     pub rounds: u16,
-    /// Which parts the streams take first.
+    /// The order in which streams take parts.
     pub order: Order,
-    /// What is verified of each part before its COMMIT.
+    /// The verification of each part before its COMMIT.
     pub verify: Verify,
-    /// Whether the tables are analyzed; that time is not counted.
+    /// True if the tables are analyzed; that time is not counted.
     pub analyze: bool,
     /// Cores of all machines that take part, where they are more than those of this one.
     pub cores: Option<u32>,
-    /// Where the folders of results are made.
+    /// The folder of the results' folders.
     pub results: PathBuf,
-    /// Where the folders of runs are made.
+    /// The folder of the runs' folders.
     pub runs_folder: PathBuf,
-    /// Whether the tables of the last load stay in the database.
+    /// True if the tables of the last load stay in the database.
     pub keep: bool,
-    /// Whether the plan of the load looks at the disk of the server.
+    /// True if the plan of the load looks at the disk of the server.
     pub disk_check: bool,
 }
 
-/// Which parts the streams take first.
+/// The order in which streams take parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Table by table, lineitem at the end, as each stream of 2009 did.
@@ -49,7 +49,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// As the results name it.
+    /// Its name in the results.
     pub(super) fn word(self) -> &'static str {
         match self {
             Order::Sequence => "sequence",
@@ -101,13 +101,14 @@ impl Settings {
         self.points().into_iter().max()
     }
 
-    /// Whether each run must start anew: a point of a sweep that resumed another one's run would be none.
+    /// True if each run must start from the beginning: a run that resumed another one would not be a valid point of a
+    /// sweep.
     pub fn is_series(&self) -> bool {
         self.points().len() > 1 || self.rounds > 1
     }
 }
 
-/// As the results and the package name it.
+/// Its name in the results and in the package.
 pub(super) fn verify_word(level: Verify) -> &'static str {
     match level {
         Verify::Count => "count",
@@ -120,7 +121,7 @@ pub(super) fn verify_word(level: Verify) -> &'static str {
 pub mod tests {
     use super::*;
 
-    /// What the command has by itself.
+    /// The defaults of the command.
     pub fn settings() -> Settings {
         Settings {
             url: "embedded".to_owned(),

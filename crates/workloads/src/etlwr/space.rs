@@ -9,23 +9,22 @@ use inrush::quantity::bytes;
 use crate::error::WorkloadError;
 use crate::tpch::TableSize;
 
-/// What a new server has by itself, and what it writes to its log while parts are loaded by one
-/// stream each, which write none of their rows there.
+/// The size of a new server, with the WAL of parts that are loaded by one stream each, whose rows are not logged.
 const SERVER_BYTES: u64 = 300_000_000;
 
 /// Something that will be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// What.
+    /// The content.
     pub what: &'static str,
-    /// Where; the folder need not exist.
+    /// The folder; it need not exist.
     pub folder: PathBuf,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
-/// What the database at `url` will need, where it is an embedded one, which has its data in `temporary` where it keeps
-/// none. The disk of another server, where it can be seen, is looked at by the load's own plan.
+/// The disk space of the database at `url`, if it is an embedded one; one that is not kept has its data in `temporary`.
+/// For any other server, the load's own plan checks the disk.
 pub fn of_database(sizes: &[TableSize], url: &str, temporary: &Path) -> Vec<Need> {
     let folder = match url.trim().strip_prefix("embedded") {
         Some("") => temporary.to_owned(),

@@ -1,8 +1,8 @@
-//! Files of the names and sizes of those that will be made, with nothing in them: the load is planned with these before
-//! the data is made, so that whoever would be refused hears of it first.
+//! Empty files with the names and sizes of the files that will be generated. The load is planned with them before the
+//! data is generated, so that a load which would be refused is refused at once.
 //!
-//! A plan of this workload looks at names, sizes and first bytes: columns and format are declared, and the bounds of
-//! the partitions come from the rows. So one that is made with these is the one that will be made with the data.
+//! A plan of this workload reads only names, sizes and first bytes: columns and format are declared, and the bounds of
+//! the partitions come from the rows. So the plan with empty files equals the plan with the data.
 
 use std::fs::File;
 use std::io;
@@ -41,7 +41,7 @@ impl StandIns {
         Ok(StandIns { tables, folder })
     }
 
-    /// Where they are.
+    /// Their folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

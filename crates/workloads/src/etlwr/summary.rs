@@ -160,7 +160,7 @@ pub fn described(results: &Results) -> [(&'static str, String); 4] {
     ]
 }
 
-/// What was loaded: a row for each table of the last run.
+/// The loaded tables: a row for each table of the last run.
 pub fn tables(results: &Results) -> Grid<5> {
     let rows = results.runs.last().map(|run| {
         let tables = run.tables.iter();
@@ -197,7 +197,7 @@ fn rates(rates: &Rates) -> [String; 3] {
     ]
 }
 
-/// What it took: a row for each number of streams.
+/// The times: a row for each number of streams.
 pub fn points(results: &Results) -> Grid<9> {
     let row = |point: &PointResult| {
         let runs = results.runs.iter();
@@ -240,7 +240,7 @@ pub fn points(results: &Results) -> Grid<9> {
     }
 }
 
-/// What it took beside the published figures: the best of this machine first.
+/// The times beside the published figures: the best of this machine first.
 pub fn beside(results: &Results) -> Grid<7> {
     let row = |name: String, text: f64, took: f64, cores: Option<u32>, figures: &Rates| {
         let [tb_per_hour, mb_per_s, per_core] = rates(figures);
@@ -288,7 +288,7 @@ pub fn beside(results: &Results) -> Grid<7> {
     }
 }
 
-/// As the accounts write it: two digits after the point.
+/// A number as the accounts write it: two digits after the point.
 fn text_size(number: f64) -> String {
     match number {
         large if large >= 1e12 => format!("{:.2} TB", large / 1e12),
@@ -296,7 +296,7 @@ fn text_size(number: f64) -> String {
     }
 }
 
-/// What held each run back, in the words of its report.
+/// The limit of each run, in the words of its report.
 pub fn verdicts(results: &Results) -> Vec<(String, &str)> {
     let runs = results.runs.iter();
     let told = runs.filter_map(|run| {
@@ -313,7 +313,7 @@ pub fn verdicts(results: &Results) -> Vec<(String, &str)> {
     told.collect()
 }
 
-/// What was verified, and what differs.
+/// The verification and the differences.
 pub fn proofs(results: &Results) -> Vec<String> {
     let mut lines = Vec::new();
     let right = results.runs.iter().filter(|run| run.proof.rows_are_dbgens);

@@ -41,7 +41,7 @@ const SCALE_MAX: f64 = 100_000.0;
 /// Parts at most; dbgen's own limit is lower.
 const PARTS_MAX: u32 = 100_000;
 
-/// How many rows are made between two words about progress.
+/// The number of rows between two reports of progress.
 const ROWS_PER_WORD: u64 = 16_384;
 
 /// A table that was made.
@@ -57,9 +57,8 @@ pub struct GeneratedTable {
     pub bytes: u64,
 }
 
-/// Makes all tables in `folder`, which it makes too. `progress` hears the name of a table and
-/// how many more rows of it there are; it is called from all threads. A file that is there is
-/// written anew.
+/// Generates all tables in `folder`, which is created. `progress` gets the name of a table and the number of further
+/// rows; it is called from all threads. An existing file is written again.
 pub fn generate(
     folder: &Path,
     scale: f64,
@@ -95,19 +94,19 @@ pub fn generate(
     Ok(tables.collect())
 }
 
-/// What is made of TPC-H.
+/// The settings of generating TPC-H.
 pub struct Generation<'a> {
-    /// Where the files are made; the folder is made too.
+    /// The folder of the files, which is created.
     pub folder: &'a Path,
     /// TPC-H's scale factor.
     pub scale: f64,
     /// Parts of each large table.
     pub parts: u32,
-    /// Which tables.
+    /// The tables.
     pub tables: &'a [&'a str],
-    /// Which parts of them. The two small tables have one part, which comes with the first one.
+    /// The parts. The two small tables have one part, which comes with the first one.
     pub wanted: &'a [u32],
-    /// How many files are written at a time.
+    /// The number of files that are written at a time.
     pub threads: usize,
     /// A file that is there stays, for it is whole: it has another name until then.
     pub keep_files: bool,
@@ -115,13 +114,13 @@ pub struct Generation<'a> {
     pub stop: &'a Stop,
 }
 
-/// What is told while files are made, from all threads.
+/// The progress of generating, from all threads.
 pub enum Told<'a> {
     /// More rows of a table.
     Rows {
-        /// Which.
+        /// The table.
         table: &'a str,
-        /// How many more.
+        /// The number of further rows.
         rows: u64,
     },
     /// A file is there.
@@ -135,7 +134,7 @@ pub struct Generated {
     pub table: String,
     /// Its part, counted from 1.
     pub part: u32,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its rows, where it was made now.
     pub rows: Option<u64>,
@@ -249,7 +248,7 @@ fn no_part(part: u32, parts: u32) -> io::Error {
     refused(format!("there is no part {part} of {parts}"))
 }
 
-/// Whether dbgen makes anything of a scale.
+/// Checks that dbgen makes files of a scale.
 pub fn scale_is_known(scale: f64) -> io::Result<()> {
     if !(SCALE_MIN..=SCALE_MAX).contains(&scale) {
         return Err(refused(format!(
@@ -282,7 +281,7 @@ pub fn parts_of(table: &str, parts: u32) -> u32 {
     if SMALL.contains(&table) { 1 } else { parts }
 }
 
-/// What dbgen calls the file of a part.
+/// The name of a part's file, as dbgen names it.
 pub fn file_name(table: &str, parts: u32, part: u32) -> String {
     if parts == 1 {
         format!("{table}.tbl")

@@ -1,7 +1,7 @@
-//! Writes one file, which has its name once it is whole.
+//! Writes one file, which gets its name when it is complete.
 //!
-//! Until then it is `<name>.unfinished`, and locked: whoever finds the lock taken leaves the file to
-//! its writer, and whoever finds it free, after a writer was killed, writes it from its beginning.
+//! Until then it is `<name>.unfinished`, and locked. A process that finds the lock taken leaves the file to its writer;
+//! a process that finds it free, after a writer was killed, writes the file from its beginning.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What is added to the name of a file that is not whole.
+/// The ending of the name of an incomplete file.
 const UNFINISHED: &str = ".unfinished";
 
 /// A file that is whole.
 pub struct Written {
-    /// What the writer said; nothing where the file was there.
+    /// The number of rows that the writer wrote; `None` if the file existed.
     pub rows: Option<u64>,
     /// Its bytes.
     pub bytes: u64,

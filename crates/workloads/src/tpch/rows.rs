@@ -85,7 +85,7 @@ mod tests {
         }
     }
 
-    /// What the specification's table of sizes says of scale 1.
+    /// The numbers of the specification's table of sizes for scale 1.
     #[test]
     fn lineitem_at_scale_1() {
         assert_eq!(rows_of_part("lineitem", 1.0, 1, 1), 6_001_215);

@@ -37,7 +37,7 @@ const SIZES: [Size; 6] = [
     size("supplier", 140.92, 1.0, 10_000.0, 1.50),
 ];
 
-/// What the two small tables have at most, and a file of no rows.
+/// The most bytes of the two small tables, and of a file without rows.
 const SMALL_BYTES: f64 = 65_536.0;
 
 /// PostgreSQL makes a table longer by up to 64 pages at a time.
@@ -56,9 +56,9 @@ pub fn text_bytes(table: &str, scale: f64, share: f64) -> u64 {
 /// Files of a table that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSize {
-    /// Which table.
+    /// The table.
     pub table: &'static str,
-    /// How many files; each becomes a partition.
+    /// The number of files; each becomes a partition.
     pub files: usize,
     /// Bytes of their text.
     pub text_bytes: u64,

@@ -67,7 +67,7 @@ pub const ORDERS: Table = Table {
     partition_by: Some("o_orderkey"),
 };
 
-/// Which supplier has which part: 800,000 rows at scale 1.
+/// The suppliers of each part: 800,000 rows at scale 1.
 pub const PARTSUPP: Table = Table {
     name: "partsupp",
     columns: &[

@@ -62,7 +62,7 @@ impl<'a> Short<'a> {
         };
         match (groups.first(), groups.last()) {
             (Some(first), Some(last)) => {
-                // Digits that the smaller of both scales does not show would be cut or rounded.
+                // If a digit is not zero past the smaller of both scales, it would be cut or rounded.
                 let shown = wire_scale.min(scale);
                 let written = (groups.len() as i32 - 1 - weight) * 4;
                 let hidden = match written - shown {

@@ -59,7 +59,7 @@ pub(crate) struct TupleState {
     len: usize,
     /// The bits of `t_infomask`.
     infomask: u16,
-    /// Whether the tuple before it had a NULL: so probably this one, too.
+    /// True if the tuple before it had a NULL: then this one probably has one, too.
     nulls_before: u8,
     unused: [u8; 5],
     /// A bit for each column that is NULL.
@@ -89,7 +89,7 @@ pub(crate) struct TupleSink<'a> {
 }
 
 impl<'a> TupleSink<'a> {
-    /// A tuple that is begun already, before `column`.
+    /// A tuple that has begun, before `column`.
     pub(crate) fn resumed(
         state: &'a mut TupleState,
         arena: &'a mut [u8],
@@ -154,7 +154,8 @@ impl<'a> TupleSink<'a> {
         })
     }
 
-    /// A place of `len` bytes behind the data, `align`ed, with zeros before it; it is taken by [`TupleSink::advance`].
+    /// A place of `len` bytes behind the data, `align`ed, with zeros before it; [`TupleSink::advance`] then counts it
+    /// as data.
     #[inline(always)]
     fn place(&mut self, len: usize, align: usize) -> Option<&mut [u8]> {
         let end = self.state.start + self.state.data;

@@ -91,7 +91,7 @@ fn measure(
     Ok(ExitStatus::Clean)
 }
 
-/// Tells what is measured, run by run.
+/// Prints the progress, run by run.
 struct Told<'a> {
     arguments: &'a ClientsArguments,
 }

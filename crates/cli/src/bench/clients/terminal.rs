@@ -22,7 +22,7 @@ pub fn run_line(run: &RunResult) -> String {
     ))
 }
 
-/// What is printed at the end.
+/// The text at the end of the command.
 pub fn results(results: &Results, folder: &Path) -> String {
     let mut text = String::from("\n");
     for (what, words) in summary::described(results) {

@@ -39,7 +39,7 @@ pub fn look(
     let ready = package_file::ready(&package, &Default::default(), PathBuf::from("."))?;
     let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     database(&reached)?.refuse_tables(tables)?;
-    // What stopped loads have left is removed before a series, whatever it was.
+    // The leftovers of all stopped loads are removed before a series.
     let again = settings.is_series();
     let refused = running::plan(&reached, ready.folder, again)
         .and_then(|plan| Ok(plan.require_runnable()?))

@@ -1,4 +1,4 @@
-//! `inrush bench etlwr generate`, and how making files is told.
+//! `inrush bench etlwr generate`, and the progress of generating files.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,8 @@ pub fn generate(arguments: &GenerateArguments) -> Result<ExitStatus, CommandErro
     Ok(ExitStatus::Clean)
 }
 
-/// Makes files, with progress shown. `(json, quiet)` is how it is told; `disposable` goes with a command that is stopped.
+/// Generates files and shows progress. `(json, quiet)` is the form of the output; `disposable` is removed if the
+/// command is stopped.
 pub fn make(
     job: &Job,
     (json, quiet): (bool, bool),

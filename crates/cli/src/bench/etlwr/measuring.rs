@@ -21,15 +21,15 @@ use crate::save_package::save;
 use crate::signals::{self, Guard};
 use crate::{Surroundings, credentials, output, package_file};
 
-/// What is measured.
+/// The inputs of a measurement.
 pub struct Task<'a> {
     /// The files.
     pub set: &'a DataSet,
-    /// How they are loaded and measured, as the command was given it.
+    /// The settings of the load and the measurement, as arguments.
     pub arguments: &'a MeasureArguments,
-    /// The same as the workload takes it.
+    /// The same settings for the workload.
     pub settings: &'a Settings,
-    /// How the files were made, where this command did it.
+    /// The generation of the files, if this command generated them.
     pub generated: Option<GeneratedResult>,
     /// A folder that goes with a command that is ended at once.
     pub disposable: Option<PathBuf>,
@@ -95,7 +95,7 @@ struct Loads<'a> {
     arguments: &'a MeasureArguments,
     is_series: bool,
     disposable: Option<PathBuf>,
-    /// What a signal asks of the last load.
+    /// The stop of the last load, which a signal sets.
     stop: Stop,
     /// Between loads a signal ends the command at once.
     guard: Option<Guard>,

@@ -21,7 +21,7 @@ use crate::embedded::cores;
 use crate::errors::CommandError;
 use crate::{Surroundings, credentials, output, running};
 
-/// Does what the arguments ask for.
+/// Runs the command with these arguments.
 pub fn etlwr(
     arguments: &EtlwrArguments,
     surroundings: &Surroundings,
@@ -113,7 +113,7 @@ fn whole(
     task.run(surroundings)
 }
 
-/// Where the files are made.
+/// The folder of the generated files.
 enum FilesFolder {
     Kept(PathBuf),
     Disposable(Disposable),
@@ -140,7 +140,7 @@ impl FilesFolder {
         }
     }
 
-    /// What a signal removes.
+    /// The folder that a signal removes.
     fn disposable(&self) -> Option<PathBuf> {
         match self {
             FilesFolder::Kept(_) => None,

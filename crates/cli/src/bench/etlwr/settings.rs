@@ -5,7 +5,7 @@ use inrush_workloads::etlwr::{Order, Selection, Settings};
 use crate::arguments::{EtlwrOrder, MeasureArguments, WhichArguments};
 use crate::package_file::from_here;
 
-/// Which tables and parts are meant.
+/// The choice of tables and parts.
 pub fn selection(arguments: &WhichArguments) -> Selection {
     Selection {
         tables: arguments.tables.clone(),
@@ -14,7 +14,7 @@ pub fn selection(arguments: &WhichArguments) -> Selection {
     }
 }
 
-/// How they are loaded and measured.
+/// The settings of the load and of the measurement.
 pub fn settings(arguments: &MeasureArguments) -> Settings {
     Settings {
         url: from_here(&arguments.to),

@@ -8,7 +8,7 @@ use inrush_workloads::etlwr::{Results, chart, summary};
 
 use crate::run_summary::columns;
 
-/// What is printed at the end.
+/// The text at the end of the command.
 pub fn terminal(results: &Results, folder: &Path) -> String {
     let mut text = String::from("\n");
     for (what, words) in summary::described(results) {

@@ -23,7 +23,7 @@ use inrush_destination::{
     RunState, TargetPlan, UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
-use inrush_rows::ids::{RunId, RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
 use inrush_rows::timestamp;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -148,7 +148,7 @@ fn expected(batches: &[RecordBatch]) -> Vec<String> {
 fn new_run(key: &str, takes_over: Option<RunId>) -> NewRun {
     NewRun {
         run_key: RunKey::new(key),
-        name: format!("run of {key}"),
+        name: RunName::new(format!("run of {key}")),
         package: key.to_owned(),
         package_hash: "hash".to_owned(),
         holder: "process 1 on host a".to_owned(),

@@ -13,7 +13,7 @@ use super::statements::Statements;
 /// Bytes that are received at a time: answers of some hundred calls.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// What is told of a connection that ended without an error of the server's.
+/// The message for a connection that ended without an error message of the server.
 const CLOSED: &str = "the server closed the connection";
 
 /// A client's connection.
@@ -65,7 +65,7 @@ impl PostgresClient {
             Ok(bytes) => {
                 let seen = self.replies.see(&self.buffer[..bytes]);
                 let answered = seen.map_err(|error| CallFailure(error.to_string()))?;
-                // What TLS has read ahead wakes nobody up.
+                // Bytes that TLS has already read do not wake `poll`.
                 Ok((
                     answered,
                     bytes == self.buffer.len() || self.raw.is_encrypted(),

@@ -12,7 +12,7 @@ use super::checkpoints;
 use crate::backend_state::backend_state;
 use crate::local_backend::is_backend;
 
-/// How long the server is waited for; a figure is not worth more.
+/// The longest wait for an answer of the server; then the sample is left out.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// So often in vain, and it is not asked again.

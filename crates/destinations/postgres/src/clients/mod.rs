@@ -1,8 +1,8 @@
 //! A server that many clients call: the contract of `inrush_destination::clients` for PostgreSQL.
 //!
-//! All tables and functions are in a schema of their own (`own_schema`), made over a control connection that stays open for
-//! as long as the measurement takes. Clients are connections without the driver (`connection`), with the settings that the site
-//! gives its clients. `look` sees what their backends do, and `statements` has what they are sent.
+//! All tables and functions are in a schema of their own (`own_schema`), created over a control connection that stays
+//! open during the measurement. Clients are connections without the driver (`connection`), with the settings that the
+//! site gives its clients. `look` samples their backends, and `statements` has the statements that they send.
 
 mod connection;
 mod look;
@@ -28,7 +28,7 @@ use self::look::BackendLook;
 use self::own_schema::OwnSchema;
 use self::statements::Statements;
 
-/// How the server knows the connections of clients.
+/// The `application_name` of the clients' connections.
 const CLIENT: &str = "inrush bench client";
 /// And the one that makes and removes tables.
 const CONTROL: &str = "inrush bench";
@@ -36,7 +36,7 @@ const CONTROL: &str = "inrush bench";
 /// Rows that are inserted to see how much a row takes.
 const SAMPLE_ROWS: u32 = 5_000;
 
-/// How long sessions are waited for after their clients have gone, and how often they are looked at.
+/// The longest wait for the sessions of clients that have closed their connections, and the time between two checks.
 const ENDING_MAX: Duration = Duration::from_secs(5);
 const ENDING_LOOK: Duration = Duration::from_millis(5);
 
@@ -335,7 +335,7 @@ impl ClientServer for PostgresClients {
 }
 
 impl PostgresClients {
-    /// As a look finds the clients' backends again.
+    /// The `application_name` by which samples find the clients' backends.
     fn client_name(&self) -> String {
         format!("{CLIENT} {}", self.schema.number)
     }
@@ -434,7 +434,7 @@ async fn all_ended(
     }
 }
 
-/// How clients reach the server.
+/// The way to the server: socket, TCP or TLS.
 async fn way_to(address: &DatabaseAddress) -> std::result::Result<&'static str, ClientError> {
     let raw = RawConnection::open(address, CONTROL).await?;
     Ok(match (raw.is_encrypted(), raw.tcp()) {

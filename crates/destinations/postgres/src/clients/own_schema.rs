@@ -1,17 +1,17 @@
-//! The schema of a measurement: its name has a number that nobody else has, and a lock of that number is held for as long as
-//! the measurement lives. A schema whose lock nobody holds was left by one that was killed.
+//! The schema of a measurement: its name contains a unique number, and an advisory lock of that number is held as long
+//! as the measurement lives. A schema whose lock is free was left by a killed measurement.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_pgclient::{ClientError, ServerConnection};
 
-/// What stands on a schema of ours.
+/// The comment on a schema of a measurement.
 const COMMENT: &str = "made by inrush bench, and removed by it";
 
 /// The first half of the lock's key; the second one is the number.
 const LOCK_CLASS: i32 = 0x696e_7275;
 
-/// How long a session of a killed measurement may still hold its table.
+/// The longest wait for a session of a killed measurement that still holds its table.
 const PATIENCE: &str = "SET lock_timeout = '5s'";
 
 /// Schemas that were left, by the roles that this one may act as.
@@ -29,7 +29,7 @@ pub struct OwnSchema {
     pub name: String,
     /// The number in it.
     pub number: i32,
-    /// What was found of killed measurements and removed, in words.
+    /// The schemas of killed measurements that were removed, in words.
     pub removed: Vec<String>,
 }
 
@@ -56,8 +56,8 @@ impl OwnSchema {
         })
     }
 
-    /// Removes a schema with what a measurement has made in it. What somebody else has put there stays, and so does the
-    /// schema.
+    /// Removes a schema with everything that a measurement has created in it. If it contains other objects, these and
+    /// the schema stay.
     pub async fn remove(connection: &ServerConnection, name: &str) -> Result<(), ClientError> {
         let doing = "removing the tables of the measurement";
         // A transaction that failed may still be open.

@@ -1,4 +1,4 @@
-//! The statements that clients send, and those that make their table or function.
+//! The statements that clients send, and those that create their table or function.
 
 use inrush_destination::clients::{Call, ClientWork, InsertWork, Key, Protocol, Work};
 use inrush_pgclient::frontend;
@@ -22,7 +22,7 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// Of some work in a schema.
+    /// The statements of some work in a schema.
     pub fn new(work: &ClientWork, schema: &str) -> Statements {
         let mut made = Statements {
             schema: schema.to_owned(),
@@ -52,7 +52,7 @@ impl Statements {
         matches!(self.work, Work::Insert(_)).then(|| format!("{}.rows", self.schema))
     }
 
-    /// Inserts so many rows of default values.
+    /// Inserts this number of rows of default values.
     pub fn insert(&self, rows: u32) -> String {
         let table = format!("{}.rows", self.schema);
         match rows {
@@ -64,7 +64,7 @@ impl Statements {
         }
     }
 
-    /// What is made before each run, so that all of them begin alike.
+    /// The statements before each run, so that all runs start with the same state.
     pub fn make_ready(&self) -> Vec<String> {
         let schema = &self.schema;
         let seek = format!(
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(kinds(&extended.encode(call(1, true, false))), "PBEPBES");
         let prepared = statements(Protocol::Prepared, 3);
         assert_eq!(kinds(&prepared.encode(call(3, false, false))), "BES");
-        // What is not prepared is parsed.
+        // A statement that is not prepared is parsed each time.
         assert_eq!(kinds(&prepared.encode(call(1, false, true))), "PBEBES");
         assert_eq!(kinds(&prepared.prepare().0), "PPPS");
     }

@@ -2,6 +2,7 @@
 
 use super::schema::{OLDEST_VERSION, VERSION};
 use crate::PostgresError;
+use inrush_rows::ids::RunName;
 
 /// An error of the ledger.
 #[derive(Debug, thiserror::Error)]
@@ -18,20 +19,20 @@ pub enum LedgerError {
         )
     )]
     Busy {
-        /// Its name; none where it has none yet.
-        run: Option<String>,
+        /// Its name; `None` if it has none yet.
+        run: Option<RunName>,
         /// Process, host and session that hold it.
         holder: String,
         /// When it was started or taken over.
         since: String,
     },
-    /// Somebody took this run over.
+    /// Another process took this run over.
     #[error(
         "run {run} was taken over by another process: this process stops and commits nothing more"
     )]
     TakenOver {
         /// Its name.
-        run: String,
+        run: RunName,
     },
     /// The ledger was made by a version that this one does not know.
     #[error(

@@ -3,13 +3,13 @@
 use super::Ledger;
 use super::error::LedgerError;
 use crate::Session;
-use inrush_rows::ids::RunKey;
+use inrush_rows::ids::{RunKey, RunName};
 
 /// The session that holds a package's lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The run that it holds; none where it only plans yet, or removes what runs left.
-    pub run: Option<String>,
+    pub run: Option<RunName>,
     /// Process and host where the run tells them, and the session.
     pub who: String,
     /// When it took the run, or where it holds none when it connected.
@@ -27,7 +27,7 @@ impl From<Holder> for LedgerError {
 }
 
 impl Ledger {
-    /// Who holds the lock of this run key now; nobody where it was given back meanwhile.
+    /// The session that holds the lock of this run key now; `None` if the lock was released in the meantime.
     pub async fn holder(
         &self,
         session: &Session,

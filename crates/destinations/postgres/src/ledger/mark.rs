@@ -1,17 +1,17 @@
 //! Marks of appended files, which a database keeps outside of the ledger.
 //!
-//! If the ledger is lost (its schema dropped, another one named) and the same command is given again, appended rows would
-//! be loaded twice. So a run that appends leaves a mark for each target: an empty large object whose comment
-//! names the run, the target's OID and the files. A large object is no part of any schema, and every role may make one,
-//! also a role that may only INSERT. It commits with the rows that it tells of, or before the first of them where they
-//! go straight into the target.
+//! If the ledger is lost (its schema was dropped, or the package names another one) and the same command is given
+//! again, appended rows would be loaded twice. So a run that appends leaves a mark for each target: an empty large
+//! object whose comment names the run, the target's OID and the files. A large object is not part of any schema, and
+//! every role may create one, also a role that may only INSERT. The mark commits with its rows, or before the first of
+//! them if they are written directly to the target.
 //!
 //! A plan is refused only for the mark of a run that the ledger does not know, with the same package, files and table.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use inrush_rows::ids::RunKey;
+use inrush_rows::ids::{RunKey, RunName};
 use inrush_source::Input;
 
 use crate::engine::plan::identity;
@@ -22,16 +22,17 @@ use crate::{PostgresError, Session};
 const MARKS_MAX: usize = 500;
 /// Bytes of a package's marks together; a plan reads no more of them for a target.
 const BYTES_MAX: usize = 1 << 20;
-/// Keys that a mark has: the smallest ones, which the same files always share, and most overlapping sets do.
+/// The most keys of a mark. The smallest keys are taken: the same files always have the same ones, and most overlapping
+/// sets share some.
 const KEYS_MAX: usize = 1_000;
-/// Keys that each mark has, however many a run leaves.
+/// The fewest keys of each mark, for any number of marks of a run.
 const KEYS_MIN: usize = 16;
 /// Digits of a file's key in a mark.
 const DIGITS: usize = 16;
 /// Files that one query asks for.
 const ASKED_MAX: usize = 10_000;
 
-/// The beginning of every mark, without its keys: the words before them are shorter than what is read here.
+/// The length of the beginning of a mark that is read without its keys; the words before the keys are shorter.
 const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
        octet_length(d.description)::bigint AS bytes, \
        string_to_array(substr(d.description, 1, 250), ' ') AS words \
@@ -39,12 +40,12 @@ const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
      JOIN pg_description d ON d.objoid = m.oid AND d.classoid = 'pg_largeobject'::regclass \
      WHERE starts_with(substr(d.description, 1, 250), $1)";
 
-/// What a run leaves for a target.
+/// The mark of a run for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// For the person who finds it.
+    /// A sentence for the person who finds the mark.
     about: String,
-    run: String,
+    run: RunName,
     target_oid: u32,
     /// Microseconds since 1970.
     made_us: u128,
@@ -58,7 +59,7 @@ pub struct FoundMark {
     /// Its large object.
     pub oid: u32,
     /// The run that left it.
-    pub run: String,
+    pub run: RunName,
     /// The target's OID.
     pub target_oid: u32,
     /// The key of one of the files.
@@ -66,9 +67,10 @@ pub struct FoundMark {
 }
 
 impl Mark {
-    /// Of the files of a flow that a run puts into a target; nothing where none of them can be the same once more.
+    /// The mark for the files that a flow of a run appends to a target; `None` if no later load can have the same
+    /// files.
     pub fn new<'a>(
-        run: &str,
+        run: &RunName,
         target: &str,
         target_oid: u32,
         files: impl Iterator<Item = &'a Arc<dyn Input>>,
@@ -82,7 +84,7 @@ impl Mark {
             about: format!(
                 "Inrush run {run} appended files to {target}; this keeps them from being appended twice if the ledger is lost"
             ),
-            run: run.to_owned(),
+            run: run.clone(),
             target_oid,
             made_us: now.map_or(0, |now| now.as_micros()),
             keys,
@@ -123,8 +125,8 @@ fn beginning(run_key: &RunKey) -> String {
     format!("inrush mark {run_key} ")
 }
 
-/// The marks of a package that tell of one of these files (OID of the target, key), the oldest first. The server compares
-/// the keys: none of them comes here but the first that is found.
+/// The marks of a package that name one of these files (OID of the target, key), the oldest first. The server compares
+/// the keys and returns only the first match of each mark.
 pub async fn find(
     session: &Session,
     run_key: &RunKey,
@@ -157,15 +159,15 @@ pub async fn find(
         found.extend(rows.iter().map(|row| FoundMark {
             oid: row.get(0),
             target_oid: row.get(1),
-            run: row.get(2),
+            run: RunName::new(row.get::<_, &str>(2)),
             key: row.get(3),
         }));
     }
     Ok(found)
 }
 
-/// Leaves marks, in the transaction that is open. Marks of an earlier attempt of the run give way to them, and so do the
-/// oldest of too many. Where the database's owner lets nobody make large objects, none is left.
+/// Leaves marks, in the open transaction. They replace marks of an earlier attempt of the run; if there are too many,
+/// the oldest are removed. If the role may not create large objects, no mark is left.
 pub async fn leave(
     session: &Session,
     run_key: &RunKey,
@@ -201,14 +203,20 @@ pub async fn leave(
     session
         .query(
             &sql,
-            &[&beginning, &first.run, &targets, &marks_left, &bytes_left],
+            &[
+                &beginning,
+                &first.run.as_str(),
+                &targets,
+                &marks_left,
+                &bytes_left,
+            ],
             doing,
         )
         .await?;
     for text in &texts {
         let rows = session.query("SELECT lo_create(0)", &[], doing).await?;
         let oid: u32 = rows[0].get(0);
-        // A dump of the database reads all of its large objects, whoever makes it.
+        // A dump of the database reads all of its large objects, for any role.
         let statements = format!(
             "COMMENT ON LARGE OBJECT {oid} IS {}; GRANT SELECT ON LARGE OBJECT {oid} TO PUBLIC",
             literal(text)
@@ -219,14 +227,14 @@ pub async fn leave(
 }
 
 /// Removes the marks of a run whose rows are taken out of its targets, in the transaction that is open.
-pub async fn forget(session: &Session, run: &str) -> Result<(), PostgresError> {
+pub async fn forget(session: &Session, run: &RunName) -> Result<(), PostgresError> {
     let sql = format!(
         "WITH heads AS ({HEADS}) SELECT lo_unlink(oid) FROM heads WHERE is_own AND words[6] = $2"
     );
     session
         .query(
             &sql,
-            &[&"inrush mark ", &run],
+            &[&"inrush mark ", &run.as_str()],
             "removing the marks of the run",
         )
         .await?;

@@ -6,15 +6,15 @@ use super::Ledger;
 use super::error::LedgerError;
 use crate::Session;
 use crate::engine::ledger::{LedgerRun, LedgerRunState};
-use inrush_rows::ids::{RunId, RunKey};
+use inrush_rows::ids::{RunId, RunKey, RunName};
 
-/// What a transaction checks and holds, so that no run that was taken over can commit.
+/// The run and epoch that a transaction checks and holds, so that a run that was taken over cannot commit.
 #[derive(Clone, Debug)]
 pub struct Fence {
     /// The run.
     pub run_id: RunId,
     /// Its name, for messages.
-    pub name: String,
+    pub name: RunName,
     /// The epoch that must still be the run's.
     pub epoch: i32,
 }
@@ -27,7 +27,7 @@ const COLUMNS: &str = "run_id, name, package, epoch, state, holder, \
 fn record(row: &tokio_postgres::Row) -> LedgerRun {
     LedgerRun {
         run_id: RunId::new(row.get(0)),
-        name: row.get(1),
+        name: RunName::new(row.get::<_, String>(1)),
         package: row.get(2),
         epoch: row.get(3),
         state: LedgerRunState::from_word(row.get(4)),
@@ -78,7 +78,7 @@ impl Ledger {
     pub async fn run_by_name(
         &self,
         session: &Session,
-        name: &str,
+        name: &RunName,
     ) -> Result<Option<LedgerRun>, LedgerError> {
         if !super::exists(session, &self.schema).await? {
             return Ok(None);
@@ -87,7 +87,9 @@ impl Ledger {
             "SELECT {COLUMNS} FROM {} WHERE name = $1",
             self.table("run")
         );
-        let rows = session.query(&sql, &[&name], "reading the ledger").await?;
+        let rows = session
+            .query(&sql, &[&name.as_str()], "reading the ledger")
+            .await?;
         Ok(rows.first().map(record))
     }
 
@@ -149,9 +151,9 @@ impl Ledger {
         Ok(rows.iter().map(record).collect())
     }
 
-    /// Takes the lock that the holder of a run with this key has as long as it lives, or tells
-    /// who has it. A loader that was killed a moment ago may still have a backend that finds
-    /// that out, so the lock is waited for a little.
+    /// Takes the lock that the holder of a run with this key has as long as it lives, or returns the holder. A loader
+    /// that was killed a moment ago may still have a backend that has not noticed yet, so this waits a little for the
+    /// lock.
     pub async fn lock(&self, session: &Session, run_key: &RunKey) -> Result<(), LedgerError> {
         let doing = "taking the run's lock";
         session.execute("SET lock_timeout = '3s'", doing).await?;
@@ -197,8 +199,8 @@ impl Ledger {
         }
     }
 
-    /// Whether a living process holds the lock of a run with this key: tried without waiting,
-    /// and given back at once.
+    /// True if a living process holds the lock of a run with this key: the lock is tried without waiting, and released
+    /// at once.
     pub async fn is_held(&self, session: &Session, run_id: RunId) -> Result<bool, LedgerError> {
         let sql = format!(
             "SELECT pg_try_advisory_lock(hashtextextended('inrush run ' || run_key, 0)), run_key \
@@ -230,7 +232,7 @@ impl Ledger {
         &self,
         session: &Session,
         run_key: &RunKey,
-        name: &str,
+        name: &RunName,
         package: &str,
         package_hash: &str,
         targets: &[String],
@@ -246,7 +248,7 @@ impl Ledger {
                 &sql,
                 &[
                     &run_key.as_str(),
-                    &name,
+                    &name.as_str(),
                     &package,
                     &package_hash,
                     &targets,
@@ -259,7 +261,7 @@ impl Ledger {
     }
 
     /// Ends the backends of a run but for this session's own.
-    pub async fn end_backends(&self, session: &Session, run: &str) -> Result<(), LedgerError> {
+    pub async fn end_backends(&self, session: &Session, run: &RunName) -> Result<(), LedgerError> {
         // Five seconds are the server's own patience with each; the epoch fences those that are
         // slower.
         session
@@ -267,7 +269,7 @@ impl Ledger {
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
                  WHERE starts_with(application_name, 'inrush ' || $1 || ' ') \
                    AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE')",
-                &[&run],
+                &[&run.as_str()],
                 "ending what a run has left at the server",
             )
             .await?;
@@ -318,7 +320,7 @@ impl Ledger {
         self.check_fence(session, fence, "FOR SHARE").await
     }
 
-    /// As [`Ledger::hold_fence`], alone: for the switch, which changes the run's row.
+    /// Like [`Ledger::hold_fence`], with an exclusive lock: for the switch, which changes the run's row.
     pub async fn hold_fence_alone(
         &self,
         session: &Session,
@@ -375,8 +377,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether the run was switched: how a lost reply to the switch's COMMIT is settled. It waits
-    /// for a transaction that is still committing.
+    /// True if the run was switched. Answers this if the reply to the switch's COMMIT was lost: it waits for a
+    /// transaction that is still committing.
     pub async fn is_switched(&self, session: &Session, run_id: RunId) -> Result<bool, LedgerError> {
         let sql = format!(
             "SELECT state FROM {} WHERE run_id = $1 FOR SHARE",

@@ -157,7 +157,7 @@ fn comment_statement(ledger_schema: &str) -> String {
     )
 }
 
-/// Whether the ledger exists; an error if it is one of a version that this program does not know.
+/// True if the ledger exists; an error if its version is unknown to this program.
 pub async fn exists(session: &Session, ledger_schema: &str) -> Result<bool, LedgerError> {
     Ok(find(session, ledger_schema).await?.are_complete)
 }

@@ -1,8 +1,7 @@
-//! SQL for which table holds a unit's rows, and which files of the server hold that table.
+//! SQL for the OID of the table that holds a unit's rows, and for the files of the server that hold that table.
 //!
-//! Names can be given to other tables, so a unit is known again by its table's OID; and a table can
-//! be emptied or written anew under its OID, which gives it other files. Rows that are changed one
-//! by one leave no such trace.
+//! A name can be given to another table, so the table of a unit is recognized by its OID. A table can be emptied or
+//! rewritten under the same OID, and then has other files. Changes to single rows leave no such trace.
 
 /// The OID of the table that has the name of a unit's table now; NULL where none has. The catalog is
 /// asked and not `to_regclass`, which fails where the role may not enter the schema.

@@ -5,9 +5,9 @@ use super::error::LedgerError;
 use super::{Ledger, stored};
 use crate::Session;
 use crate::engine::ledger::LedgerRun;
-use inrush_rows::ids::{RunId, UnitKey};
+use inrush_rows::ids::{RunId, RunName, UnitKey};
 
-/// What the switch did to a table.
+/// The effect of the switch on a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A unit became a partition of the target.
@@ -51,7 +51,7 @@ impl What {
 pub struct SwitchedTable {
     /// The target, `schema.table`, quoted.
     pub target: String,
-    /// What was done.
+    /// The effect.
     pub what: What,
     /// The unit whose rows it holds, where it holds those of one.
     pub unit_key: Option<UnitKey>,
@@ -65,11 +65,11 @@ pub struct SwitchedTable {
     pub bound: Option<String>,
     /// The condition that all rows of a partition meet, as the server writes it.
     pub condition: Option<String>,
-    /// Where it stood before, where it was taken out.
+    /// The place and the name of a table before it was taken out of its target.
     pub original: Option<Original>,
 }
 
-/// Where a table stood that was taken out of its target.
+/// The place and the name of a table before it was taken out of its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Original {
     /// Its schema.
@@ -80,15 +80,15 @@ pub struct Original {
     pub indexes: Vec<String>,
 }
 
-/// What a run brought in is not in its target any more.
+/// The rows of a run are not in their target any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
     /// The run that replaced it, where one did.
-    pub by: Option<String>,
+    pub by: Option<RunName>,
 }
 
 impl Ledger {
-    /// Writes what a switch did, inside its transaction.
+    /// Records the effects of a switch, inside its transaction.
     pub async fn record_switched(
         &self,
         session: &Session,
@@ -129,7 +129,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What the switch of a run did.
+    /// The tables that the switch of a run brought in, created, filled, took out or dropped.
     pub async fn switched_tables(
         &self,
         session: &Session,
@@ -143,7 +143,7 @@ impl Ledger {
         .await
     }
 
-    /// What earlier runs took out of a target and kept, and nobody has put back.
+    /// The tables that earlier runs took out of a target and kept, and that nobody has put back.
     pub async fn kept_of_target(
         &self,
         session: &Session,
@@ -154,9 +154,9 @@ impl Ledger {
         self.tables(session, condition, &[&target]).await
     }
 
-    /// Whether what a run brought into a target was taken out of it since: by which run, or by nobody
-    /// that the ledger knows of where the target is another table. Which partitions have rows that
-    /// were put among others is not known: any that went may have held them.
+    /// Finds out if the rows that a run brought into a target were taken out since, and by which run; by no known run
+    /// if the target is now another table. The partition of rows that were inserted into existing partitions is not
+    /// known, so any removed partition counts.
     pub async fn replaced(
         &self,
         session: &Session,
@@ -179,7 +179,9 @@ impl Ledger {
             .query(&sql, &[&run.run_id.number(), &target], doing)
             .await?;
         if let Some(row) = rows.first() {
-            return Ok(Some(Replaced { by: row.get(0) }));
+            return Ok(Some(Replaced {
+                by: Some(RunName::new(row.get::<_, &str>(0))),
+            }));
         }
         let oid = stored::table("true", "$1::text", "NULL", "NULL");
         let rows = session

@@ -21,15 +21,15 @@ pub struct UnitRow {
     pub flow: String,
     /// The target, `schema.table`, quoted.
     pub target: String,
-    /// Where its staging table is.
+    /// The schema of its staging table.
     pub staging_schema: String,
     /// Its staging table.
     pub staging_table: String,
-    /// Whether several streams fill it.
+    /// True if several streams fill it.
     pub shared: bool,
-    /// Whether its rows go straight into the target: there is no staging table of that name.
+    /// True if its rows are written directly to the target: there is no staging table of that name.
     pub straight: bool,
-    /// Whether all of its splits are in it and it is ready for the switch.
+    /// True if all of its splits are in it and it is ready for the switch.
     pub finished: bool,
     /// The server refused a row of it, so that one stream loaded it with a savepoint for each
     /// batch.
@@ -40,17 +40,16 @@ pub struct UnitRow {
     pub key_smallest: Option<String>,
     /// Its largest key as text.
     pub key_largest: Option<String>,
-    /// The table that its rows went into still has the name that it had: its staging table, or
-    /// where they went straight in the target. Of what is written now it is true.
+    /// True if the table of its rows still has its name: the staging table or, for direct writes, the target. Always
+    /// true for a unit that is written now.
     pub stands: bool,
     /// The server's files of the staging table now, as a digest.
     pub files: Option<String>,
-    /// They are others than those that the unit was committed with: the table was emptied, or written
-    /// anew (TRUNCATE, VACUUM FULL).
+    /// The table's files are not those of the unit's COMMIT: it was emptied or rewritten (TRUNCATE, VACUUM FULL).
     pub rewritten: bool,
 }
 
-/// Which splits of a run are meant; all where nothing is said.
+/// A choice of a run's splits; the default is all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SplitChoice<'a> {
     /// The first digits of their files' keys.
@@ -59,7 +58,7 @@ pub struct SplitChoice<'a> {
     pub unit_key: Option<&'a UnitKey>,
 }
 
-/// What the splits of a run's units add up to.
+/// The sums over the splits of a run's units.
 #[derive(Clone, Debug, Default)]
 pub struct UnitAccounts {
     /// By the units' keys.
@@ -121,8 +120,8 @@ fn split_of(row: &Row) -> SplitRecord {
 }
 
 impl UnitRow {
-    /// Whether what was committed of it can be kept by a plan that has a unit of its key: its table
-    /// is the one that it was begun with, and the plan looks for it there.
+    /// True if a plan with a unit of its key can keep its committed part: its table is the one that it began with, and
+    /// the plan looks for it there.
     pub fn is_kept(&self, staging_schema: &str) -> bool {
         self.stands && (self.straight || self.staging_schema == staging_schema)
     }
@@ -319,8 +318,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let table = stored::table("$14::bool", "$5::text", "$6::text", "$7::text");
         let filenodes = stored::filenodes("$14::bool", &table);
-        // Rows that went straight into a target went into the one of the first split: what has its
-        // name later is another table.
+        // Direct writes went into the target of the first split; a table that has its name later is another one.
         let sql = format!(
             "INSERT INTO {} AS unit (run_id, epoch, unit_key, flow, target, staging_schema, \
                              staging_table, shared, finished, rows_counted, key_smallest, \
@@ -360,8 +358,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether the table that a unit's rows go into is the one that the unit was begun with. Asked
-    /// inside the transaction that has written to it, whose lock keeps it as it is.
+    /// True if the table that a unit's rows go into is the one that the unit began with. Ask inside the transaction
+    /// that has written to it: its lock keeps the table.
     pub async fn stands(
         &self,
         session: &Session,
@@ -526,7 +524,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Forgets units, with their splits: they are loaded anew.
+    /// Removes units and their splits from the ledger, so that they are loaded again.
     pub async fn forget_units(
         &self,
         session: &Session,

@@ -1,5 +1,6 @@
 //! The states of the streams' backends, as their server shows them.
 
+use inrush_rows::ids::RunName;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -85,7 +86,7 @@ impl<'a> ServerBackends<'a> {
     /// Of so many streams of a run.
     pub fn new(
         address: &'a DatabaseAddress,
-        run: &str,
+        run: &RunName,
         version: i32,
         streams: usize,
     ) -> ServerBackends<'a> {

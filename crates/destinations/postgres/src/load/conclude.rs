@@ -1,22 +1,24 @@
-//! After the last unit: the account is checked against the ledger, then the switch, then ANALYZE.
+//! After the last unit: the ledger is held against files and server, then the switch, then ANALYZE.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use inrush_package::Package;
 use inrush_rows::cancel::StopReason;
 use inrush_rows::ids::UnitKey;
 
 use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
+use super::ledger_units::LedgerUnits;
 use super::reload::load_in_file_order;
-use super::summary::Summary;
-use super::{count_again, files};
+use super::{PostgresSteps, count_again, files};
 use crate::engine::error::Error;
 use crate::engine::event::Event;
-use crate::engine::ledger::Account;
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::work_items::WorkItem;
+use crate::engine::report::PartitionReport;
+use crate::engine::run::account::Verified;
+use crate::engine::run::gathering::Gathering;
+use crate::engine::run::steps::SwitchedTarget;
 use crate::ledger::UnitRow;
 use crate::plan::statistics;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
@@ -29,80 +31,123 @@ const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
 /// How long the server is given to say it, with the patience and the end of backends that this takes.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Checks, switches and analyzes.
-pub async fn conclude(
+/// The work of the switch.
+pub struct SwitchWork {
+    targets: Vec<TargetTask>,
+    /// The units of the plan as they were verified.
+    units: Vec<UnitRow>,
+}
+
+impl SwitchWork {
+    /// Works out what is to be switched. The units have been compared with the server's counts.
+    pub async fn of(context: &Context<'_>, committed: &LedgerUnits) -> Result<SwitchWork, Error> {
+        let run = context.run;
+        let mut targets = Vec::new();
+        for (flow_index, flow) in run.plan.flows.iter().enumerate() {
+            let mut loaded = Vec::new();
+            for (unit_index, unit) in flow.units.iter().enumerate() {
+                let record = committed.get(&unit.key);
+                loaded.push(LoadedUnit {
+                    unit: unit_index,
+                    rows_counted: committed.accounts.of_unit(&unit.key).rows_loaded,
+                    key_smallest: record.and_then(|record| record.key_smallest.clone()),
+                    key_largest: record.and_then(|record| record.key_largest.clone()),
+                });
+            }
+            targets.push(switch::tasks(&run.control, flow_index, flow, &loaded).await?);
+        }
+        let planned = run.plan.flows.iter().flat_map(|flow| &flow.units);
+        let planned: BTreeSet<&UnitKey> = planned.map(|unit| &unit.key).collect();
+        let units = committed.units().iter();
+        let units = units.filter(|record| planned.contains(&record.unit_key));
+        Ok(SwitchWork {
+            targets,
+            units: units.cloned().collect(),
+        })
+    }
+}
+
+/// Reads the ledger, compares it with the files, and counts again what somebody could have changed.
+pub async fn committed(context: &Context<'_>) -> Result<LedgerUnits, Error> {
+    let found = LedgerUnits::read(context.run).await?;
+    files::check(context, &context.run.control, found.accounts.split_count).await?;
+    count_again::units(context, found.units()).await?;
+    Ok(found)
+}
+
+/// Switches. Rows that a target refuses are taken out, as far as the package accepts rejects.
+pub fn switch(
     context: &Context<'_>,
-    control: &Session,
-    package: &Package,
-    summary: &mut Summary,
-) -> Result<(), Error> {
-    let started = Instant::now();
-    let verifying = verify(context, control, summary);
-    let (mut targets, mut verified) = context.unless_stopped(verifying).await?;
-    let names: Vec<String> = context
-        .run
-        .plan
-        .flows
-        .iter()
-        .map(|flow| flow.target())
-        .collect();
-    context.notice(Event::Switching {
-        targets: names.clone(),
-    });
+    verified: &mut Verified<'_, PostgresSteps<'_>>,
+    gathering: &mut Gathering,
+) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
+    let (run, runtime) = (context.run, context.runtime);
+    let control = &run.control;
     let mut careful = SwitchRows::new(context);
     let done = loop {
+        let SwitchWork { targets, units } = &verified.tasks;
         let task = SwitchTask {
-            plan: &context.run.plan,
-            targets: &targets,
-            verified: &verified,
-            ledger: &context.run.ledger,
-            fence: &context.run.fence,
+            plan: &run.plan,
+            targets,
+            verified: units,
+            ledger: &run.ledger,
+            fence: &run.fence,
             fault: context.fault,
         };
-        let switched = tokio::select! {
-            biased;
-            switched = switch::run(control, &task, &mut careful) => switched,
-            _ = context.stop.wait() => interrupted_in_time(context, control, &targets).await?,
-        };
+        let switched = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                switched = switch::run(control, &task, &mut careful) => Ok(switched),
+                _ = context.stop.wait() => interrupted_in_time(context, control, targets).await,
+            }
+        })?;
         match switched {
             Ok(done) => break done,
             Err(SwitchError::Refused {
                 flow,
                 is_copied,
                 source,
-            }) if !context.run.plan.is_one_transaction() && careful.add(flow) => {
+            }) if !run.plan.is_one_transaction() && careful.add(flow) => {
                 careful.take_back()?;
                 let refusal = SwitchRefusal {
                     flow,
                     is_copied,
                     source,
                 };
-                let loading = in_file_order(context, control, refusal, careful.refused(), summary);
-                context.unless_stopped(loading).await?;
-                // Units that were loaded anew may hold fewer rows.
-                let verifying = verify(context, control, summary);
-                (targets, verified) = context.unless_stopped(verifying).await?;
+                let loading =
+                    in_file_order(context, control, refusal, careful.refused(), gathering);
+                runtime.block_on(context.unless_stopped(loading))?;
+                verified.again()?;
             }
             Err(SwitchError::Careful(error)) => {
-                summary.gathering.rejected(careful.told());
+                gathering.rejected(careful.told());
                 return Err(*error);
             }
             Err(error) => {
-                settle(context, error).await?;
-                break targets;
+                runtime.block_on(settle(context, error))?;
+                break targets.clone();
             }
         }
     };
-    summary.gathering.rejected(careful.told());
-    summary.switched(&done);
-    context.notice(Event::Switched { targets: names });
-    summary.gathering.phases.switch_s = started.elapsed().as_secs_f64();
-    if package.run.analyze {
-        let started = Instant::now();
-        analyze(context, control, summary).await;
-        summary.gathering.phases.analyze_s = started.elapsed().as_secs_f64();
-    }
-    Ok(())
+    gathering.rejected(careful.told());
+    Ok(done.iter().map(switched_target).collect())
+}
+
+/// A target after the switch, with the index of its flow.
+fn switched_target(target: &TargetTask) -> (usize, SwitchedTarget) {
+    let attached = target.units.iter().filter(|unit| unit.attached);
+    let partitions = attached.filter_map(|unit| {
+        Some(PartitionReport {
+            name: unit.partition_name.clone()?,
+            lower: unit.lower.clone(),
+            upper: unit.upper.clone(),
+        })
+    });
+    let switched = SwitchedTarget {
+        partitions: partitions.collect(),
+        rows_updated: target.rows_updated,
+    };
+    (target.flow, switched)
 }
 
 /// What a target says of a row at the switch.
@@ -122,7 +167,7 @@ async fn in_file_order(
     control: &Session,
     refusal: SwitchRefusal,
     refused: &RefusedStaged,
-    summary: &mut Summary,
+    gathering: &mut Gathering,
 ) -> Result<(), Error> {
     let run = context.run;
     let SwitchRefusal {
@@ -148,7 +193,7 @@ async fn in_file_order(
     }
     let records = run.ledger.units(control, run.fence.run_id).await?;
     for (unit_index, unit) in flow.units.iter().enumerate() {
-        context.notice(Event::UnitRefused {
+        context.notice(&Event::UnitRefused {
             flow: flow.name.clone(),
             unit: unit.number,
             reason: refusal.to_string(),
@@ -163,64 +208,9 @@ async fn in_file_order(
         let additions = need.additions(&run.plan, flow, unit, refused);
         let mut result = StreamResult::default();
         load_in_file_order(context, control, &item, &additions, &mut result).await?;
-        summary.loaded(result.loaded);
+        gathering.loaded.add_all(result.loaded);
     }
     Ok(())
-}
-
-/// Checks the whole account by what the ledger has, and works out what is to be switched.
-async fn verify(
-    context: &Context<'_>,
-    control: &Session,
-    summary: &mut Summary,
-) -> Result<(Vec<TargetTask>, Vec<UnitRow>), Error> {
-    let run = context.run;
-    let units = run.ledger.units(control, run.fence.run_id).await?;
-    let accounts = run.ledger.accounts(control, run.fence.run_id).await?;
-    files::check(context, control, accounts.split_count).await?;
-    count_again::units(context, &units).await?;
-    let records: BTreeMap<&UnitKey, &UnitRow> = units
-        .iter()
-        .map(|record| (&record.unit_key, record))
-        .collect();
-    let mut targets = Vec::new();
-    for (flow_index, flow) in run.plan.flows.iter().enumerate() {
-        let mut loaded = Vec::new();
-        let mut whole = Account::default();
-        for (unit_index, unit) in flow.units.iter().enumerate() {
-            let account = accounts.of_unit(&unit.key);
-            whole.add(&account);
-            let record = records.get(&unit.key);
-            let record = record.filter(|record| record.finished);
-            let counted = record.and_then(|record| record.rows_counted);
-            let agrees = account.holds() && counted == Some(account.rows_loaded as i64);
-            let Some(record) = record.filter(|_| agrees) else {
-                return Err(Error::Verification {
-                    what: format!("unit {} of {} in the ledger", unit.number, flow.target()),
-                    counted: counted.unwrap_or(0) as u64,
-                    sent: account.rows_loaded,
-                });
-            };
-            loaded.push(LoadedUnit {
-                unit: unit_index,
-                rows_counted: account.rows_loaded,
-                key_smallest: record.key_smallest.clone(),
-                key_largest: record.key_largest.clone(),
-            });
-        }
-        run.rejects[flow_index].judge_share(
-            &flow.name,
-            whole.rows_rejected,
-            whole.rows_loaded + whole.rows_rejected,
-        )?;
-        targets.push(switch::tasks(control, flow_index, flow, &loaded).await?);
-    }
-    let planned = run.plan.flows.iter().flat_map(|flow| &flow.units);
-    let planned: BTreeSet<&UnitKey> = planned.map(|unit| &unit.key).collect();
-    let is_planned = |record: &&UnitRow| planned.contains(&record.unit_key);
-    let verified = units.iter().filter(is_planned).cloned().collect();
-    summary.verified(units, accounts);
-    Ok((targets, verified))
 }
 
 /// A stop in the middle of the switch. Where the connection breaks meanwhile, the ledger is asked over another one; a
@@ -312,7 +302,8 @@ async fn ask_ledger(context: &Context<'_>, session: &Session) -> Result<bool, Er
 }
 
 /// The rows are in: what ANALYZE says no longer changes that.
-async fn analyze(context: &Context<'_>, control: &Session, summary: &mut Summary) {
+pub async fn analyze(context: &Context<'_>, gathering: &mut Gathering) {
+    let control = &context.run.control;
     for flow in &context.run.plan.flows {
         let target = flow.target();
         let Some(statement) = statistics::of_target(&context.run.plan, flow) else {
@@ -324,14 +315,14 @@ async fn analyze(context: &Context<'_>, control: &Session, summary: &mut Summary
             None => context.unless_stopped(analyzing).await,
         };
         match analyzed {
-            Ok(()) => context.notice(Event::Analyzed { target }),
+            Ok(()) => context.notice(&Event::Analyzed { target }),
             Err(Error::Interrupted) => {
-                summary.note(format!("{target} was not analyzed: the run was stopped"));
+                gathering.note(format!("{target} was not analyzed: the run was stopped"));
             }
             Err(error) => {
                 let note = format!("{target} was not analyzed: {error}");
-                context.notice(Event::Note { text: note.clone() });
-                summary.note(note);
+                context.notice(&Event::Note { text: note.clone() });
+                gathering.note(note);
             }
         }
     }

@@ -14,8 +14,7 @@ use super::ledger_coverage;
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::ledger::SplitRecord;
-use crate::engine::pipeline::expectations;
-use crate::engine::pipeline::recheck::texts;
+use crate::engine::pipeline::{expectations, file_checks};
 use crate::engine::plan::identity;
 use crate::ledger::SplitChoice;
 
@@ -83,14 +82,14 @@ pub async fn check(
             let shift = 8 - 4 * digits;
             let is_meant = |file: &&PlannedFile<'_>| u16::from(file.2) >> shift == number;
             let meant = || files[flow_index].iter().filter(is_meant);
-            texts(&*flow.source, meant().map(|(file, _, _)| *file), &own).await?;
-            ledger_coverage::check(
-                run,
-                flow_index,
-                meant().map(|(file, fed, _)| (*file, *fed)),
-                &own,
-            )?;
-            expectations::check(flow, meant().map(|(file, _, _)| *file), &own)?;
+            let ends = || {
+                meant().map(|(file, is_fed, _)| {
+                    let end = run.file_end(flow_index, file, *is_fed);
+                    (*file, end)
+                })
+            };
+            file_checks::check(flow, ends, &own).await?;
+            expectations::check_promises(flow, &own)?;
         }
     }
     Ok(())

@@ -1,38 +1,20 @@
-//! Checks that the ledger's ranges of a plan's units cover each file exactly.
+//! Checks that the ledger's ranges of a shared unit cover each file that was fed.
 
 use std::sync::Arc;
 
 use inrush_source::Input;
 
-use super::context::PreparedRun;
+use super::prepared::PostgresRun;
 use crate::engine::ledger::SplitRecord;
-use crate::engine::pipeline::coverage::{FileEnd, check_file, check_files};
+use crate::engine::pipeline::coverage::check_file;
 use crate::engine::plan::identity;
 use crate::engine::verify::VerifyError;
 use crate::plan::FlowPlan;
 
-/// Checks files of a flow, each fed or not, against what the ledger has of its units.
-pub fn check<'a>(
-    run: &PreparedRun,
-    flow_index: usize,
-    files: impl Iterator<Item = (&'a Arc<dyn Input>, bool)>,
-    own: &[&SplitRecord],
-) -> Result<(), VerifyError> {
-    let ends = files.map(|(file, is_fed)| {
-        let end = match is_fed {
-            false => FileEnd::File,
-            // One that an earlier attempt has read to its end was checked then.
-            true => FileEnd::Fed(fed_end(run, flow_index, file)),
-        };
-        (file, end)
-    });
-    check_files(ends, own)
-}
-
 /// Checks the files of a shared unit that were fed: only while their feed is at hand it is known
 /// where their text ends.
 pub fn check_fed(
-    run: &PreparedRun,
+    run: &PostgresRun,
     flow_index: usize,
     unit_index: usize,
     splits: &[SplitRecord],
@@ -43,11 +25,10 @@ pub fn check_fed(
         let is_of_file =
             |record: &&SplitRecord| record.unit_key == unit.key && record.file_key == key;
         let of_file: Vec<&SplitRecord> = splits.iter().filter(is_of_file).collect();
-        check_file(
-            &*split.input,
-            &of_file,
-            fed_end(run, flow_index, &split.input),
-        )?;
+        let end = run
+            .fed_files
+            .text_end(&run.plan.flows, flow_index, &split.input);
+        check_file(&*split.input, &of_file, end)?;
     }
     Ok(())
 }
@@ -61,8 +42,4 @@ pub fn files(flow: &FlowPlan) -> Vec<(&Arc<dyn Input>, bool)> {
     // The ranges of a file stand one after the other.
     files.dedup_by(|(file, _), (before, _)| Arc::ptr_eq(file, before));
     files
-}
-
-fn fed_end(run: &PreparedRun, flow_index: usize, file: &Arc<dyn Input>) -> Option<u64> {
-    run.fed_files.text_end(&run.plan.flows, flow_index, file)
 }

@@ -1,9 +1,9 @@
-//! Runs a package into a PostgreSQL server.
+//! The steps of a run into a PostgreSQL server, in the engine's order.
 //!
 //! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams,
 //! each a thread with its own connection; the engine's loader takes pieces of work through a [`stream`], in
-//! transactions of [`piece`], whose rows go into COPYs of [`rows`]; [`backends`] watches the server meanwhile; [`conclude`] checks the account, switches
-//! and analyzes; [`summary`] writes the report.
+//! transactions of [`piece`], whose rows go into COPYs of [`rows`]; [`backends`] watches the server meanwhile; [`conclude`]
+//! compares ledger, files and server, switches and analyzes.
 
 mod backends;
 mod careful;
@@ -12,15 +12,17 @@ mod context;
 pub mod copying;
 mod count_again;
 pub mod encoder;
+mod entry;
 pub mod expected_keys;
 mod files;
-mod first_records;
 mod kept_splits;
 mod ledger_coverage;
+mod ledger_units;
 mod one_transaction;
 mod performer;
 mod piece;
 pub mod prepare;
+mod prepared;
 pub mod ready;
 mod reload;
 mod replication_lag;
@@ -28,27 +30,33 @@ pub mod rows;
 mod shared_unit;
 mod stream;
 mod streams;
-mod summary;
 mod unit_reject_files;
 mod verifying;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use inrush_package::Package;
+use tokio::runtime::Runtime;
 
-use self::summary::Summary;
+use self::conclude::SwitchWork;
+use self::context::Context;
+use self::ledger_units::LedgerUnits;
+use self::prepared::PostgresRun;
 use super::plan::routing::KeyScans;
-use super::plan::{self, Earlier, Plan};
+use super::plan::{self, Plan};
 use super::{DatabaseAddress, Session};
 use crate::engine::error::Error;
-use crate::engine::fault::{self, FaultPoint};
-use crate::engine::ledger::Account;
-use crate::engine::pipeline::{
-    Failure, RunOptions, Success, ending, plan_options, report_facts, require_address_space,
-    runtime, stream_threads,
-};
+use crate::engine::gauge::Gauge;
+use crate::engine::pipeline::work_items::WorkItem;
+use crate::engine::pipeline::{Failure, RunOptions, Success, plan_options, runtime};
 use crate::engine::plan::ContentChecks;
+use crate::engine::run;
+use crate::engine::run::account::Verified;
+use crate::engine::run::context::RunContext;
+use crate::engine::run::gathering::Gathering;
+use crate::engine::run::prepared::KeptRecord;
+use crate::engine::run::steps::{LoadSteps, LostRejects, Preparation, SwitchedTarget};
 
 /// Plans a package without running it.
 pub fn check(
@@ -75,81 +83,152 @@ pub fn run(
     address: &DatabaseAddress,
     options: &RunOptions<'_>,
 ) -> Result<Success, Failure> {
-    let mut summary = Summary::begin();
-    let runtime = runtime()?;
-    let prepared = runtime.block_on(async {
-        tokio::select! {
-            biased;
-            prepared = prepare::prepare(package, address, options) => prepared,
-            _ = options.stop.wait() => Err(Error::Interrupted),
-        }
-    })?;
-    let mut prepared = match prepared {
-        prepare::Prepared::AlreadyLoaded { plan, accounts } => {
-            return Ok(already_loaded(&summary, &plan, &accounts, options));
-        }
-        prepare::Prepared::Run(prepared) => *prepared,
+    let steps = PostgresSteps {
+        package,
+        address,
+        options,
     };
-    summary.planned(&prepared);
-    require_address_space(prepared.plan.streams, prepared.plan.memory.total())?;
+    run::run(&steps, package, options)
+}
 
-    let loading = Instant::now();
-    let mut error = first_records::resolve(&mut prepared, options).err();
-    if error.is_none() {
-        let gauges = stream_threads::gauges(prepared.plan.streams);
-        if prepared.plan.is_one_transaction() {
-            prepared.control.gauge = Arc::clone(&gauges[0]);
-            prepared.control.pace = Arc::clone(&prepared.pace);
+/// Loads a package into a server.
+struct PostgresSteps<'a> {
+    package: &'a Package,
+    address: &'a DatabaseAddress,
+    options: &'a RunOptions<'a>,
+}
+
+impl PostgresSteps<'_> {
+    fn context<'c>(&'c self, shared: &RunContext<'c, PostgresRun>) -> Context<'c> {
+        Context {
+            shared: *shared,
+            address: self.address,
         }
-        let context = prepared.context(address, options);
-        error = streams::run(&runtime, &context, &gauges, &mut summary).err();
     }
-    summary.gathering.phases.load_s = loading.elapsed().as_secs_f64();
-    if error.is_none() {
-        fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitch);
-        let context = prepared.context(address, options);
-        let concluded = runtime.block_on(conclude::conclude(
-            &context,
-            &prepared.control,
-            package,
-            &mut summary,
-        ));
-        error = concluded.err();
+
+    /// Waits for a server, no longer than until the run is asked to stop.
+    fn unless_stopped<T>(
+        &self,
+        runtime: &Runtime,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                done = work => done,
+                _ = self.options.stop.wait() => Err(Error::Interrupted),
+            }
+        })
     }
-    if error.is_some() && prepared.plan.is_one_transaction() {
+}
+
+impl LoadSteps for PostgresSteps<'_> {
+    type Run = PostgresRun;
+    type Committed = LedgerUnits;
+    type Tasks = SwitchWork;
+
+    const PACED_BY: &'static str =
+        "`rate_bytes_max`, `replica_lag_bytes_max` or `slot_bytes_max` ask";
+
+    fn prepare(&self, runtime: &Runtime) -> Result<Preparation<PostgresRun>, Error> {
+        let preparing = prepare::prepare(self.package, self.address, self.options);
+        self.unless_stopped(runtime, preparing)
+    }
+
+    fn lost_words(&self, run: &PostgresRun, record: &KeptRecord) -> LostRejects {
+        run.lost_words(record)
+    }
+
+    fn forget(
+        &self,
+        runtime: &Runtime,
+        run: &mut PostgresRun,
+        lost: Vec<KeptRecord>,
+    ) -> Result<(), Error> {
+        self.unless_stopped(runtime, prepare::forget(run, &lost))
+    }
+
+    fn ready(&self, runtime: &Runtime, run: &mut PostgresRun) -> Result<(), Error> {
+        self.unless_stopped(runtime, prepare::ready(run))
+    }
+
+    fn take_gauges(&self, run: &mut PostgresRun, gauges: &[Arc<Gauge>]) {
+        if run.plan.is_one_transaction() {
+            run.control.gauge = Arc::clone(&gauges[0]);
+            run.control.pace = Arc::clone(&run.prepared.pace);
+        }
+    }
+
+    fn load(
+        &self,
+        context: &RunContext<'_, PostgresRun>,
+        work: Vec<WorkItem>,
+        gauges: &[Arc<Gauge>],
+        gathering: &mut Gathering,
+    ) -> Result<(), Error> {
+        streams::run(&self.context(context), work, gauges, gathering)
+    }
+
+    fn committed(&self, context: &RunContext<'_, PostgresRun>) -> Result<LedgerUnits, Error> {
+        let context = self.context(context);
+        let reading = conclude::committed(&context);
+        let runtime = context.runtime;
+        runtime.block_on(context.unless_stopped(reading))
+    }
+
+    fn tasks(
+        &self,
+        context: &RunContext<'_, PostgresRun>,
+        committed: &LedgerUnits,
+    ) -> Result<SwitchWork, Error> {
+        let context = self.context(context);
+        let working_out = SwitchWork::of(&context, committed);
+        let runtime = context.runtime;
+        runtime.block_on(context.unless_stopped(working_out))
+    }
+
+    fn switch(
+        &self,
+        context: &RunContext<'_, PostgresRun>,
+        verified: &mut Verified<'_, Self>,
+        gathering: &mut Gathering,
+    ) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
+        conclude::switch(&self.context(context), verified, gathering)
+    }
+
+    fn analyzes(&self) -> bool {
+        self.package.run.analyze
+    }
+
+    fn analyze(&self, context: &RunContext<'_, PostgresRun>, gathering: &mut Gathering) {
+        let context = self.context(context);
+        let runtime = context.runtime;
+        runtime.block_on(conclude::analyze(&context, gathering));
+    }
+
+    fn undo(&self, context: &RunContext<'_, PostgresRun>, error: Error) -> Error {
+        if !context.run.plan.is_one_transaction() {
+            return error;
+        }
         // What the ledger says of a run that has failed is what is committed.
-        let context = prepared.context(address, options);
-        runtime.block_on(context.undo_in_time());
-        error = error.map(one_transaction::told);
+        let context = self.context(context);
+        context.runtime.block_on(context.undo_in_time());
+        one_transaction::told(error)
     }
-    fault::reach(options.fault.as_ref(), FaultPoint::BeforeReport);
-    let report = runtime.block_on(summary.report(&prepared, options, error.as_ref()));
-    let ended = ending::end(
-        prepared.context(address, options).event_sink(),
-        report,
-        error,
-    );
-    runtime.block_on(prepared.control.close());
-    ended
-}
 
-fn already_loaded(
-    summary: &Summary,
-    plan: &Plan,
-    accounts: &[Account],
-    options: &RunOptions<'_>,
-) -> Success {
-    let report = summary.already_loaded(plan, accounts, options);
-    options
-        .observer
-        .notice(&report_facts::finished(&report, None));
-    Success {
-        report,
-        report_path: None,
+    fn at_end(
+        &self,
+        context: &RunContext<'_, PostgresRun>,
+        verified: Option<LedgerUnits>,
+        gathering: &mut Gathering,
+        error: Option<&Error>,
+    ) -> LedgerUnits {
+        let context = self.context(context);
+        let reading = LedgerUnits::at_end(&context, verified, gathering, error);
+        context.runtime.block_on(reading)
     }
-}
 
-/// Whether a plan has nothing left to do.
-fn is_loaded(plan: &Plan) -> bool {
-    matches!(plan.earlier, Earlier::Loaded(_))
+    fn close(&self, runtime: &Runtime, run: PostgresRun) {
+        runtime.block_on(run.control.close());
+    }
 }

@@ -14,8 +14,10 @@ use crate::engine::gauge::Gauge;
 use crate::engine::load::{LoadRun, Loader};
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::work_items::WorkItem;
+use crate::plan::begin_steps::{self, AllFlowsStep};
 use crate::plan::{FlowPlan, Plan};
 use crate::switch::{SwitchError, deferred, order};
+use crate::transaction::Transaction;
 use crate::{PostgresError, Session};
 
 const NOTHING_KEPT: &str =
@@ -30,7 +32,7 @@ pub const PART: [&str; 3] = [
     "ROLLBACK TO SAVEPOINT inrush_flow",
 ];
 
-/// Begins the transaction and loads every flow into it. After an error it is still to be undone.
+/// Begins the transaction and loads every flow into it. The switch commits it.
 pub async fn load_all(
     context: &Context<'_>,
     load_run: &LoadRun<'_, FlowPlan>,
@@ -59,10 +61,16 @@ async fn load_flows(
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let run = context.run;
-    session
-        .execute("BEGIN", "beginning the transaction of all flows")
-        .await?;
-    run.ledger.hold_fence(session, &run.fence).await?;
+    let mut transaction = None;
+    for step in begin_steps::ALL_FLOWS {
+        match step {
+            AllFlowsStep::Begin => {
+                let doing = "beginning the transaction of all flows";
+                transaction = Some(Transaction::begin(session, doing).await?);
+            }
+            AllFlowsStep::HoldFence => run.ledger.hold_fence(session, &run.fence).await?,
+        }
+    }
     for flow in flows_in_order(&run.plan, session).await? {
         for (unit, planned) in run.plan.flows[flow].units.iter().enumerate() {
             let item = WorkItem::whole((flow, unit), planned);
@@ -71,6 +79,9 @@ async fn load_flows(
                 .load(result)
                 .await?;
         }
+    }
+    if let Some(transaction) = transaction {
+        transaction.leave_open();
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use inrush_verdict::Phase;
 
-use super::context::PreparedRun;
+use super::prepared::PostgresRun;
 use super::ready::{check_keys, record};
 use super::{one_transaction, verifying};
 use crate::Session;
@@ -16,7 +16,7 @@ use crate::unit_transaction::{self, UnitMeasure};
 
 /// The transaction of a unit under way. Dropped before its last step, it is rolled back.
 pub struct Performer<'a> {
-    run: &'a PreparedRun,
+    run: &'a PostgresRun,
     session: &'a Session,
     flow_index: usize,
     flow: &'a FlowPlan,
@@ -36,7 +36,7 @@ pub struct Performer<'a> {
 impl<'a> Performer<'a> {
     /// Nothing is begun yet. `doing` says what it is for, in errors.
     pub fn new(
-        run: &'a PreparedRun,
+        run: &'a PostgresRun,
         session: &'a Session,
         (flow_index, unit_index): (usize, usize),
         is_careful: bool,

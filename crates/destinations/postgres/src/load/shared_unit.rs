@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use inrush_rows::ids::FileKey;
 use inrush_verdict::Phase;
 
-use super::context::{Context, PreparedRun};
+use super::context::Context;
 use super::performer::Performer;
+use super::prepared::PostgresRun;
 use super::{ledger_coverage, verifying};
 use crate::Session;
 use crate::engine::error::Error;
@@ -18,7 +19,7 @@ use crate::engine::verify::ExactSum;
 use crate::plan::unit_steps::{self, Step};
 
 /// Makes the tables of shared units that do not stand yet.
-pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
+pub async fn create_missing(run: &PostgresRun) -> Result<(), Error> {
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
             if !unit.shared || run.units_kept.contains_key(&unit.key) {

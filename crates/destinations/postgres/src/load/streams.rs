@@ -1,10 +1,8 @@
 //! The streams: they take pieces of work, the largest first, until none is left.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use inrush_verdict::Phase;
-use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use super::backends::ServerBackends;
@@ -13,26 +11,25 @@ use super::one_transaction;
 use super::replication_lag::Replicas;
 use super::shared_unit;
 use super::stream::SessionStream;
-use super::summary::Summary;
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
 use crate::engine::load::{LoadRun, Loader};
-use crate::engine::pipeline::metering::{self, Subjects};
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::stream_threads::{self, Queue, StopOnPanic, worse};
-use crate::engine::pipeline::work_items::{self, Committed, WorkItem};
-use crate::plan::{FlowPlan, UnitPlan};
+use crate::engine::pipeline::work_items::WorkItem;
+use crate::engine::run::gathering::Gathering;
+use crate::plan::FlowPlan;
 
 /// Runs all streams to their ends, beside whoever looks after replicas.
 pub fn run(
-    runtime: &Runtime,
     context: &Context<'_>,
+    work: Vec<WorkItem>,
     gauges: &[Arc<Gauge>],
-    summary: &mut Summary,
+    gathering: &mut Gathering,
 ) -> Result<(), Error> {
-    let run = context.run;
-    let queue = Queue::new(remaining_work(context));
+    let (run, runtime) = (context.run, context.runtime);
+    let queue = Queue::new(work.into());
     let load_run = context.load_run();
     // The first look is before the first row.
     let replicas = runtime.block_on(async {
@@ -43,17 +40,8 @@ pub fn run(
         }
     })?;
     let version = run.plan.server.version_number;
-    let subjects = Subjects {
-        gauges,
-        flows: metering::named_counts(&run.plan.flows, &run.flow_counts),
-        feeds: run.fed_files.sources(&run.plan.flows),
-        backends: Some(Box::new(ServerBackends::new(
-            context.address,
-            &run.record.name,
-            version,
-            gauges.len(),
-        ))),
-    };
+    let backends = ServerBackends::new(context.address, &run.name, version, gauges.len());
+    let subjects = context.subjects(gauges, Some(Box::new(backends)));
     let loaded = Notify::new();
     let (ended, watched) =
         std::thread::scope(|scope| {
@@ -86,13 +74,11 @@ pub fn run(
             });
             Ok::<_, Error>((ended, watched))
         })?;
-    let asked = "`rate_bytes_max`, `replica_lag_bytes_max` or `slot_bytes_max` ask";
-    summary.gathering.paced(&run.pace, asked);
-    let error = summary.gathering.streams_ended(ended);
+    let error = gathering.streams_ended(ended);
     match worse(watched.err(), error) {
         Some(error) => Err(error),
         None => {
-            runtime.block_on(context.unless_stopped(finish_shared(context, &load_run, summary)))
+            runtime.block_on(context.unless_stopped(finish_shared(context, &load_run, gathering)))
         }
     }
 }
@@ -102,7 +88,7 @@ pub fn run(
 async fn finish_shared(
     context: &Context<'_>,
     load_run: &LoadRun<'_, FlowPlan>,
-    summary: &mut Summary,
+    gathering: &mut Gathering,
 ) -> Result<(), Error> {
     let run = context.run;
     let records = run.ledger.units(&run.control, run.fence.run_id).await?;
@@ -126,29 +112,10 @@ async fn finish_shared(
             Loader::new(load_run, &target, 0, &item)
                 .after_refusal(error, &mut result)
                 .await?;
-            summary.loaded(result.loaded);
+            gathering.loaded.add_all(result.loaded);
         }
     }
     Ok(())
-}
-
-/// The work that no earlier attempt has committed.
-fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
-    let run = context.run;
-    let committed = |_, unit: &UnitPlan| match run.units_kept.get(&unit.key) {
-        Some(kept) if kept.finished => Committed::All,
-        // What one stream fills is there as a whole, or not at all.
-        _ if !unit.shared => Committed::Nothing,
-        _ => {
-            let unit_key = unit.key.clone();
-            Committed::Splits(Box::new(move |split_key| {
-                run.splits_kept.has(&unit_key, split_key)
-            }))
-        }
-    };
-    let flows = &run.plan.flows;
-    let left = work_items::left(flows, run.plan.streams, FlowPlan::turn_of(flows), committed);
-    left.into()
 }
 
 async fn work_off(

@@ -5,15 +5,9 @@
 //! their first byte where they are ranges of a file that is fed. A file is right if what it tells
 //! of is committed; all others are what attempts left that did not come so far.
 
-use inrush_rows::ids::UnitKey;
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use super::context::PreparedRun;
-use super::kept_splits::{KeptSplit, KeptSplits};
-use crate::engine::error::Error;
+use super::kept_splits::KeptSplit;
 use crate::engine::load::Part;
-use crate::engine::pipeline::reject_files::{bytes, count, of_key, remove_all_but};
+use crate::engine::pipeline::reject_files::of_key;
 use crate::engine::plan::identity;
 use crate::engine::report::reject_file_name;
 use crate::ledger::UnitRow;
@@ -47,57 +41,13 @@ fn of_range(number: usize, byte_start: u64) -> String {
 /// What the name of the file of rows ends with that were refused at the switch.
 pub const OF_SWITCH: &str = "-switch";
 
-/// Removes what attempts left that were not committed, so that no reject is told twice.
-pub fn tidy(run: &PreparedRun) -> Result<(), Error> {
-    let flows = run.plan.flows.iter();
-    let names = flows.flat_map(|flow| committed(flow, &run.units_kept, &run.splits_kept));
-    remove_all_but(&run.rejects_folder(), &names.collect::<Vec<String>>())
-}
-
-/// How many rejects of a unit that an earlier attempt has committed are not in the folder: it was
-/// removed since, or the command is given elsewhere.
-pub fn missing(
-    folder: &Path,
+/// The names of the files of what is committed of a unit.
+pub fn names_of(
     flow: &FlowPlan,
     unit: &UnitPlan,
     kept: &UnitRow,
     splits: &[KeptSplit],
-) -> Result<u64, Error> {
-    let rejected: u64 = splits.iter().map(|split| split.account.rows_rejected).sum();
-    if rejected == 0 {
-        return Ok(0);
-    }
-    Ok(rejected.saturating_sub(count(folder, &names_of(flow, unit, kept, splits))?))
-}
-
-/// How many bytes the files take that a flow has of an earlier attempt.
-pub fn kept_bytes(
-    folder: &Path,
-    flow: &FlowPlan,
-    units: &BTreeMap<UnitKey, UnitRow>,
-    splits: &KeptSplits,
-) -> Result<u64, Error> {
-    bytes(folder, &committed(flow, units, splits))
-}
-
-/// The names of the files of all that is committed of a flow.
-fn committed(
-    flow: &FlowPlan,
-    units: &BTreeMap<UnitKey, UnitRow>,
-    splits: &KeptSplits,
 ) -> Vec<String> {
-    let mut names = Vec::new();
-    for unit in &flow.units {
-        let Some(kept) = units.get(&unit.key) else {
-            continue;
-        };
-        names.extend(names_of(flow, unit, kept, splits.of_unit(&unit.key)));
-    }
-    names
-}
-
-/// The names of the files of what is committed of a unit.
-fn names_of(flow: &FlowPlan, unit: &UnitPlan, kept: &UnitRow, splits: &[KeptSplit]) -> Vec<String> {
     if kept.careful || !kept.shared {
         return vec![reject_file_name(&of_unit(flow, unit, ""))];
     }

@@ -3,7 +3,7 @@
 use inrush_package::Verify;
 use inrush_verdict::Phase;
 
-use super::context::PreparedRun;
+use super::prepared::PostgresRun;
 use crate::engine::error::Error;
 use crate::engine::ledger::SplitRecord;
 use crate::engine::verify::{ExactSum, VerifyError};
@@ -57,7 +57,7 @@ pub async fn check(
 /// none. Splits for which `is_kept` says so come back.
 pub async fn sums_in_ledger(
     session: &Session,
-    run: &PreparedRun,
+    run: &PostgresRun,
     flow: &FlowPlan,
     unit: &UnitPlan,
     is_kept: impl Fn(&SplitRecord) -> bool,

@@ -12,14 +12,14 @@ pub struct Additions {
 }
 
 impl Additions {
-    /// None.
+    /// No additions.
     pub const NONE: &'static Additions = &Additions {
         before_rows: Vec::new(),
         after_undo: Vec::new(),
         after_rows: Vec::new(),
     };
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self == Additions::NONE
     }

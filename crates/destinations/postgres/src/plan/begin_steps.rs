@@ -1,48 +1,123 @@
-//! The steps of the control session before the first row: it makes the ledger where it is missing, and enters the run
-//! into it.
+//! The steps of the control session before the first row, in their order: `inrush check` prints them, and the run performs
+//! them (`load/prepare.rs`, `load/one_transaction.rs`).
+
+use inrush_rows::ids::RunName;
 
 use super::{FlowPlan, Plan};
+use crate::ledger::mark::Mark;
 use crate::quote::qualified;
+
+/// A step that enters the run into its ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrepareStep {
+    /// Takes the lock of the package and its targets.
+    LockRun,
+    /// Makes the ledger, or alters one of an older version.
+    SetUp,
+    /// Makes the plan again: another process may have run the package between the plan and the lock.
+    PlanAgain,
+    /// Enters the run into the ledger, or takes a stopped one over.
+    EnterRun,
+    /// Names the session after its run, so that whoever takes the run over can end it.
+    NameSession,
+    /// Marks the targets whose rows are committed split by split, before the first of them.
+    LeaveMarks,
+}
+
+/// The steps that enter a run into its ledger.
+pub const PREPARE: [PrepareStep; 6] = [
+    PrepareStep::LockRun,
+    PrepareStep::SetUp,
+    PrepareStep::PlanAgain,
+    PrepareStep::EnterRun,
+    PrepareStep::NameSession,
+    PrepareStep::LeaveMarks,
+];
+
+/// A step that begins the one transaction of a load without staging tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllFlowsStep {
+    /// Begins the transaction. The switch commits it.
+    Begin,
+    /// Locks the run's row in the ledger, as long as its epoch is this attempt's.
+    HoldFence,
+}
+
+/// The steps that begin the one transaction of a load without staging tables.
+pub const ALL_FLOWS: [AllFlowsStep; 2] = [AllFlowsStep::Begin, AllFlowsStep::HoldFence];
 
 /// Sees the lines as the plan prints them. Values that only the run can tell stand in angle brackets, and a comment
 /// behind a statement says when it is run.
 pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
-    let ledger = |table: &str| qualified(&plan.settings.ledger_schema, table);
-    if !plan.setup.is_empty() {
-        see("BEGIN;");
-        see("SELECT pg_advisory_xact_lock(<the ledger>);");
-        plan.setup
-            .iter()
-            .for_each(|statement| see(&format!("{statement};")));
-        see("COMMIT;");
+    for step in PREPARE {
+        step.each_line(plan, see);
     }
-    see("SET lock_timeout = '3s';");
-    see("SELECT pg_advisory_lock(<the package and its targets>);");
-    see("SET lock_timeout = 0;");
-    // What the plan asks of the catalog is asked again once the run is locked.
-    let limit = plan.settings.lock_timeout_ms;
-    see(&format!(
-        "SET lock_timeout = {limit}; -- if the catalog is read"
-    ));
-    see("SET lock_timeout = 0; -- if the catalog is read");
-    see("SET search_path = DEFAULT; -- if a name without a schema is looked up");
-    see("SET search_path = pg_catalog; -- if a name without a schema is looked up");
-    see(&format!("INSERT INTO {} <the run>;", ledger("run")));
-    see("SET application_name = <the run's name>;");
-    let straight = plan.flows.iter().filter(|flow| flow.commits_each_split());
-    let marks = straight.filter(|flow| flow.mark("", 0).is_some()).count();
-    if marks > 0 {
-        see("BEGIN;");
-        each_line_of_marks(marks, see);
-        see("COMMIT;");
+    if !plan.is_one_transaction() {
+        return;
     }
-    if plan.flows.iter().all(FlowPlan::commits_at_switch) {
-        see("BEGIN;");
-        see(&format!("{};", fence(plan, "FOR SHARE")));
+    for step in ALL_FLOWS {
+        match step {
+            AllFlowsStep::Begin => see("BEGIN;"),
+            AllFlowsStep::HoldFence => see(&format!("{};", fence(plan, "FOR SHARE"))),
+        }
     }
 }
 
-/// The marks of so many targets, which tell of appended files if the ledger is lost.
+/// The marks that are left before the first row. `oid` says what a target is.
+pub fn marks(plan: &Plan, run: &RunName, oid: impl Fn(&FlowPlan) -> Option<u32>) -> Vec<Mark> {
+    let straight = plan.flows.iter().filter(|flow| flow.commits_each_split());
+    straight
+        .filter_map(|flow| flow.mark(run, oid(flow)?))
+        .collect()
+}
+
+impl PrepareStep {
+    fn each_line(self, plan: &Plan, see: &mut dyn FnMut(&str)) {
+        match self {
+            PrepareStep::LockRun => {
+                see("SET lock_timeout = '3s';");
+                see("SELECT pg_advisory_lock(<the package and its targets>);");
+                see("SET lock_timeout = 0;");
+            }
+            PrepareStep::SetUp => {
+                if plan.setup.is_empty() {
+                    return;
+                }
+                see("BEGIN;");
+                see("SELECT pg_advisory_xact_lock(<the ledger>);");
+                for statement in &plan.setup {
+                    see(&format!("{statement};"));
+                }
+                see("COMMIT;");
+            }
+            PrepareStep::PlanAgain => {
+                let limit = plan.settings.lock_timeout_ms;
+                see(&format!(
+                    "SET lock_timeout = {limit}; -- if the catalog is read"
+                ));
+                see("SET lock_timeout = 0; -- if the catalog is read");
+                see("SET search_path = DEFAULT; -- if a name without a schema is looked up");
+                see("SET search_path = pg_catalog; -- if a name without a schema is looked up");
+            }
+            PrepareStep::EnterRun => {
+                let runs = qualified(&plan.settings.ledger_schema, "run");
+                see(&format!("INSERT INTO {runs} <the run>;"));
+            }
+            PrepareStep::NameSession => see("SET application_name = <the run's name>;"),
+            PrepareStep::LeaveMarks => {
+                // The number of an object tells nothing of how many there are.
+                let marks = marks(plan, &RunName::new(""), |_| Some(0)).len();
+                if marks > 0 {
+                    see("BEGIN;");
+                    each_line_of_marks(marks, see);
+                    see("COMMIT;");
+                }
+            }
+        }
+    }
+}
+
+/// The marks of this number of targets, which name the appended files in case the ledger is lost.
 pub fn each_line_of_marks(targets: usize, see: &mut dyn FnMut(&str)) {
     const CONDITION: &str = "-- if the role may make large objects";
     see(&format!(

@@ -1,9 +1,8 @@
 //! The bounds of partitions, and the partition of each file.
 //!
-//! `"data"` makes each file a partition of its own, whose ends are known once it is loaded.
-//! Declared bounds (a list, or `every`) place each file by the key of its first row; rows of it
-//! that lie elsewhere are rejects. What is smaller than what is asked of the server, since a
-//! text's place depends on the collation.
+//! `"data"` makes each file a partition of its own, whose ends are known once it is loaded. Declared bounds (a list, or
+//! `every`) place each file by the key of its first row; its rows outside that partition are rejects. The server
+//! compares keys, because the order of texts depends on the collation.
 
 use inrush_convert::{KeyBounds, KeyValue, convert_one};
 use inrush_package::{BoundValue, Bounds, BoundsStep};
@@ -215,7 +214,7 @@ async fn place_in_list(
             ),
             hint: "begin the file with a row whose key is within the listed bounds".to_owned(),
         })?;
-        // How many bounds are at or before the key: 0 is before the first, all is past the last.
+        // The number of bounds at or before the key: 0 means before the first bound, all of them means past the last.
         let sql = format!(
             "SELECT count(*) FROM unnest(ARRAY[{}]) bound WHERE bound <= {}::{}",
             list.join(", "),
@@ -260,7 +259,7 @@ pub fn unit_bounds(
     if matches!(key.kind, KeyKind::Text { .. }) {
         return Ok((bounds, None));
     }
-    // Bounds are written as the server takes them, whatever the files' own format is.
+    // Bounds are written in the server's form, for any format of the files.
     let plain = Column {
         source: ValueSource::Field(0),
         formats: Vec::new(),
@@ -357,7 +356,7 @@ fn month_start(months: i64) -> Option<Date> {
     Date::new(year, month, 1).ok()
 }
 
-/// The day, in the years that are written alike everywhere: 1 to 9999.
+/// The day, in the years 1 to 9999, which both write the same way.
 fn date_of(days: i32) -> Option<Date> {
     let day = Date::constant(1970, 1, 1)
         .checked_add(Span::new().try_days(days).ok()?)
@@ -379,8 +378,8 @@ fn timestamp_text(microseconds: i64) -> Option<String> {
     Some(moment.to_string().replace('T', " "))
 }
 
-/// A key as SQL takes it, where both agree on how it is written: not an infinite one, nor a year
-/// before 1 or past 9999.
+/// A key as an SQL text, for keys that Inrush and the server write the same way: not infinite, and in the years 1 to
+/// 9999.
 pub fn key_text(value: &KeyValue) -> Option<String> {
     match value {
         KeyValue::Integer(value) => Some(value.to_string()),

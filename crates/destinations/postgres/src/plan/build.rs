@@ -62,7 +62,7 @@ pub async fn build(
 ) -> Result<Plan, PlanFailure> {
     abilities::require(package, &crate::abilities::abilities())?;
     let server = server_facts::inspect(session, address).await?;
-    // Somebody's lock on a target is not waited for without an end.
+    // The wait for another session's lock on a target is limited.
     let lock_timeout = package.run.lock_timeout_ms;
     session
         .execute(&format!("SET lock_timeout = {lock_timeout}"), "planning")
@@ -117,7 +117,7 @@ pub async fn build(
     Ok(plan)
 }
 
-/// A package that is to be planned, and all that is asked for its plan.
+/// The package, and the inputs for its plan.
 struct PlanRequest<'a> {
     session: &'a Session,
     address: &'a DatabaseAddress,
@@ -227,7 +227,7 @@ impl PlanRequest<'_> {
         })
     }
 
-    /// The most memory that the load of the flows takes in so many streams.
+    /// The most memory of the load with this number of streams.
     fn memory(&self, flows: &[FlowPlan], streams: usize, earlier: &Earlier) -> MemoryBound {
         let run = &self.package.run;
         let is_resumed = matches!(earlier, Earlier::Stopped { .. });
@@ -263,14 +263,14 @@ impl PlanRequest<'_> {
         Ok(statements)
     }
 
-    /// What an earlier run of the package left.
+    /// The work of an earlier run of the package.
     async fn earlier(
         &self,
         flows: &[FlowPlan],
         privileges: &[Privilege],
         notes: &mut Vec<String>,
     ) -> Result<Earlier, PlanFailure> {
-        // A role that may not read the ledger is told so by the privileges.
+        // A role that may not read the ledger sees this in the list of privileges.
         let is_readable = privileges
             .iter()
             .all(|privilege| privilege.held || privilege.needed_for != privileges::FOR_LEDGER);
@@ -351,7 +351,7 @@ impl PlanRequest<'_> {
         earlier: &Earlier,
     ) -> Result<Option<DiskFacts>, PlanFailure> {
         let disk = disk::look(self.session, self.address, flows).await?;
-        // What a stopped run has stored already cannot be told from here.
+        // The data of a stopped run that is stored already is not known here.
         if self.package.run.disk_check
             && matches!(earlier, Earlier::None)
             && let Some(disk) = &disk

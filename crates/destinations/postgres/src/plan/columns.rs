@@ -23,11 +23,11 @@ pub struct ResolvedColumns {
     pub field_count: usize,
     /// Their types as the server writes them.
     pub type_sql: Vec<String>,
-    /// How rows are sent.
+    /// The form in which rows are sent.
     pub wire: WireForm,
-    /// The columns of a target that is to be made.
+    /// The columns of a new target.
     pub new_columns: Vec<NewColumn>,
-    /// How each column is verified.
+    /// The form in which each column is verified.
     pub forms: Vec<ColumnForm>,
     /// Columns whose values the server may change without a word, with their types.
     pub unchecked: Vec<String>,

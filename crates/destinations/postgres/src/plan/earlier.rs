@@ -18,7 +18,7 @@ use crate::engine::plan::options::PlanOptions;
 use crate::ledger::{self, Ledger, SplitChoice, UnitRow, mark};
 use crate::plan::failure::PlanFailure;
 
-/// Looks the package up in the ledger; what a user should know is added to `notes`.
+/// Looks the package up in the ledger; notes for the user are added to `notes`.
 pub async fn find(
     session: &Session,
     ledger_schema: &str,
@@ -37,7 +37,7 @@ pub async fn find(
         && let Some(run) = book.latest_run(session, run_key).await?
         && run.state == LedgerRunState::Switched
     {
-        // What was fixed since has been loaded, or rejected again, all the same.
+        // Rejects that were fixed and replayed in the meantime do not matter here.
         return Ok(Earlier::Loaded(Box::new(run)));
     }
     if !options.again && !options.is_replay {
@@ -51,8 +51,8 @@ pub async fn find(
             return Ok(Earlier::Loaded(Box::new(run)));
         }
     }
-    // What `again` asks for is a second helping of what was switched; a stopped run has switched
-    // nothing, so its units are as good as new ones.
+    // `again` asks for a second load of rows that were switched in. A stopped run has switched nothing, so its units
+    // can be kept.
     let Some(run) = book.latest_stopped(session, run_key).await? else {
         return Ok(Earlier::None);
     };
@@ -105,7 +105,7 @@ pub async fn find(
     })
 }
 
-/// What a plan has to know of the splits that a stopped run has left.
+/// The splits of a stopped run that the plan needs to know.
 struct SplitsLeft {
     /// The keys of those of each unit that is not finished.
     of_unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
@@ -292,8 +292,8 @@ fn refuse_lost_rows<'a>(
     Ok(())
 }
 
-/// Says where somebody has emptied a target since a stopped run put rows straight into it: they are
-/// loaded, so they do not come again.
+/// Adds a note if somebody has emptied a target since a stopped run wrote rows directly to it: these rows count as
+/// loaded, so they are not loaded again.
 fn emptied(
     run: &LedgerRun,
     flows: &[FlowPlan],
@@ -327,7 +327,7 @@ fn wanted(flow: &FlowPlan) -> WantedFiles<'_> {
                 return false;
             };
             switched.target_oids.contains(&facts.oid)
-                // A target that was emptied since has none of them.
+                // A target that was emptied since has no rows of the run.
                 && (switched.rows_loaded == 0 || facts.has_rows)
         }),
     }

@@ -1,4 +1,4 @@
-//! Makes the plan of one flow, in stages, each with a type that says what is known after it.
+//! Makes the plan of one flow in stages; the type of each stage has the facts that are known after it.
 
 use inrush_package::Bounds;
 
@@ -17,7 +17,7 @@ use crate::engine::plan::error::PlanError;
 use crate::engine::plan::user_sql::statements;
 use crate::plan::failure::PlanFailure;
 
-/// The plan of a flow; what a user should know is added to `notes`.
+/// The plan of a flow; notes for the user are added to `notes`.
 pub async fn plan(
     request: &FlowRequest<'_>,
     notes: &mut Vec<String>,

@@ -1,4 +1,4 @@
-//! Fourth stage of a flow's plan: what is held against what, before rows count as loaded.
+//! Fourth stage of a flow's plan: the comparisons before rows count as loaded.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::engine::verify::VerifyPlan;
 use crate::plan::failure::PlanFailure;
 use crate::verify::{self, ComparedColumn, Comparison};
 
-/// What is held against what.
+/// The comparisons before rows count as loaded.
 pub struct FlowChecks {
-    /// What the database holds of each unit, against what was read.
+    /// The comparison of each unit in the database with the rows that were read.
     pub comparison: Arc<Comparison>,
-    /// What is summed up of the rows that are read.
+    /// The sums that are made of the rows that are read.
     pub verify: VerifyPlan,
-    /// What was promised of the files.
+    /// The numbers that are promised for the files.
     pub expected: ExpectPlan,
 }
 
 impl FlowChecks {
-    /// Decides what is compared. The server's hash is tried before it is relied on.
+    /// Decides which comparisons are made. The server's hash is tested before it is used.
     pub async fn of(
         request: &FlowRequest<'_>,
         target: &FlowTarget<'_>,
@@ -77,7 +77,7 @@ fn refuse_straight(
     ))
 }
 
-/// What is compared. The server's hash is tried before it is relied on.
+/// The columns that are compared. The server's hash is tested before it is used.
 async fn compare(
     request: &FlowRequest<'_>,
     resolved: &ResolvedColumns,

@@ -15,9 +15,9 @@ use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use crate::plan::failure::PlanFailure;
 
-/// What is made of the ranges of a partition key.
+/// The use of the ranges of a partition key.
 pub enum RangeKey {
-    /// Nothing: there is no such key, or rows are routed into partitions that exist.
+    /// There is no such key, or rows are routed into existing partitions.
     None,
     /// Each unit is a partition.
     OfUnits(KeyPlan),
@@ -33,14 +33,14 @@ pub struct FlowColumns {
     pub source: Arc<dyn Source>,
     /// The columns that they fill.
     pub resolved: ResolvedColumns,
-    /// The column by whose ranges the target is partitioned, or is to be.
+    /// The column by whose ranges the target is partitioned, or will be.
     pub key_name: Option<String>,
-    /// What is made of its ranges.
+    /// The use of its ranges.
     pub range_key: RangeKey,
 }
 
 impl FlowColumns {
-    /// Finds the files and resolves their columns. What a user should know is added to `notes`.
+    /// Finds the files and resolves their columns. Notes for the user are added to `notes`.
     pub async fn resolve(
         request: &FlowRequest<'_>,
         target: &FlowTarget<'_>,

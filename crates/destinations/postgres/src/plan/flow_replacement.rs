@@ -1,4 +1,4 @@
-//! Sixth stage of a flow's plan: what of the target gives way, and what stands in the way.
+//! Sixth stage of a flow's plan: the part of the target that the new rows replace, and obstacles to the replacement.
 
 use inrush_package::Mode;
 
@@ -14,10 +14,10 @@ use crate::catalog::TableFacts;
 use crate::plan::failure::PlanFailure;
 use crate::ranges::{self, PartitionRange};
 
-/// What of the target gives way to the rows.
+/// The part of the target that the new rows replace.
 #[derive(Default)]
 pub struct Replacement {
-    /// What is taken out of it.
+    /// The tables that are taken out.
     pub plan: Option<ReplacePlan>,
     /// A partition that stands where the bounds want one, in words.
     pub overlap: Option<String>,
@@ -65,7 +65,8 @@ impl Replacement {
         })
     }
 
-    /// Names of the target's schema that are free when the new partitions get theirs, since what has them goes.
+    /// Names of the target's schema that will be free when the new partitions get theirs, because their tables are
+    /// taken out.
     pub fn names_freed<'a>(&'a self, target: &FlowTarget<'_>) -> impl Iterator<Item = &'a str> {
         let schema = target.schema.to_owned();
         let old = self.plan.iter().flat_map(|plan| &plan.old);

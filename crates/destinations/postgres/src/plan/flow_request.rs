@@ -9,17 +9,17 @@ use crate::Session;
 use crate::engine::plan::options::PlanOptions;
 use crate::server_facts::ServerFacts;
 
-/// One flow that is to be planned, and all that is asked for its plan.
+/// One flow, and the inputs for its plan.
 pub struct FlowRequest<'a> {
     /// Asks the catalog.
     pub session: &'a Session,
-    /// What the server says of itself.
+    /// The facts of the server.
     pub server: &'a ServerFacts,
     /// The package.
     pub package: &'a Package,
-    /// What is known beside it.
+    /// The options of the plan.
     pub options: &'a PlanOptions<'a>,
-    /// What passes over the files have found.
+    /// The results of passes over the files.
     pub key_scans: &'a KeyScans,
     /// The flow.
     pub flow: &'a Flow,

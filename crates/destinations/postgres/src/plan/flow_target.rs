@@ -10,7 +10,7 @@ use crate::partition_tree::PartitionTree;
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 
-/// How rows arrive in their target.
+/// The way in which rows get into their target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Straight into it, committed so.
@@ -31,14 +31,14 @@ pub struct FlowTarget<'a> {
     pub table: &'a str,
     /// Both, as SQL names the target.
     pub sql: String,
-    /// What the catalog says of it, where it exists. In a replay it counts as a plain table: the server routes the rows
-    /// of one that is partitioned in whatever way.
+    /// The catalog's facts of the target, if it exists. In a replay it counts as a plain table: if it is partitioned in
+    /// any way, the server routes the rows.
     pub facts: Option<TableFacts>,
     /// Its partitions, where it has a key; in a replay too.
     pub tree: Option<PartitionTree>,
     /// The column that the flow partitions by.
     pub partition_by: Option<String>,
-    /// How rows arrive there.
+    /// The way in which rows get there.
     pub arrival: Arrival,
     /// It is partitioned, and the rows are copied into it all the same: the server routes them.
     pub copied_into_partitions: bool,
@@ -81,7 +81,7 @@ impl<'a> FlowTarget<'a> {
         })
     }
 
-    /// Whether each row goes to its own partition.
+    /// True if each row goes to its own partition.
     pub fn is_routed(&self) -> bool {
         self.arrival == Arrival::Routed
     }

@@ -11,13 +11,13 @@ use crate::catalog::IndexFacts;
 use crate::engine::plan::identity::description::{self, Description};
 use crate::staging::{Model, NewColumn, Storage, UnitBounds, Upper};
 
-/// What shapes the rows and the staging tables of a flow's units. Where any of it is not as it was,
-/// a stopped run's units cannot be used.
+/// The settings that shape the rows and the staging tables of a flow's units. If any of them has changed, units of a
+/// stopped run cannot be used.
 #[derive(Clone, Copy)]
 pub struct Shape<'a> {
     /// The target, `schema.table`, quoted.
     pub target: &'a str,
-    /// How the files are written.
+    /// The dialect of the files.
     pub dialect: &'a Dialect,
     /// Their encoding, as the package names it.
     pub encoding: Option<&'a str>,
@@ -25,21 +25,21 @@ pub struct Shape<'a> {
     pub columns: &'a [Column],
     /// Their types as the server writes them.
     pub type_sql: &'a [String],
-    /// How rows are sent.
+    /// The form in which rows are sent.
     pub wire: &'a WireForm,
     /// The partition key's column.
     pub key: Option<&'a str>,
     /// The structure of a target that exists, as one text, and its indexes.
     pub existing: Option<(&'a str, &'a [IndexFacts])>,
-    /// What staging tables are made after.
+    /// The model of the staging tables.
     pub model: &'a Model,
-    /// How units become part of the target.
+    /// The way in which units become part of the target.
     pub publish: &'a Publish,
-    /// What is verified.
+    /// The level of verification.
     pub level: Verify,
     /// The record that ends each file.
     pub trailer: Option<&'a Trailer>,
-    /// Columns whose sums somebody promised, by their places.
+    /// Columns with promised sums, by their positions.
     pub summed: &'a [usize],
 }
 

@@ -1,6 +1,6 @@
-//! Dropping the indexes of a plain target before rows are copied into it, and building them again
-//! after: much quicker where many rows come to many indexes. All of it is done in the switch's own
-//! transaction, so that nobody finds the table without its indexes.
+//! Drops the indexes of a plain target before rows are copied into it, and builds them again afterwards: much quicker
+//! if many rows come to many indexes. All of it is done in the switch's own transaction, so that nobody finds the table
+//! without its indexes.
 
 use inrush_package::IndexPolicy;
 
@@ -34,7 +34,7 @@ pub fn after_rows(flow: &FlowPlan) -> Vec<String> {
         .collect()
 }
 
-/// What a user should know of it.
+/// The note about it for the user.
 pub fn note(flow: &FlowPlan) -> Option<String> {
     let names: Vec<&str> = rebuilt(flow).map(|index| index.name.as_str()).collect();
     (!names.is_empty()).then(|| {

@@ -12,8 +12,8 @@ use super::flow_target::FlowTarget;
 use crate::engine::plan::error::PlanError;
 use crate::plan::failure::PlanFailure;
 
-/// The partitions that are declared, with the files that go to each, by the key of their first row; none where units are
-/// no partitions, or files or parts of files are.
+/// The declared partitions, with the files of each by the key of their first row; `None` if units are not partitions,
+/// or if files or parts of files are partitions.
 pub async fn declared(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,

@@ -15,12 +15,12 @@ use crate::server_facts::ServerFacts;
 /// filled, one in the driver's queue, one copied into its send buffer, one on its way back. A stream that writes its
 /// blocks itself has one.
 const BLOCKS_PER_STREAM: u64 = 4;
-/// What is kept of each file from the plan to the report, beside its path. Measured: 340.
+/// The memory for each file from the plan to the report, beside its path. Measured: 340.
 const FILE_BYTES: u64 = 480;
 /// Connections that should stay free for others.
 const CONNECTIONS_KEPT_FREE: i64 = 3;
 
-/// Works out the memory bound from what a stream holds at a time.
+/// Computes the memory bound from the memory that a stream needs.
 pub fn memory(
     flows: &[FlowPlan],
     chunk_bytes: u32,
@@ -84,8 +84,8 @@ pub fn check_connections(server: &ServerFacts, streams: usize) -> Result<(), Pla
     Ok(())
 }
 
-/// Locks that the switch holds at its end: for each unit its table, its TOAST table with its
-/// index, its indexes and its type; the targets' own; and what the ledger takes.
+/// Locks that the switch holds at its end: for each unit its table, its TOAST table with its index, its indexes and its
+/// type; those of the targets; and those of the ledger.
 pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
     let mut locks = 20;
     for flow in flows {

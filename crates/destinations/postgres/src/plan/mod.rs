@@ -3,12 +3,12 @@
 //! [`build`] reads files and catalog and writes the plan; a run executes nothing that the plan does not hold.
 //! `check` prints it (`print.rs`, `print_flow.rs`).
 //!
-//! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`), how
-//! units become part of the target (`publishing.rs`), what is checked (`flow_checks.rs`), the partitions that are declared
-//! (`intervals.rs`), what of the target gives way (`flow_replacement.rs`), and its units (`units.rs`).
+//! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`),
+//! the way of units into the target (`publishing.rs`), the comparisons (`flow_checks.rs`), the declared partitions
+//! (`intervals.rs`), the replaced part of the target (`flow_replacement.rs`), and its units (`units.rs`).
 
 pub mod additions;
-mod begin_steps;
+pub mod begin_steps;
 mod bounds;
 mod build;
 mod columns;
@@ -39,6 +39,7 @@ mod statements;
 pub mod statistics;
 pub mod switch_statements;
 pub mod switch_steps;
+pub mod take_out_steps;
 mod target;
 pub mod unit_steps;
 mod units;
@@ -49,15 +50,17 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
-use inrush_package::{IndexPolicy, Mode, RunSettings};
+use inrush_package::{IndexPolicy, Mode, Package, RunSettings};
 use inrush_pgcopy::PgType;
-use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunKey, RunName, SplitKey, UnitKey};
 use inrush_source::Split;
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
 use crate::engine::ledger::{LedgerRun, TouchedFile};
 use crate::engine::plan::{MemoryBound, PlannedFlow, PlannedUnit, Reading};
+use crate::engine::report::ServerReport;
+use crate::engine::run::plan::{PlanFacts, RunPlan};
 use crate::ledger::mark::Mark;
 use crate::server_facts::ServerFacts;
 use crate::staging::{Model, NewColumn, UnitBounds};
@@ -69,8 +72,11 @@ pub use disk::DiskFacts;
 pub use earlier::keepable;
 pub use failure::PlanFailure;
 pub use privileges::Privilege;
-pub use replace_mode::{KeepPlan, ReplacePlan};
+pub use replace_mode::ReplacePlan;
 pub use routing::RoutePlan;
+
+/// Text that a stream loads from a feed in one transaction: what a stop throws away.
+const FED_TRANSACTION_BYTES: u64 = 64 << 20;
 
 /// A package resolved against real files and the real catalog.
 #[derive(Clone, Debug)]
@@ -79,13 +85,13 @@ pub struct Plan {
     pub package: String,
     /// SHA-256 of the package, secrets left out.
     pub package_hash: String,
-    /// SHA-256 of what the plan would run.
+    /// SHA-256 of the statements of the plan.
     pub plan_hash: String,
     /// Names the package and its targets in the ledger: the key by which a stopped run is found.
     pub run_key: RunKey,
     /// Server, database and role.
     pub destination: String,
-    /// What the server says of itself.
+    /// The facts of the server.
     pub server: ServerFacts,
     /// Settings of the run.
     pub settings: RunSettings,
@@ -101,18 +107,18 @@ pub struct Plan {
     pub memory: MemoryBound,
     /// The server's disk, where it can be seen.
     pub disk: Option<DiskFacts>,
-    /// Locks that the switch takes, against what the server has room for.
+    /// The number of locks of the switch, compared with the server's limit.
     pub locks_needed: u64,
-    /// What an earlier run of the same package left.
+    /// The work of an earlier run of the same package.
     pub earlier: Earlier,
-    /// What a user should know before it runs.
+    /// Notes for the user before the run.
     pub notes: Vec<String>,
 }
 
-/// What an earlier run of the same package left in the ledger.
+/// The work of an earlier run of the same package, in the ledger.
 #[derive(Clone, Debug)]
 pub enum Earlier {
-    /// Nothing.
+    /// There is none.
     None,
     /// All of it: these very files are loaded already.
     Loaded(Box<LedgerRun>),
@@ -122,7 +128,7 @@ pub enum Earlier {
         run: Box<LedgerRun>,
         /// Keys of units that are kept, finished or not.
         kept: BTreeSet<UnitKey>,
-        /// Those of them that lack splits, with the keys of the splits that they have.
+        /// Units that lack splits, with the keys of the splits that they have.
         unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
         /// Units of the run that the plan has no use for: their files or settings changed.
         dropped: usize,
@@ -138,9 +144,9 @@ pub enum Earlier {
 /// One flow, planned.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// What is read of its files.
+    /// The reading of its files.
     pub reading: Reading,
-    /// What is compared of each unit before its COMMIT.
+    /// The comparison of each unit before its COMMIT.
     pub comparison: Arc<Comparison>,
     /// The target's schema.
     pub schema: String,
@@ -148,25 +154,25 @@ pub struct FlowPlan {
     pub table: String,
     /// The target as it is, where it exists.
     pub facts: Option<TableFacts>,
-    /// What becomes of the target.
+    /// The mode of the load.
     pub mode: Mode,
-    /// How its units become part of the target.
+    /// The way in which its units become part of the target.
     pub publish: Publish,
-    /// What is taken out of the target before.
+    /// The tables that are taken out of the target before.
     pub replace: Option<ReplacePlan>,
     /// Statements of the user that the switch runs before it touches the target.
     pub pre_sql: Vec<String>,
     /// Statements of the user that the switch runs when all rows are there.
     pub post_sql: Vec<String>,
-    /// What staging tables are made after.
+    /// The model of the staging tables.
     pub model: Model,
-    /// What the schema's default privileges grant on tables that are made in it.
+    /// The grants that the schema's default privileges give on new tables in it.
     pub default_grants: Vec<DefaultGrant>,
-    /// What becomes of the target's indexes while rows are copied into it.
+    /// The treatment of the target's indexes while rows are copied into it.
     pub indexes: IndexPolicy,
     /// Types of those columns as the server writes them.
     pub column_types: Vec<String>,
-    /// How rows are sent.
+    /// The form in which rows are sent.
     pub wire: WireForm,
     /// The partition key.
     pub key: Option<KeyPlan>,
@@ -178,7 +184,7 @@ pub struct FlowPlan {
     pub overlap: Option<String>,
 }
 
-/// Most of what is asked of a flow is how its files are read.
+/// Most callers need the way in which its files are read.
 impl Deref for FlowPlan {
     type Target = Reading;
 
@@ -188,7 +194,7 @@ impl Deref for FlowPlan {
 }
 
 impl Plan {
-    /// Whether all rows come in the transaction of the switch: then one session carries it all.
+    /// True if all rows come in the transaction of the switch: then one session carries it all.
     pub fn is_one_transaction(&self) -> bool {
         !self.settings.staging
     }
@@ -200,29 +206,29 @@ impl FlowPlan {
         self.reading.target.clone()
     }
 
-    /// Whether what comes through pipes is kept until the load is done, so that rows which the server
-    /// refuses can be told. Whoever accepts none needs no disk for them, and rows that are in the
-    /// target already are not loaded once more.
+    /// True if the data of pipes is kept until the load is done, so that rows which the server refuses can be found.
+    /// False if the flow accepts no rejects, and if rows are written directly to the target, because those are not
+    /// loaded again.
     pub fn keeps_pipes(&self) -> bool {
         self.reject_limit.rows_accepted() > 0 && !self.commits_each_split()
     }
 
-    /// Whether its rows go straight into the target.
+    /// True if its rows go straight into the target.
     pub fn is_straight(&self) -> bool {
         matches!(self.publish, Publish::Straight(_))
     }
 
-    /// Whether they do, and stay there split by split.
+    /// True if they do, and stay there split by split.
     pub fn commits_each_split(&self) -> bool {
         self.publish == Publish::Straight(Commit::EachSplit)
     }
 
-    /// Whether they do, and stay there with those of all flows.
+    /// True if they do, and stay there with those of all flows.
     pub fn commits_at_switch(&self) -> bool {
         self.publish == Publish::Straight(Commit::AtSwitch)
     }
 
-    /// Whether rows come into a target that exists in the transaction of the switch, and not only tables.
+    /// True if rows come into a target that exists in the transaction of the switch, and not only tables.
     pub fn copies_rows(&self) -> bool {
         match &self.publish {
             Publish::Insert | Publish::Upsert { .. } => true,
@@ -232,13 +238,14 @@ impl FlowPlan {
         }
     }
 
-    /// Whether the switch leaves a mark of it. Rows that go straight into their target have it since before the first row.
+    /// True if the switch leaves a mark of it. Rows that go straight into their target have it since before the first
+    /// row.
     pub fn leaves_mark(&self) -> bool {
         self.mode == Mode::Append && !self.commits_each_split()
     }
 
-    /// What a mark at its target says of its files, where a second load of them would append their rows once more.
-    pub fn mark(&self, run: &str, target_oid: u32) -> Option<Mark> {
+    /// The mark for its files at the target, if a second load of them would append their rows once more.
+    pub fn mark(&self, run: &RunName, target_oid: u32) -> Option<Mark> {
         let files = earlier::files(self);
         let appends = self.mode == Mode::Append;
         appends.then(|| Mark::new(run, &self.target(), target_oid, files))?
@@ -248,10 +255,52 @@ impl FlowPlan {
     pub fn splits(&self) -> impl Iterator<Item = &Split> {
         self.units.iter().flat_map(|unit| &unit.splits)
     }
+}
 
-    /// Its place in the order in which streams take work.
-    pub fn turn_of(flows: &[FlowPlan]) -> impl Fn(usize) -> usize {
-        move |flow| flows[flow].turn
+impl RunPlan for Plan {
+    type Flow = FlowPlan;
+
+    fn facts(&self) -> PlanFacts<'_> {
+        PlanFacts {
+            package: &self.package,
+            package_hash: &self.package_hash,
+            plan_hash: &self.plan_hash,
+            run_key: &self.run_key,
+            destination: &self.destination,
+            settings: &self.settings,
+            streams: self.streams,
+            memory_bytes: self.memory.total(),
+            batch_rows: self.settings.batch_rows as usize,
+            fed_bytes: FED_TRANSACTION_BYTES,
+            notes: &self.notes,
+        }
+    }
+
+    fn server(&self) -> ServerReport {
+        ServerReport {
+            version: self.server.version.clone(),
+            settings: self.server.settings.clone(),
+        }
+    }
+
+    fn flows(&self) -> &[FlowPlan] {
+        &self.flows
+    }
+
+    fn flows_mut(&mut self) -> &mut [FlowPlan] {
+        &mut self.flows
+    }
+
+    fn add_note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    fn turn(&self, flow: usize) -> usize {
+        self.flows[flow].turn
+    }
+
+    fn saved_tables(&self, _: &Package) -> Vec<String> {
+        self.flows.iter().map(FlowPlan::target).collect()
     }
 }
 
@@ -264,6 +313,11 @@ impl PlannedFlow for FlowPlan {
 
     fn units(&self) -> &[UnitPlan] {
         &self.units
+    }
+
+    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>) {
+        let units = self.units.iter_mut();
+        (&self.reading, units.flat_map(|unit| &mut unit.splits))
     }
 
     fn is_straight(&self) -> bool {
@@ -292,6 +346,10 @@ impl PlannedUnit for UnitPlan {
         &self.splits
     }
 
+    fn staging_table(&self) -> &str {
+        &self.staging_table
+    }
+
     fn bytes_count(&self) -> u64 {
         self.bytes_count
     }
@@ -301,12 +359,12 @@ impl PlannedUnit for UnitPlan {
     }
 }
 
-/// Whether the rows of all flows go straight into their targets.
+/// True if the rows of all flows go straight into their targets.
 fn is_all_straight(flows: &[FlowPlan]) -> bool {
     flows.iter().all(FlowPlan::is_straight)
 }
 
-/// How units become part of their target.
+/// The way in which units become part of their target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Publish {
     /// The target is made, partitioned by range, and the units are attached.
@@ -354,14 +412,14 @@ impl Commit {
     }
 }
 
-/// How rows are sent.
+/// The form in which rows are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireForm {
     /// Binary COPY.
     Binary(Vec<PgType>),
     /// COPY in text form, since a column has a type without a binary encoder.
     Text {
-        /// Which column and type.
+        /// The column and the type that need it, in words.
         reason: String,
     },
 }
@@ -377,14 +435,14 @@ pub struct KeyPlan {
     pub type_sql: String,
     /// Its collation, where the column has one of its own.
     pub collation: Option<String>,
-    /// What kind of values it has.
+    /// The kind of its values.
     pub kind: KeyKind,
-    /// Where the partitions begin and end, in words.
+    /// The bounds of the partitions, in words.
     pub rule: String,
 }
 
 impl KeyPlan {
-    /// The type with its collation: what a value is cast to before it is compared.
+    /// The type with its collation; values are cast to it before they are compared.
     pub fn comparable_type(&self) -> String {
         match &self.collation {
             Some(collation) => format!("{} COLLATE {collation}", self.type_sql),
@@ -428,7 +486,7 @@ pub struct UnitPlan {
     pub partition_name: Option<String>,
     /// Its bounds where they are known before it is loaded.
     pub bounds: Option<UnitBounds>,
-    /// The same bounds, checked while rows are converted.
+    /// The same bounds, for the check during conversion.
     pub key_bounds: Option<KeyBounds>,
     /// The keys that have a partition, checked while rows are converted, where rows are routed.
     pub key_set: Option<KeySet>,

@@ -18,7 +18,7 @@ pub async fn refuse_published_schemas(
     server: &ServerFacts,
     flows: &[FlowPlan],
 ) -> Result<(), PlanFailure> {
-    // What goes straight in is published as it comes.
+    // Rows that are written directly are published as they come.
     let schemas: BTreeSet<&str> = flows
         .iter()
         .filter(|flow| !flow.is_straight())
@@ -50,7 +50,7 @@ pub async fn refuse_leftovers(
     flows: &[FlowPlan],
     earlier: &Earlier,
 ) -> Result<(), PlanFailure> {
-    // What a plan has no use for any more is dropped before its name is needed.
+    // Units that the plan does not need any more are dropped before their names are needed.
     let (kept, known) = match earlier {
         Earlier::Stopped { kept, tables, .. } => (kept.clone(), tables.clone()),
         _ => (BTreeSet::new(), BTreeSet::new()),
@@ -89,8 +89,8 @@ pub async fn refuse_leftovers(
     Ok(())
 }
 
-/// Refuses declared bounds that partitions have already: those that this very load has made are no
-/// obstacle where it is done.
+/// Refuses declared bounds that existing partitions have. If the load is already done, its own partitions are not an
+/// obstacle.
 pub fn refuse_overlap(flow: &FlowPlan) -> Result<(), PlanError> {
     match &flow.overlap {
         None => Ok(()),

@@ -1,8 +1,8 @@
 //! Large files in the order of their key, cut into partitions of about the same size.
 //!
-//! A cut goes to the next change of the key, so that no key lies in two partitions. That the file
-//! is in order is taken at its word only as far as the cuts go: their keys must ascend here, and
-//! each part's rows are held against the keys of its cuts while they are loaded.
+//! A cut is moved to the next change of the key, so no key is in two partitions. The order of a file is checked at the
+//! cuts only: their keys must ascend here. While the parts are loaded, each row is compared with the keys of its part's
+//! cuts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ struct Cut {
 
 /// A part of a file, with the keys that it must keep.
 pub struct Part {
-    /// Where it is.
+    /// The split that contains it.
     pub split: Split,
     /// Its first key; none where the file begins.
     pub lower: Option<KeyValue>,
@@ -38,8 +38,8 @@ pub struct Part {
     pub upper: Option<KeyValue>,
 }
 
-/// Cuts files into so many parts in all. Small files, and those that cannot be read from their
-/// middle, are one part each.
+/// Cuts files into this number of parts in all. Small files, and those that cannot be read from their middle, are one
+/// part each.
 pub fn cut(
     flow: &str,
     source: &dyn Source,
@@ -160,8 +160,7 @@ fn cuts_of(
         {
             continue;
         }
-        // No record begins in the range: what its reader would be told is its end, which is in the
-        // middle of one.
+        // No record begins in the range, so its reader would stop in the middle of one.
         if start.is_some_and(|start| start.byte_offset >= range.end) {
             continue;
         }
@@ -196,7 +195,7 @@ fn next_change(
                 text.text()
                     .map(|text| String::from_utf8_lossy(text).into_owned())
             });
-            // A row without a key is rejected wherever it goes.
+            // A row without a key is rejected in any part.
             let Ok(key) = convert_first(column, text.as_deref()) else {
                 continue;
             };
@@ -244,7 +243,7 @@ fn check_order(flow: &str, file: &dyn Input, cuts: &[Cut]) -> Result<(), PlanErr
     Ok(())
 }
 
-/// Lets a unit's rows be held against the keys of its cuts.
+/// Makes a unit's rows be compared with the keys of its cuts.
 pub fn bound(unit: &mut UnitPlan, key: &KeyPlan, part: &Part) {
     if matches!(key.kind, KeyKind::Text { .. }) || (part.lower.is_none() && part.upper.is_none()) {
         return;

@@ -63,7 +63,7 @@ fn fmt_files(
     )
 }
 
-/// What becomes of the target, and by which key it is partitioned.
+/// The treatment of the target, and its partition key.
 fn fmt_target(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan) -> fmt::Result {
     told!(f, "  {}", target_becomes(plan, flow))?;
     if let Some(replace) = &flow.replace {
@@ -117,7 +117,7 @@ fn target_becomes(plan: &Plan, flow: &FlowPlan) -> &'static str {
     }
 }
 
-/// How rows are sent, and what is held against what.
+/// The form in which rows are sent, and the comparisons.
 fn fmt_rows(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
     match &flow.wire {
         WireForm::Binary(_) => told!(f, "  rows go by binary COPY")?,
@@ -212,7 +212,7 @@ fn separator(before: &str) -> &'static str {
     if before.is_empty() { "" } else { ", " }
 }
 
-/// What becomes of what was read of a pipe.
+/// The treatment of the data that is read from a pipe.
 fn kept_pipes(flow: &FlowPlan) -> &'static str {
     match flow.keeps_pipes() {
         true => {

@@ -1,4 +1,4 @@
-//! Privileges that a plan needs, beside those that are held.
+//! Privileges that a plan needs, and those that the role has.
 
 use inrush_package::Package;
 
@@ -9,7 +9,7 @@ use crate::quote::{identifier, qualified};
 use crate::server_facts::ServerFacts;
 use crate::{PostgresError, Session, ledger};
 
-/// What privileges on the ledger are needed for.
+/// The purpose of privileges on the ledger.
 pub const FOR_LEDGER: &str = "the ledger";
 
 /// A privilege, and whether it is held.
@@ -17,23 +17,23 @@ pub const FOR_LEDGER: &str = "the ledger";
 pub struct Privilege {
     /// The privilege: `CREATE on schema "public"`.
     pub what: String,
-    /// What it is needed for.
+    /// Its purpose.
     pub needed_for: String,
-    /// Whether the role has it.
+    /// True if the role has it.
     pub held: bool,
     /// The statement that grants it.
     pub grant: String,
 }
 
-/// What is asked of a schema.
+/// The privileges that a schema needs.
 struct SchemaNeed<'a> {
     /// The schema.
     pub schema: &'a str,
-    /// What for.
+    /// Their purpose.
     pub needed_for: &'a str,
-    /// Whether the plan makes it where it is missing.
+    /// True if the plan makes it where it is missing.
     pub made: bool,
-    /// Whether something is made in it.
+    /// True if something is made in it.
     pub create: bool,
 }
 
@@ -262,7 +262,7 @@ pub async fn find(
             create: true,
         });
     }
-    // Those that make tables first: what they need holds for the others too.
+    // Flows that create tables come first: their privileges are enough for the others.
     let (straight, others): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.is_straight());
     for flow in others.into_iter().chain(straight) {
         if needs.iter().all(|need| need.schema != flow.schema) {

@@ -14,20 +14,20 @@ use crate::default_grants::{self, DefaultGrant};
 use crate::plan::failure::PlanFailure;
 use crate::staging::{Model, Storage};
 
-/// How units become part of the target.
+/// The way in which units become part of the target.
 pub struct Publishing {
-    /// How they do.
+    /// The method.
     pub publish: Publish,
-    /// What staging tables are made after.
+    /// The model of the staging tables.
     pub model: Model,
-    /// What the schema's default privileges grant on tables that are made in it.
+    /// The grants that the schema's default privileges give on new tables in it.
     pub default_grants: Vec<DefaultGrant>,
     /// Relations of the target's schema, whose names are taken.
     pub taken: BTreeSet<String>,
 }
 
 impl Publishing {
-    /// Decides it. What a user should know is added to `notes`.
+    /// Decides the way into the target. Notes for the user are added to `notes`.
     pub async fn decide(
         request: &FlowRequest<'_>,
         target: &FlowTarget<'_>,
@@ -71,7 +71,7 @@ async fn merged(
     Ok(Publish::Upsert { key })
 }
 
-/// How units that wait in staging tables become part of the target.
+/// The way in which units in staging tables become part of the target.
 fn staged(request: &FlowRequest<'_>, target: &FlowTarget<'_>, columns: &FlowColumns) -> Publish {
     let flow = request.flow;
     match (&target.facts, &columns.key_name) {
@@ -98,8 +98,8 @@ fn model(target: &FlowTarget<'_>, columns: &FlowColumns) -> Model {
     }
 }
 
-/// How staging tables are stored: a partition as its parent says, one whose rows are copied to the
-/// target in the database's own way.
+/// The storage of staging tables: a future partition as its parent says, a table whose rows are copied to the target as
+/// the database's defaults say.
 fn storage(facts: &TableFacts) -> Storage {
     if facts.partitioning.is_none() {
         return Storage::default();

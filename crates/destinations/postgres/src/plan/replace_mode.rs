@@ -14,23 +14,22 @@ use crate::ranges::{self, Coverage, PartitionRange};
 use crate::table_swap::{self, SwapPlan};
 use crate::{PostgresError, Session};
 
-/// What is taken out of a target that exists.
+/// The tables that are taken out of an existing target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacePlan {
-    /// How much of it.
+    /// The part of the target.
     pub scope: ReplaceScope,
     /// The rows of a plain target are deleted.
     pub by_rows: bool,
-    /// What becomes of it.
+    /// Their destination: dropped or kept.
     pub keep: KeepPlan,
-    /// What is taken out as far as it is known before the load: partitions that only the data
-    /// can tell are not among it.
+    /// The tables as far as they are known before the load; partitions that depend on the data are not listed.
     pub old: Vec<OldTable>,
-    /// What makes a new table like the old one, where it takes its place.
+    /// The properties that a new table gets from the old one, if it takes its place.
     pub swap: Option<SwapPlan>,
 }
 
-/// What becomes of what is taken out.
+/// The destination of the tables that are taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeepPlan {
     /// It is dropped.
@@ -42,7 +41,7 @@ pub enum KeepPlan {
 }
 
 impl KeepPlan {
-    /// What the package says.
+    /// The destination that the package sets.
     pub fn of(keep: &Keep) -> KeepPlan {
         match keep {
             Keep::Whether(false) => KeepPlan::Drop,
@@ -76,8 +75,8 @@ impl ReplacePlan {
     }
 }
 
-/// Plans what is taken out of a partitioned target; `asked` are the new partitions, where their
-/// bounds are known already.
+/// Plans the tables that are taken out of a partitioned target; `asked` are the new partitions, if their bounds are
+/// known already.
 pub async fn of_partitions(
     session: &Session,
     replace: &Replace,
@@ -138,7 +137,7 @@ pub async fn of_partitions(
     Ok(plan)
 }
 
-/// Plans how a plain target is replaced by units that become part of it so.
+/// Plans the replacement of a plain target by its units.
 pub async fn of_plain(
     session: &Session,
     replace: &Replace,
@@ -211,7 +210,7 @@ pub async fn of_plain(
     })
 }
 
-/// A partition that new ones cover in part: it can neither stay nor go.
+/// A partition that new ones cover only in part, so it can neither stay nor go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartlyCovered {
     /// The partition and its bound.
@@ -221,7 +220,7 @@ pub struct PartlyCovered {
 }
 
 impl PartlyCovered {
-    /// What stands in the way.
+    /// The obstacle, in words.
     pub fn what(&self) -> String {
         format!(
             "has the partition {}, which the new partition {} covers only in part",
@@ -237,7 +236,7 @@ impl PartlyCovered {
     }
 }
 
-/// Those partitions that new ones cover whole.
+/// The partitions that new ones cover completely.
 pub async fn covered(
     session: &Session,
     key: &KeyPlan,
@@ -273,56 +272,6 @@ pub async fn covered(
     Ok(Ok(old))
 }
 
-/// The statements that take out what is known before the load.
-pub fn template(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
-    if replace.by_rows {
-        return vec![
-            "SET LOCAL search_path = DEFAULT;".to_owned(),
-            format!("DELETE FROM {target};"),
-            "SET LOCAL search_path = pg_catalog;".to_owned(),
-        ];
-    }
-    let mut lines = Vec::new();
-    if replace.keep == KeepPlan::UntilNext {
-        lines.push(
-            "DROP TABLE <the table that the last replacement kept>; -- if it kept one".to_owned(),
-        );
-    }
-    if replace.scope == ReplaceScope::Partitions && replace.old.is_empty() {
-        const CONDITION: &str = "-- if a new partition covers it completely";
-        lines.push(format!(
-            "ALTER TABLE {target} DETACH PARTITION <a partition>; {CONDITION}"
-        ));
-        lines.extend(match replace.keep {
-            KeepPlan::Drop => vec![format!("DROP TABLE <the partition>; {CONDITION}")],
-            _ => vec![
-                format!(
-                    "ALTER INDEX <each of the partition> RENAME TO <another name>; {CONDITION}"
-                ),
-                format!("ALTER TABLE <the partition> <RENAME TO or SET SCHEMA>; {CONDITION}"),
-                format!(
-                    "ALTER INDEX <each of the partition> RENAME TO <its name as kept>; {CONDITION}"
-                ),
-            ],
-        });
-    }
-    for old in &replace.old {
-        let mut statements = Vec::new();
-        if old.bound.is_some() {
-            statements.push(old_tables::detach(target, old));
-        }
-        let kept_name = replace.kept_name(target, old);
-        let kept = kept_name.as_deref().map(|name| (staging_schema, name));
-        statements.extend(old_tables::drop_or_keep(old, kept));
-        let is_left = old.is_default();
-        lines.extend(statements.into_iter().map(|statement| match is_left {
-            true => format!("{statement}; -- if it has rows"),
-            false => format!("{statement};"),
-        }));
-    }
-    lines
-}
-
 /// Tables that `keep = true` has kept of a target and that still stand where it put them.
 pub async fn last_generation(
     session: &Session,
@@ -354,7 +303,7 @@ pub async fn last_generation(
     Ok(found)
 }
 
-/// Refuses names to keep under that others have. What `keep = true` kept last time gives way.
+/// Refuses a name for kept tables that another object has. A table that the last `keep = true` kept is dropped first.
 pub async fn refuse_taken_names(
     session: &Session,
     ledger_schema: &str,
@@ -412,7 +361,7 @@ pub async fn refuse_taken_names(
     }
 }
 
-/// What goes and what becomes of it, in words.
+/// The tables that are taken out and their destination, in words.
 pub fn words(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
     if replace.by_rows {
         return vec![

@@ -3,7 +3,8 @@
 use super::{Plan, begin_steps, switch_steps, unit_steps};
 
 impl Plan {
-    /// Sees every line of what a run executes, in order. Values that only the load can tell stand in angle brackets.
+    /// Passes every line that a run executes to `see`, in order. Values that only the load can know are in angle
+    /// brackets.
     pub fn each_statement(&self, see: &mut dyn FnMut(&str)) {
         for line in self.begin_lines() {
             see(&line);

@@ -35,7 +35,7 @@ pub fn of_target(plan: &Plan, flow: &FlowPlan) -> Option<String> {
     match &flow.publish {
         Publish::Rename | Publish::Swap => None,
         Publish::Route(route) if route.is_new => None,
-        // Who may only INSERT may not ANALYZE.
+        // A role that may only INSERT may not ANALYZE.
         Publish::Straight(_) if !flow.facts.as_ref().is_some_and(|facts| facts.owned) => None,
         Publish::CreatePartitioned { .. } | Publish::Attach if parents_alone(plan) => {
             Some(format!("ANALYZE ONLY {}", flow.target()))

@@ -7,7 +7,7 @@ use crate::quote::{identifier, literal, qualified};
 use crate::staging::{self, BOUNDS_CHECK, UnitBounds, Upper};
 use inrush_rows::ids::UnitKey;
 
-/// A unit that is to be switched in.
+/// A unit of the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitTask {
     /// Its key.
@@ -20,8 +20,8 @@ pub struct UnitTask {
     pub lower: Option<String>,
     /// One past its last key as an SQL expression; none is unbounded.
     pub upper: Option<String>,
-    /// Whether it becomes a partition. A part without rows does only where its bounds were
-    /// declared: nothing else tells them.
+    /// True if it becomes a partition. A part without rows does only where its bounds were declared: nothing else tells
+    /// them.
     pub attached: bool,
 }
 
@@ -71,7 +71,7 @@ pub enum SwitchStep {
 pub struct CopyRows {
     /// It ends with the staging table's name.
     pub insert: String,
-    /// What stands behind the choice of rows: what becomes of those whose key is there.
+    /// The clause behind the choice of rows, for rows whose key exists.
     pub conflict: String,
 }
 
@@ -161,7 +161,7 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
     }
 }
 
-/// What a partition has of its target, beside what LIKE gave its staging table.
+/// The properties that a partition has of its target, beside those that LIKE gave its staging table.
 pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
     use SwitchStep::Metadata;
     let schema = &flow.schema;
@@ -177,7 +177,7 @@ pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
                 "ALTER TABLE {partition} REPLICA IDENTITY {words}"
             )));
         }
-        // LIKE leaves the owner out; whoever owns the target owns its parts.
+        // LIKE does not copy the owner; the owner of the target must own its partitions.
         statements.push(Metadata(format!(
             "ALTER TABLE {partition} OWNER TO {}",
             identifier(&facts.owner)
@@ -231,7 +231,7 @@ pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> 
     }
 }
 
-/// Counts the rows of a unit that will update one of the target. NULL is no key.
+/// Counts the rows of a unit that will update a row of the target. A NULL is not equal to any key.
 pub fn count_updates(target: &str, source: &str, key: &[String]) -> String {
     let same: Vec<String> = key
         .iter()
@@ -243,7 +243,7 @@ pub fn count_updates(target: &str, source: &str, key: &[String]) -> String {
     )
 }
 
-/// What the schema grants on tables that are made in it.
+/// The schema's grants on tables that are created in it.
 pub fn grants(flow: &FlowPlan, table: &str) -> impl Iterator<Item = SwitchStep> {
     let statements: Vec<String> = flow
         .default_grants
@@ -280,8 +280,7 @@ pub fn lock_mode(flow: &FlowPlan) -> &'static str {
     match &flow.publish {
         Publish::Straight(_) => "ROW EXCLUSIVE",
         Publish::Route(route) => routing::lock_mode(flow, route),
-        // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
-        // take tables out and put others in.
+        // The lock waits for sessions that read the target now, and later sessions wait until the tables are exchanged.
         _ if flow
             .replace
             .as_ref()

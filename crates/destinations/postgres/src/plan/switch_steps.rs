@@ -7,7 +7,7 @@
 use super::switch_statements::{
     SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit,
 };
-use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, replace_mode, statistics};
+use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, statistics, take_out_steps};
 use crate::quote::{identifier, qualified};
 
 /// Staging tables of which a plan prints the names when it locks them.
@@ -22,7 +22,7 @@ pub enum Step {
     LockTimeout,
     /// Locks the run's row in the ledger alone: nothing else of the run commits meanwhile.
     HoldFence,
-    /// Locks the staging tables, so that they are what was verified.
+    /// Locks the staging tables, so that they stay as they were verified.
     HoldStaging,
     /// The steps of all flows.
     Flows,
@@ -61,7 +61,7 @@ pub enum FlowStep {
     Lock,
     /// The package's own statements before the rows come.
     PreSql,
-    /// Takes out of the target what the new rows take the place of.
+    /// Takes out the part of the target that the new rows replace.
     TakeOut,
     /// Makes each unit a part of the target.
     Units,
@@ -195,8 +195,7 @@ fn each_line_of_flow(plan: &Plan, flow: &FlowPlan, see: &mut dyn FnMut(&str)) {
             FlowStep::PostSql => each_of_users(&flow.post_sql, see),
             FlowStep::TakeOut => {
                 if let Some(replace) = &flow.replace {
-                    let lines = replace_mode::template(replace, &target, staging_schema);
-                    lines.iter().for_each(|line| see(line));
+                    take_out_steps::each_line(replace, &target, staging_schema, see);
                 }
             }
             FlowStep::Units => {

@@ -163,8 +163,8 @@ fn check_replaceable(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), 
     Ok(())
 }
 
-/// Refuses a target with rows where one is to be filled for the first time. A run that is
-/// loaded already has rows in its target, so this is asked after the ledger has spoken.
+/// Refuses a target with rows if the mode needs an empty one. A run that is loaded already has rows in its target, so
+/// ask this after the ledger.
 pub fn check_empty(target: &str, mode: Mode, facts: Option<&TableFacts>) -> Result<(), PlanError> {
     let Some(facts) = facts.filter(|facts| facts.has_rows && mode == Mode::Create) else {
         return Ok(());
@@ -192,7 +192,7 @@ fn check_triggers(
     facts: &TableFacts,
 ) -> Result<(), PlanError> {
     let refuse = |what: String, hint: String| Err(target.refusal(what, hint));
-    // What is merged is inserted, into whatever partition, and fires them.
+    // Merged rows are inserted, and fire the triggers of any partition.
     let is_attached = facts.partitioning.is_some() && flow.mode != Mode::Upsert;
     match (flow.triggers, is_attached) {
         (TriggerPolicy::Fire, true) if !facts.insert_triggers.is_empty() => refuse(

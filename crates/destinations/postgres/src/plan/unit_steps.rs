@@ -12,7 +12,7 @@ use super::{FlowPlan, Plan, UnitPlan, begin_steps, statistics};
 use crate::quote::{identifier, qualified};
 use crate::staging;
 
-/// File ranges whose rows go into the ledger together. No more of them are kept in memory.
+/// The number of file ranges that are written to the ledger together; no more of them are kept in memory.
 const SPLITS_AT_A_TIME: usize = 1_000;
 
 /// A step of a transaction.
@@ -22,7 +22,8 @@ pub enum Step<'a> {
     Begin,
     /// Begins a part of the transaction that the switch commits.
     BeginPart,
-    /// Locks the run's row in the ledger, as long as its epoch is this attempt's: nobody else takes the run over meanwhile.
+    /// Locks the run's row in the ledger if its epoch is still this attempt's, so that no other process takes the run
+    /// over.
     HoldFence,
     /// Statements that are known word for word.
     Run(Cow<'a, str>),
@@ -32,7 +33,7 @@ pub enum Step<'a> {
     Copy(Range<usize>),
     /// Counts the rows, and finds the smallest and the largest key.
     Measure,
-    /// Compares what the server makes of the rows with the rows that were sent.
+    /// Compares the rows as the server stores them with the rows that were sent.
     Verify,
     /// Adds the CHECK of the keys that were found, where none stands yet.
     CheckKeys,
@@ -47,7 +48,7 @@ pub enum Step<'a> {
         /// Its rows are counted.
         is_finished: bool,
     },
-    /// Writes so many splits that were copied into the ledger.
+    /// Writes a group of copied splits into the ledger.
     RecordSplits(usize),
     /// Commits the transaction.
     Commit,
@@ -57,7 +58,7 @@ pub enum Step<'a> {
 
 /// A transaction of a unit.
 pub struct UnitTransaction<'a> {
-    /// How often it is run: once, or once for each split.
+    /// How often it runs: once, or once for each split.
     pub times: usize,
     /// Its steps.
     pub steps: Vec<Step<'a>>,
@@ -113,11 +114,11 @@ pub fn private<'a>(
     steps
 }
 
-/// The table of a unit that several streams fill. Rows that go straight into a target have no such table, but a row in
-/// the ledger.
+/// The table of a unit that several streams fill. Rows that are written directly to a target have no such table, but a
+/// row in the ledger.
 pub fn shared_table<'a>(plan: &Plan, unit: &'a UnitPlan) -> Vec<Step<'a>> {
     let mut steps = vec![Step::Begin, Step::HoldFence];
-    // It is made like the target, on which somebody may hold a lock.
+    // It is made like the target, on which another session may hold a lock.
     steps.push(Step::Run(lock_timeout(plan).into()));
     steps.extend(unit.create.iter().map(run));
     steps.extend([Step::RecordUnit { is_finished: false }, Step::Commit]);
@@ -127,8 +128,8 @@ pub fn shared_table<'a>(plan: &Plan, unit: &'a UnitPlan) -> Vec<Step<'a>> {
 /// A split of a unit that several streams fill.
 pub fn shared_split<'a>(plan: &Plan, unit: &UnitPlan) -> Vec<Step<'a>> {
     let mut steps = begin(plan);
-    // Streams wait for each other only to extend the table. That is a lock, too, and takes as long as the disk: it is not
-    // one that patience should run out with.
+    // Streams wait for each other only to extend the table. That wait is for a lock, too, and may take as long as the
+    // disk does; `lock_timeout` must not end it.
     let held = staging::hold_for_rows(&plan.settings.staging_schema, &unit.staging_table);
     steps.push(Step::Run(
         format!("{held}; SET LOCAL lock_timeout = 0").into(),
@@ -175,7 +176,7 @@ pub fn part<'a>(plan: &Plan, splits: usize) -> Vec<Step<'a>> {
     steps
 }
 
-/// The same rows once more after the server has refused one of them: by many small COPYs, so that the row is found.
+/// The steps for the same rows after the server has refused one of them: many small COPYs, so that the row is found.
 /// `splits` are those of this transaction.
 pub fn careful<'a>(
     plan: &'a Plan,
@@ -197,7 +198,7 @@ pub fn careful<'a>(
         return steps;
     }
     let mut steps = begin(plan);
-    // It may have its indexes already, and the CHECK of what it held.
+    // It may still have its indexes and the CHECK of its earlier rows.
     let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
     steps.push(Step::Run(format!("DROP TABLE IF EXISTS {table}").into()));
     steps.push(Step::ForgetSplits);
@@ -211,7 +212,7 @@ pub fn careful<'a>(
     steps
 }
 
-/// Whether the ends of its file may tell the keys of a unit before it is loaded.
+/// True if the ends of its file may tell the keys of a unit before it is loaded.
 fn expects_keys(flow: &FlowPlan, unit: &UnitPlan) -> bool {
     let has_open_bounds = flow.key.is_some() && unit.bounds.is_none();
     has_open_bounds && !unit.shared && !flow.is_straight() && unit.splits.len() == 1
@@ -229,19 +230,20 @@ fn begin<'a>(plan: &Plan) -> Vec<Step<'a>> {
     ]
 }
 
-/// Functions in the target's constraints find the names that they use as in any other session, and a lock that
-/// somebody holds on the target is not waited for without an end.
+/// Settings of the transaction: functions in the target's constraints find names as in any other session, and the wait
+/// for a lock on the target is limited.
 pub fn settings(plan: &Plan) -> String {
     format!("SET LOCAL search_path = DEFAULT; {}", lock_timeout(plan))
 }
 
-/// Copies splits. Of many, the ledger gets the rows between them.
+/// Copies splits. If there are many, the ledger gets their rows in groups, in between.
 fn copies<'a>(splits: usize) -> Vec<Step<'a>> {
     let mut steps = Vec::new();
     for start in (0..splits.max(1)).step_by(SPLITS_AT_A_TIME) {
         if start > 0 {
             if start == SPLITS_AT_A_TIME {
-                // The ledger takes a split of a unit that it knows; the unit is written again once its rows are counted.
+                // The ledger accepts a split only of a unit that it has; the unit's row is written again once its rows
+                // are counted.
                 steps.push(Step::RecordUnit { is_finished: false });
             }
             steps.push(Step::RecordSplits(SPLITS_AT_A_TIME));
@@ -251,7 +253,7 @@ fn copies<'a>(splits: usize) -> Vec<Step<'a>> {
     steps
 }
 
-/// Splits of a transaction that the ledger gets at its end: the others it has by then.
+/// The splits that are written to the ledger at the end of the transaction; the others are in it by then.
 fn last(splits: usize) -> usize {
     match splits % SPLITS_AT_A_TIME {
         0 => splits.min(SPLITS_AT_A_TIME),
@@ -259,7 +261,8 @@ fn last(splits: usize) -> usize {
     }
 }
 
-/// What a filled staging table needs to be switched in without a scan: the CHECK of its keys, indexes, statistics.
+/// The steps that prepare a filled staging table for a switch without a scan: the CHECK of its keys, indexes,
+/// statistics.
 fn finish<'a>(
     plan: &Plan,
     flow: &FlowPlan,

@@ -1,5 +1,4 @@
-//! Load units: which files share a staging table, what it is called, and which statements make,
-//! fill and ready it.
+//! Load units: their files, the names of their staging tables, and the statements that create, fill and ready these.
 
 use std::collections::BTreeSet;
 
@@ -27,13 +26,13 @@ use crate::verify;
 
 /// Makes the units of a flow: it holds all that they have in common.
 pub struct UnitPlanner<'a> {
-    /// The flow, and what is asked for.
+    /// The flow, and the inputs for its plan.
     pub request: &'a FlowRequest<'a>,
     /// Its target.
     pub target: &'a FlowTarget<'a>,
     /// Its columns.
     pub columns: &'a FlowColumns,
-    /// How units become part of the target.
+    /// The way in which units become part of the target.
     pub publishing: &'a Publishing,
     checks: &'a FlowChecks,
     replacement: &'a Replacement,
@@ -41,7 +40,7 @@ pub struct UnitPlanner<'a> {
     shape: String,
 }
 
-/// What one unit holds.
+/// The files of one unit.
 struct UnitFiles<'a> {
     splits: Vec<Split>,
     /// The declared partition that they go to.
@@ -49,7 +48,7 @@ struct UnitFiles<'a> {
 }
 
 impl<'a> UnitPlanner<'a> {
-    /// What the units have in common, of all stages before.
+    /// The inputs that all units share, from the stages before.
     pub fn new(
         request: &'a FlowRequest<'a>,
         target: &'a FlowTarget<'a>,
@@ -124,7 +123,7 @@ impl<'a> UnitPlanner<'a> {
         };
         let each = |splits: Vec<Split>| splits.into_iter().map(|split| one(vec![split])).collect();
         match self.columns.key_of_units() {
-            // What is in the target stays there, so a file that changed must not touch the others.
+            // Rows in the target stay there, so a changed file must not affect the unit of another file.
             None if self.publishing.publish == Publish::Straight(Commit::EachSplit) => each(splits),
             None => vec![one(splits)],
             Some(_) if intervals.is_empty() => each(splits),
@@ -241,7 +240,7 @@ impl<'a> UnitPlanner<'a> {
         }
     }
 
-    /// Where staging tables stand.
+    /// The schema of the staging tables.
     pub fn staging_schema(&self) -> &'a str {
         &self.request.package.run.staging_schema
     }
@@ -274,8 +273,8 @@ impl<'a> UnitPlanner<'a> {
         create
     }
 
-    /// Statements about columns that the files leave out: who numbers them. `is_copied`: the rows are copied into the
-    /// target, which numbers them then.
+    /// Statements about columns that the files leave out, such as their numbering. `is_copied`: the rows are copied
+    /// into the target, which numbers them then.
     pub fn unfilled(&self, staging_table: &str, is_copied: bool) -> Vec<String> {
         let schema = self.staging_schema();
         let Some(facts) = &self.target.facts else {

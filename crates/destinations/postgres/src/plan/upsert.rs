@@ -1,4 +1,4 @@
-//! Upsert: what the server must know of a key, asked of the server itself.
+//! Upsert: checks of its key, by the server itself.
 
 use tokio_postgres::error::SqlState;
 

@@ -21,11 +21,11 @@ use crate::{DatabaseAddress, PostgresError, Session};
 pub struct TrialServer<'a> {
     /// Moves the connections' bytes.
     pub runtime: &'a Runtime,
-    /// Where it is.
+    /// The address of the server.
     pub address: &'a DatabaseAddress,
-    /// What would be run.
+    /// The plan of the run.
     pub plan: &'a Plan,
-    /// Where tables are tried.
+    /// The place of the trial tables.
     pub ground: &'a Ground,
     /// Asks to stop.
     pub stop: &'a Stop,
@@ -33,7 +33,7 @@ pub struct TrialServer<'a> {
     pub measuring_time: Duration,
 }
 
-/// Connections that are open, each with what it fills.
+/// Open connections, each with its table.
 pub struct Opened {
     /// By stream.
     pub streams: Vec<(Session, Trial)>,
@@ -44,7 +44,7 @@ pub struct Opened {
 }
 
 impl TrialServer<'_> {
-    /// Opens so many connections, and makes a table for each: of the unit that `choose` says.
+    /// Opens this number of connections, and creates a table for each, like that of the unit that `choose` returns.
     pub fn open(
         &self,
         streams: usize,
@@ -73,7 +73,7 @@ impl TrialServer<'_> {
         })
     }
 
-    /// Lets each connection do its part, all at once, and takes back what they did.
+    /// Runs the part of each connection, all at once, and rolls it back.
     pub fn run<T: Send>(
         &self,
         opened: Opened,
@@ -93,7 +93,7 @@ impl TrialServer<'_> {
         results?.into_iter().collect()
     }
 
-    /// Whether its processes can be looked at: it is reached by a socket of this machine.
+    /// True if its processes can be looked at: it is reached by a socket of this machine.
     pub fn is_local(&self) -> bool {
         matches!(self.address.place().host, Host::Unix(_))
     }

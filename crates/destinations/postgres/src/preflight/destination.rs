@@ -11,7 +11,7 @@ use crate::engine::preflight::throughput::Throughput;
 use crate::load::encoder::Encoder;
 use crate::rows_error::RowsError;
 
-/// Sends rows by so many connections at once.
+/// Sends rows by this number of connections at once.
 pub fn measure(
     server: &TrialServer<'_>,
     flow: usize,

@@ -17,7 +17,7 @@ const OTHER_CONNECTIONS: i64 = 1;
 /// Locks in the way that are named at most.
 const LOCKS_MAX: usize = 5;
 
-/// A load that would fill more than this share of what is free leaves little room.
+/// A load that would fill more than this share of the free space leaves little room.
 const DISK_SHARE: f64 = 0.8;
 
 /// Another run of the package that is at work now.
@@ -27,7 +27,7 @@ pub async fn of_holder(session: &Session, plan: &Plan) -> Result<Option<Finding>
     Ok(holder.map(|holder| of_error(&LedgerError::from(holder).into())))
 }
 
-/// What the plan itself says. Where another run of the package is at work, nothing of what it has left.
+/// The findings of the plan itself. If another run of the package is in progress, its leftovers are not reported.
 pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Err(error) = plan.require_privileges() {
@@ -169,7 +169,7 @@ async fn of_settings(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Pos
     Ok(found)
 }
 
-/// Whoever holds a lock on a target now for which the run would wait.
+/// The sessions that hold a lock on a target now for which the run would wait.
 async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, PostgresError> {
     let mut wanted: BTreeMap<u32, &FlowPlan> = BTreeMap::new();
     for flow in &plan.flows {
@@ -213,8 +213,7 @@ async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Postgr
         .collect())
 }
 
-/// Whether a lock that somebody holds, by its name in `pg_locks`, keeps one from being had that is asked for by its
-/// name in SQL.
+/// True if a held lock, by its name in `pg_locks`, conflicts with a wanted lock, by its name in SQL.
 fn is_in_the_way(held: &str, wanted: &str) -> bool {
     // From the weakest to the strongest. A lock of a row's writer, and all that are stronger, conflict with those from
     // the given one on, and with no weaker one.
@@ -239,7 +238,7 @@ fn is_in_the_way(held: &str, wanted: &str) -> bool {
     place(held).is_none_or(|held| Some(held) >= place(weakest))
 }
 
-/// What the predicted volume means for the server's log.
+/// The findings about the server's WAL, from the predicted volume.
 pub fn of_wal(plan: &Plan, wal_bytes: f64, settings: &WalSettings) -> Vec<Finding> {
     let mut found = Vec::new();
     // A checkpoint is begun so early that it ends before the limit is reached.
@@ -263,7 +262,7 @@ pub fn of_wal(plan: &Plan, wal_bytes: f64, settings: &WalSettings) -> Vec<Findin
     found
 }
 
-/// What the log's settings are.
+/// The settings of the WAL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WalSettings {
     /// `max_wal_size`.
@@ -294,7 +293,7 @@ impl WalSettings {
     }
 }
 
-/// What the predicted volume means for the server's disk, where that can be seen.
+/// The findings about the server's disk, from the predicted volume, if the disk can be seen.
 pub fn of_disk(plan: &Plan, table_bytes: f64, wal_bytes: f64) -> Option<Finding> {
     let disk = plan.disk.as_ref()?;
     let needed = table_bytes + wal_bytes;

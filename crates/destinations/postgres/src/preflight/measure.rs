@@ -23,7 +23,7 @@ use crate::load::rows;
 use crate::plan::Plan;
 use crate::{DatabaseAddress, Session};
 
-// What is measured is sent in blocks as large as those of a load.
+// The measured rows are sent in blocks as large as those of a load.
 const _: () = assert!(decode::BLOCK_BYTES == BLOCK_BYTES);
 
 impl EncodeRows for Encoder {
@@ -36,13 +36,13 @@ impl EncodeRows for Encoder {
 pub struct Preflight<'a> {
     /// Moves the connections' bytes.
     pub runtime: &'a Runtime,
-    /// Where the server is.
+    /// The address of the server.
     pub address: &'a DatabaseAddress,
     /// A session of it.
     pub session: &'a Session,
     /// The plan.
     pub plan: &'a Plan,
-    /// What a run is told.
+    /// The options of the run.
     pub options: &'a RunOptions<'a>,
     /// The preflight's own options beside it.
     pub preflight_options: &'a PreflightOptions,
@@ -99,7 +99,7 @@ impl Preflight<'_> {
         };
         let unit = &flow.units[*unit];
         let is_one = found.works.len() == 1;
-        // A sample of several units meets bounds of several: those of one are no rejects of another.
+        // A sample over several units has rows of several bounds: rows of one unit are not rejects of another.
         let converter = || match is_one {
             true => Ok(stamped(rows::converter(flow, unit)?)),
             false => sample_batches::converter(&flow.reading),

@@ -1,4 +1,4 @@
-//! The way to the server: its round trip, and what it carries in one direction.
+//! The network to the server: its round trip, and its rate in one direction.
 //!
 //! The rows of a COPY with `WHERE false` are received and thrown away one by one, so what this takes is the way, TLS
 //! and the server's taking of bytes, and no table.
@@ -64,8 +64,8 @@ pub fn measure(server: &TrialServer<'_>, streams: usize) -> Result<Network, Rows
     Ok(found)
 }
 
-/// Bytes in a second by so many connections, each with a thread of its own as the streams of a run have, and how
-/// many bytes that were.
+/// Bytes per second over this number of connections, each with a thread of its own like the streams of a run, and the
+/// number of bytes.
 fn send_all(server: &TrialServer<'_>, streams: usize) -> Result<(f64, u64), RowsError> {
     let sessions = server.runtime.block_on(open(server, streams))?;
     let sent = on_a_thread_each(sessions.iter(), &|session| {
@@ -103,7 +103,7 @@ async fn open(server: &TrialServer<'_>, connections: usize) -> Result<Vec<Sessio
 
 async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64), RowsError> {
     let mut row = Vec::with_capacity(ROW_BYTES);
-    // One field of so many bytes.
+    // One field of this number of bytes.
     row.extend_from_slice(&1_i16.to_be_bytes());
     row.extend_from_slice(&((ROW_BYTES - 6) as i32).to_be_bytes());
     row.resize(ROW_BYTES, b'x');

@@ -4,7 +4,7 @@ use crate::catalog::TableFacts;
 use crate::engine::preflight::model::Schedule;
 use crate::plan::{FlowPlan, Plan, Publish};
 
-/// A load of more seconds meets what a trial of a few is too short for.
+/// A load longer than this has effects that a trial of a few seconds does not show.
 const SHORT_S: f64 = 60.0;
 
 /// Each of them in words.
@@ -57,7 +57,7 @@ pub fn parts(plan: &Plan, schedule: &Schedule) -> Vec<String> {
     left_out.map(|(_, what)| what.to_owned()).collect()
 }
 
-/// Whether the target is there and is such a one.
+/// True if the target is there and is such a one.
 fn has_target(flow: &FlowPlan, wanted: fn(&TableFacts) -> bool) -> bool {
     flow.facts.as_ref().is_some_and(wanted)
 }

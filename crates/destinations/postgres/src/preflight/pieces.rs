@@ -1,4 +1,4 @@
-//! The pieces of work that streams take, as the model has them: each with what it needs beside its rows.
+//! The pieces of work of the streams in the model: each with the time that it needs beside its rows.
 
 use super::predict::MeasuredPlan;
 use crate::engine::preflight::model::{Beside, WorkPiece};
@@ -8,7 +8,7 @@ use crate::plan::{FlowPlan, UnitPlan, statistics};
 /// Round trips of a transaction beside its rows: BEGIN, the fence, settings, COPY, the ledger's rows, COMMIT.
 const TRIPS_OF_PIECE: f64 = 8.0;
 
-/// What of the log is not flushed yet when a COMMIT comes, at most: a segment is flushed when it is full.
+/// The most WAL that is not yet flushed when a COMMIT comes: a segment is flushed when it is full.
 const WAL_SEGMENT_BYTES: f64 = 16_777_216.0;
 
 /// All pieces that are left.
@@ -57,7 +57,7 @@ pub fn of(measured: &MeasuredPlan<'_>) -> Vec<WorkPiece> {
     pieces
 }
 
-/// What follows the rows of a unit, of so much text.
+/// Seconds of a unit after its rows, by its bytes of text.
 fn ready_s(
     measured: &MeasuredPlan<'_>,
     flow: &FlowPlan,
@@ -69,13 +69,13 @@ fn ready_s(
     let times = text / (tried.work.meter.text_bytes as f64 / plan.streams as f64).max(1.0);
     let mut seconds = (tried.beside.measure_s + tried.beside.ready_s) * times;
     if statistics::of_unit(plan, flow, unit).is_some() {
-        // It looks at so many rows, however many there are.
+        // ANALYZE reads at most this number of rows.
         seconds += tried.beside.analyze_s;
     }
     seconds
 }
 
-/// What a COMMIT waits for until it is on the disk.
+/// Seconds until the WAL of a COMMIT is on the disk.
 fn flush_s(measured: &MeasuredPlan<'_>, unit: &UnitPlan, tried: &Together, text_bytes: f64) -> f64 {
     let server = measured.server;
     let Some(wal) = &server.wal else { return 0.0 };

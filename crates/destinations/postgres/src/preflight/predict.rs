@@ -17,11 +17,11 @@ use crate::plan::{Earlier, Plan};
 pub struct MeasuredPlan<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// What of it is left to load.
+    /// The part of the plan that is left to load.
     pub left: &'a WorkLeft<'a>,
     /// The flows.
     pub flows: &'a [FlowFound],
-    /// Those of which all steps together have a speed, the largest first.
+    /// The flows with a speed for all steps together, the largest first.
     pub with_speed: Vec<&'a FlowFound>,
     /// Reading the files.
     pub read: &'a ReadFound,
@@ -30,7 +30,7 @@ pub struct MeasuredPlan<'a> {
 }
 
 impl<'a> MeasuredPlan<'a> {
-    /// Of all flows that were measured.
+    /// The prediction's inputs from all measured flows.
     pub fn new(
         plan: &'a Plan,
         left: &'a WorkLeft<'a>,
@@ -115,7 +115,7 @@ pub fn predict(
     predict::tell(report, preflight.options, key, &phases, answer, leaves_out);
 }
 
-/// What all streams share, the server's log among it.
+/// Seconds of the shared resources, including the server's WAL.
 fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> SharedSeconds {
     let MeasuredPlan {
         plan, left, server, ..
@@ -136,7 +136,7 @@ fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> Shar
     }
 }
 
-/// What was seen of the way to the server, and of the server alone, beside what is seen everywhere.
+/// The observations of the network and of the server alone, beside those of every destination.
 fn seen(measured: &MeasuredPlan<'_>, largest: &FlowFound) -> ObservedLoad {
     let text_of_sent = flow_found::text_of_sent(measured.flows);
     let network = measured.server.network;

@@ -22,26 +22,26 @@ use crate::rows_error::RowsError;
 /// For writing to the server's log.
 const WAL_PATIENCE: Duration = Duration::from_millis(1500);
 
-/// What was measured at the server. What concerns a flow stands with the flow.
+/// The measurements of the server. Those of a flow are with the flow.
 #[derive(Default)]
 pub struct ServerFound {
     /// Seconds of a round trip.
     pub round_trip_s: f64,
-    /// What the way to it carries.
+    /// The round trip and the rate of the network.
     pub network: Option<Network>,
-    /// What its log takes.
+    /// The speed of its WAL.
     pub wal: Option<Wal>,
-    /// How that is set.
+    /// The settings of its WAL.
     pub settings: WalSettings,
-    /// What was not measured, and why.
+    /// The steps that were not measured, and the reasons.
     pub why_not: Vec<(PreflightStep, String)>,
-    /// What should be known of it: rows of the sample that the server refuses, one of each flow, and tables that were
-    /// not as the run's are.
+    /// Findings: for each flow a row of the sample that the server refuses, and tables that differ from those of the
+    /// run.
     pub findings: Vec<Finding>,
 }
 
 impl ServerFound {
-    /// Measures all of it, and with each flow what the server takes of it.
+    /// Measures the server, and for each flow the speed at which the server takes its rows.
     pub fn measure(
         preflight: &Preflight<'_>,
         flows: &mut [FlowFound],
@@ -111,7 +111,7 @@ impl ServerFound {
         Ok(())
     }
 
-    /// What the server takes of a flow's rows, by one connection and by all.
+    /// The speed at which the server takes a flow's rows, by one connection and by all.
     fn rows_alone(&mut self, at: &TrialServer<'_>, flow: &mut FlowFound) -> Result<(), RowsError> {
         let (planned, streams) = (&at.plan.flows[flow.index], at.plan.streams);
         let Some(decoded) = &flow.decoded else {
@@ -148,7 +148,7 @@ impl ServerFound {
             || matches!(&planned.publish, Publish::Route(route) if !route.is_new);
         let one = match streams {
             1 => None,
-            // Half as long: it says what a stream does that is left alone.
+            // Half of the time: this shows the speed of a stream alone.
             _ => {
                 let at = TrialServer {
                     measuring_time: at.measuring_time / 2,
@@ -169,7 +169,7 @@ impl ServerFound {
         Ok(())
     }
 
-    /// What could not be measured is told; the server's refusal of a trial is no failure of the preflight.
+    /// Reports a step that could not be measured; a trial that the server refuses does not fail the preflight.
     fn told<T>(
         &mut self,
         result: Result<T, RowsError>,
@@ -218,7 +218,7 @@ impl ServerFound {
     }
 }
 
-/// The pieces of work that are tried, but for those of which there is no sample.
+/// The pieces of work that are tried: those with a sample.
 fn works(flow: &FlowPlan, found: &FlowFound) -> Vec<TrialWork> {
     let works = found.works.iter().map(|(unit, portions)| TrialWork {
         unit: *unit,

@@ -1,7 +1,7 @@
 //! All steps together, as a run does them: streams that read, scan, convert, encode and send at once, into tables made
 //! as the run makes them. What streams take from each other, cores above all, is in these figures and in no others.
 //!
-//! What follows the rows is timed too: counting, verifying, the CHECK, indexes, ANALYZE. Then all of it is rolled
+//! The work after the rows is timed too: counting, verifying, the CHECK, indexes, ANALYZE. Then everything is rolled
 //! back.
 
 use std::sync::Arc;
@@ -34,13 +34,13 @@ use crate::{PostgresError, Session, staging, unit_transaction};
 pub struct TrialWork {
     /// The unit, by its index in the flow.
     pub unit: usize,
-    /// What of its files is read.
+    /// The portions of its files that are read.
     pub portions: Vec<Portion>,
     /// Several streams take its file from one reader.
     pub fed: Option<Split>,
 }
 
-/// What a stream came through.
+/// The result of a stream.
 struct Ran {
     work: SampleWork,
     began: Instant,
@@ -50,7 +50,7 @@ struct Ran {
     table_bytes: u64,
 }
 
-/// Tries pieces of work by so many streams at once; where there are fewer pieces than streams, several streams take
+/// Tries pieces of work by this number of streams at once; if there are fewer pieces than streams, several streams take
 /// from one.
 pub fn measure(
     server: &TrialServer<'_>,
@@ -140,7 +140,7 @@ pub fn measure(
     Ok(found)
 }
 
-/// Where a stream's rows come from.
+/// The source of a stream's rows.
 enum Source {
     Portions(Arc<Portions>),
     Fed(Arc<dyn SharedSplit>),
@@ -202,14 +202,14 @@ async fn stream(
     })
 }
 
-/// A COPY under way, held against the keys that are expected, as a run does.
+/// A COPY under way, whose rows are compared with the expected keys, as in a run.
 struct Sending<'a> {
     server: &'a TrialServer<'a>,
     trial: &'a Trial,
     session: &'a Session,
     copying: Copying<'a>,
     expected: Option<ExpectedKeys>,
-    /// What its gauge had read before.
+    /// The reading of its gauge at the start.
     before: Meter,
     deadline: Instant,
 }
@@ -252,7 +252,7 @@ impl<'a> Sending<'a> {
         Instant::now() >= self.deadline
     }
 
-    /// Sends what comes until the time is over.
+    /// Sends batches until the time is over.
     async fn all_of(
         mut self,
         mut batches: SampleBatches<'_>,
@@ -279,7 +279,7 @@ impl<'a> Sending<'a> {
         Ok((self, batches.end()))
     }
 
-    /// What sending took; the time that making the rows took is told by the batches.
+    /// The meter of sending; the batches have the time of making the rows.
     async fn end(self) -> Result<Meter, RowsError> {
         self.copying.end().await?;
         Ok(Meter {
@@ -289,7 +289,7 @@ impl<'a> Sending<'a> {
     }
 }
 
-/// What a unit needs when its rows are in, but for its COMMIT.
+/// The steps of a unit after its rows, except its COMMIT.
 async fn finish(
     session: &Session,
     trial: &Trial,

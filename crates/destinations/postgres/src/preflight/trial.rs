@@ -1,7 +1,8 @@
-//! Tables that are tried: made as the run makes them, filled, and rolled back.
+//! Trial tables: created as the run creates them, filled, and rolled back.
 //!
-//! They are made by the plan's own statements, under names of their own, so that two at a time do not wait for each
-//! other. Nothing of them is ever committed: whoever ends this process, or the connection, rolls them back.
+//! They are created by the plan's own statements, under names of their own, so that two preflights at a time do not
+//! wait for each other. None of them is ever committed: if this process or its connection ends, the server rolls them
+//! back.
 
 use std::sync::Arc;
 
@@ -14,14 +15,14 @@ use crate::{PostgresError, Session, catalog};
 /// Names what this command makes, while it stands.
 const NAME: &str = "inrush_preflight";
 
-/// Where tables can be tried.
+/// The place where tables can be tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ground {
     /// In the staging schema, which is there.
     Staging,
     /// In a schema of their own, made and rolled back with them: the staging schema is still to be made.
     OwnSchema,
-    /// As temporary tables: nothing else may be made. They write no WAL, and are in no shared buffers.
+    /// As temporary tables, if the role may create no others. They write no WAL, and are not in shared buffers.
     Temporary,
 }
 

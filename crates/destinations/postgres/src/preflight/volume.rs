@@ -14,7 +14,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// For so much text.
+    /// The volume for this number of bytes of text.
     pub fn of(measured: &MeasuredPlan<'_>, text_bytes: f64) -> Volume {
         let (mut tables, mut wal, mut text) = (0.0, 0.0, 0.0);
         for flow in &measured.with_speed {
@@ -40,7 +40,7 @@ impl Volume {
         }
     }
 
-    /// What should be known of it.
+    /// The findings about it.
     pub fn findings(&self, plan: &Plan, settings: &WalSettings) -> Vec<Finding> {
         let mut found = hazards::of_wal(plan, self.wal_bytes, settings);
         if plan.settings.disk_check {

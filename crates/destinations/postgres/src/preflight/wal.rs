@@ -23,11 +23,11 @@ const MESSAGES_MAX: usize = 1000;
 /// Transactions of each connection, at least, where there is time for them.
 const TRANSACTIONS_MIN: usize = 3;
 
-/// Bytes that all connections write at most. Disks, and what stands before them, take some quickly and more of it
-/// slowly: what counts is how they go on.
+/// The most bytes that all connections write. Disks and their caches take a first part quickly and the rest more
+/// slowly; the speed of the rest counts.
 const BYTES_MAX: usize = 192 << 20;
 
-/// The part of what is written, from its end, that is counted.
+/// The last part of the written bytes, whose speed counts.
 const COUNTED_SHARE: f64 = 0.5;
 
 /// The server's log.
@@ -43,7 +43,7 @@ pub struct Wal {
     pub took_s: f64,
 }
 
-/// Writes to the log by so many connections at once.
+/// Writes to the WAL by this number of connections at once.
 pub fn measure(
     server: &TrialServer<'_>,
     streams: usize,
@@ -77,12 +77,12 @@ pub fn measure(
     })
 }
 
-/// Messages of a transaction, for a connection that may write so much.
+/// The number of messages in a transaction, for a connection that may write this number of bytes.
 fn messages_of(bytes_max: usize) -> usize {
     (bytes_max / MESSAGE_BYTES / TRANSACTIONS_MIN).clamp(1, MESSAGES_MAX)
 }
 
-/// How fast it went at the end: each mark is when a transaction more, of so many bytes, was flushed.
+/// The speed at the end of the measurement: each mark is the moment when one more transaction of this size was flushed.
 fn speed(marks: &mut [f64], transaction_bytes: usize) -> f64 {
     marks.sort_by(f64::total_cmp);
     let bytes = |count: usize| (count * transaction_bytes) as f64;
@@ -123,7 +123,7 @@ async fn write(
     Ok(marks)
 }
 
-/// So many messages in a transaction of their own.
+/// Writes this number of messages in one transaction.
 async fn message(session: &Session, count: usize, bytes: usize) -> Result<(), PostgresError> {
     let statement = format!(
         "SELECT count(pg_catalog.pg_logical_emit_message(true, 'inrush_preflight', \
@@ -132,7 +132,7 @@ async fn message(session: &Session, count: usize, bytes: usize) -> Result<(), Po
     session.execute(&statement, "writing to the log").await
 }
 
-/// Where the log ends; none where the role may not ask.
+/// The end of the WAL; `None` if the role may not ask.
 pub async fn place(session: &Session) -> Option<i64> {
     let rows = session
         .query(

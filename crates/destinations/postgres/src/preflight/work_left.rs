@@ -1,4 +1,4 @@
-//! The work that a run would find: all of it, or what a stopped run has left; and the flows whose samples stand for it.
+//! The work of the next run: all of it, or the rest of a stopped run; and the flows whose samples represent it.
 
 use inrush_source::Split;
 
@@ -6,9 +6,10 @@ use crate::engine::error::Error;
 use crate::engine::pipeline::work_items::{self, Committed, WorkItem};
 use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::engine::preflight::sample;
+use crate::engine::run::plan::RunPlan;
 use crate::plan::{Earlier, FlowPlan, Plan, UnitPlan};
 
-/// What is left to load.
+/// The part of a plan that is left to load.
 pub struct WorkLeft<'a> {
     plan: &'a Plan,
     /// In the order in which streams take it.
@@ -16,7 +17,7 @@ pub struct WorkLeft<'a> {
 }
 
 impl<'a> WorkLeft<'a> {
-    /// Of a plan.
+    /// The part of this plan that is left to load.
     pub fn of(plan: &'a Plan) -> WorkLeft<'a> {
         let committed = |_, unit: &UnitPlan| match &plan.earlier {
             Earlier::Stopped {
@@ -30,16 +31,11 @@ impl<'a> WorkLeft<'a> {
         };
         WorkLeft {
             plan,
-            items: work_items::left(
-                &plan.flows,
-                plan.streams,
-                FlowPlan::turn_of(&plan.flows),
-                committed,
-            ),
+            items: work_items::left(&plan.flows, plan.streams, |flow| plan.turn(flow), committed),
         }
     }
 
-    /// What a piece of work belongs to.
+    /// The flow and the unit of a piece of work.
     pub fn unit(&self, item: &WorkItem) -> (&'a FlowPlan, &'a UnitPlan) {
         let flow = &self.plan.flows[item.flow];
         (flow, &flow.units[item.unit])

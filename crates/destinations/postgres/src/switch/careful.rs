@@ -4,7 +4,7 @@ use super::error::SwitchError;
 use crate::Session;
 use crate::plan::switch_statements::CopyRows;
 
-/// What became of a staging table's rows.
+/// The result of copying a staging table's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopiedRows {
     /// Rows that the target has.
@@ -15,7 +15,7 @@ pub struct CopiedRows {
 }
 
 impl CopiedRows {
-    /// Fails unless these are so many rows in all.
+    /// Fails unless the number of all rows is this.
     pub fn hold_against(&self, target: &str, expected: u64) -> Result<(), SwitchError> {
         let refused = self.refused.len() as u64;
         if self.copied + refused == expected {
@@ -31,7 +31,7 @@ impl CopiedRows {
 
 /// Copies rows so that the server may refuse some.
 pub trait CarefulRows {
-    /// Whether the rows of this flow are copied so.
+    /// True if the rows of this flow are copied so.
     fn wants(&self, flow: usize) -> bool;
 
     /// Copies the rows of a staging table, inside the switch's transaction.

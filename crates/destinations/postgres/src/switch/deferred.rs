@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::quote::qualified;
 use crate::{PostgresError, Session};
 
-/// What can be put off until COMMIT, of one target.
+/// The constraints of one target that can be deferred until COMMIT.
 struct Deferrable {
     flow: usize,
     /// The constraints, as SQL names them.
@@ -18,9 +18,9 @@ struct Deferrable {
     tables: Vec<String>,
 }
 
-/// Has the constraints of a flow's target checked with each statement from here on: its rows are
-/// copied carefully. `later` are the flows whose targets get their rows after it. What needs those
-/// rows is left for the end: foreign keys to them, and triggers, of which nobody knows what they look at.
+/// Makes the constraints of a flow's target be checked with each statement from now on, because its rows are copied
+/// carefully. `later` are the flows whose targets get their rows after it. Constraints that may need those rows stay
+/// deferred: foreign keys to them, and triggers, because the tables that a trigger reads are not known.
 pub async fn check_each_row(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -40,7 +40,7 @@ pub async fn check_each_row(
     })
 }
 
-/// As [`check_each_row`], for whoever knows which flow a row at fault is of.
+/// Like [`check_each_row`], for a caller that knows the flow of a bad row.
 pub async fn at_once(
     session: &Session,
     plan: &Plan,
@@ -89,7 +89,7 @@ pub async fn check_all(
             });
         }
     }
-    // Triggers find what they name as in any other session.
+    // Triggers look up names as in any other session.
     search_path::of_users(session, doing).await?;
     for one in &found {
         let checked = set_immediate(session, &one.constraints, doing).await;
@@ -114,9 +114,9 @@ async fn set_immediate(
     session.execute(&sql, doing).await
 }
 
-/// The constraints of a flow's target, and of its partitions, that can be put off. Without those
-/// that need the rows of `later` flows, and without those that have the name of one of these: SQL tells
-/// constraints by their names and not by their tables.
+/// The deferrable constraints of a flow's target and of its partitions. Left out are those that need the rows of
+/// `later` flows, and those with the name of one of these, because SQL tells constraints apart by their names and not
+/// by their tables.
 async fn names(
     session: &Session,
     plan: &Plan,

@@ -19,7 +19,7 @@ pub enum SwitchError {
         flow: usize,
         /// The statement copied rows, or checked those that were copied; else it attached a table.
         is_copied: bool,
-        /// What it said.
+        /// The server's error.
         source: PostgresError,
     },
     /// Rows could not be copied carefully.
@@ -28,7 +28,7 @@ pub enum SwitchError {
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// What was verified is not there any more.
+    /// The rows that were verified are not there any more.
     #[error(transparent)]
     Verify(VerifyError),
     /// Two partitions would hold the same keys.
@@ -43,7 +43,7 @@ pub enum SwitchError {
         /// Both ranges.
         overlap: String,
     },
-    /// Somebody else filled the target while the load ran.
+    /// Another session filled the target while the load ran.
     #[error("{target} got rows from another session while the load ran; nothing was switched")]
     Filled {
         /// The target.
@@ -74,7 +74,7 @@ pub enum SwitchError {
         setting: String,
         /// The statement, shortened.
         statement: String,
-        /// What the server said.
+        /// The server's message.
         source: Box<PostgresError>,
     },
     /// The target changed while the load ran, so that the new table is not like it.
@@ -82,7 +82,7 @@ pub enum SwitchError {
     Changed {
         /// The target.
         target: String,
-        /// What is other than in the plan.
+        /// The difference from the plan, in words.
         what: String,
     },
     /// Rows of the target did not go.
@@ -96,12 +96,12 @@ pub enum SwitchError {
     Partly {
         /// The target.
         target: String,
-        /// Which partition, and by what.
+        /// The partition, and the objects that depend on it.
         what: String,
         /// How to fix it.
         mend: String,
     },
-    /// The name that an old table is to be kept under is taken.
+    /// The name under which an old table would be kept exists already.
     #[error(
         "{table} has the name that the replaced table would be kept under; nothing was switched"
     )]
@@ -112,7 +112,7 @@ pub enum SwitchError {
     /// The connection was lost around the COMMIT, and the server does not answer.
     #[error("{reason}; whether the switch was committed is not known yet")]
     Unknown {
-        /// What was lost.
+        /// The cause of the lost connection.
         reason: String,
     },
     /// A lock could not be had.
@@ -121,17 +121,17 @@ pub enum SwitchError {
         blockers.as_ref().map(|who| format!("; it is held by {who}")).unwrap_or_default()
     )]
     Blocked {
-        /// How often it was tried.
+        /// The number of attempts.
         tries: u32,
-        /// How long each try waited.
+        /// The wait of each attempt, in milliseconds.
         waited_ms: u32,
-        /// Who holds it.
+        /// The sessions that hold it.
         blockers: Option<String>,
     },
 }
 
 impl SwitchError {
-    /// What the server said, or that it is gone, where that is the cause.
+    /// The server's error, or the lost connection, if that is the cause.
     pub fn destination(&self) -> Option<&PostgresError> {
         match self {
             SwitchError::Destination(error) => Some(error),

@@ -1,4 +1,4 @@
-//! The locks of the switch: in which order they are taken, in which mode, and who holds those that it waits for in vain.
+//! The locks of the switch: their order, their modes, and the holders of locks that it waits for in vain.
 
 use inrush_package::Mode;
 
@@ -10,8 +10,8 @@ use crate::plan::{FlowPlan, switch_steps};
 use crate::quote::qualified;
 use crate::{Session, catalog};
 
-/// Keeps whoever would write to the staging tables out, and makes sure that they are those whose
-/// rows were verified: a table that was dropped, emptied or written anew since has other files.
+/// Locks the staging tables against writers, and checks that they are those whose rows were verified: a table that was
+/// dropped, emptied or rewritten since has other files.
 pub(super) async fn hold_staging(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -75,7 +75,7 @@ pub(super) async fn lock(session: &Session, flow: &FlowPlan) -> Result<(), Switc
     Ok(())
 }
 
-/// Who holds locks on the targets.
+/// The sessions that hold locks on the targets.
 pub(super) async fn blockers(
     session: &Session,
     task: &SwitchTask<'_>,

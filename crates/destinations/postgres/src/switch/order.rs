@@ -1,13 +1,12 @@
-//! The order in which targets get their rows: a table before those whose foreign keys refer to it, so
-//! that rows find what they refer to where one package loads both.
+//! The order in which targets get their rows: a table before those whose foreign keys refer to it, so that rows find
+//! the referenced rows if one package loads both.
 
 use std::collections::BTreeSet;
 
 use crate::plan::Plan;
 use crate::{PostgresError, Session};
 
-/// Which flows have a target whose foreign keys refer to another one's: pairs of the one that refers
-/// and the one that is referred to.
+/// The foreign keys between the targets of flows: pairs of the flow that refers and the flow that is referred to.
 pub async fn references(
     session: &Session,
     plan: &Plan,
@@ -33,9 +32,9 @@ pub async fn references(
     Ok(rows.iter().map(pair).collect())
 }
 
-/// The order of flows whose targets have these names. Whatever foreign keys leave open goes by the
-/// names; flows that `is_late` come as late as may be. Where tables refer to each other in a circle
-/// one of them is first all the same.
+/// The order of flows whose targets have these names. Flows without a foreign key between them are in the order of the
+/// names; flows that are `is_late` come as late as their foreign keys allow. In a circle of foreign keys, one table has
+/// to be the first.
 pub fn order(
     names: &[String],
     references: &BTreeSet<(usize, usize)>,

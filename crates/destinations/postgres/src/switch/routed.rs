@@ -12,7 +12,7 @@ use crate::plan::switch_statements::{SwitchStep, UnitTask, declared};
 use crate::quote::qualified;
 use crate::{Session, catalog, row_numbers};
 
-/// Switches a routed flow, and returns what was done: a task for each partition that was made.
+/// Switches a routed flow, and returns the tasks: one for each partition that was made.
 pub async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -52,8 +52,7 @@ pub async fn publish(
     Ok(done)
 }
 
-/// Whether the staging table has a column of numbers: it was loaded carefully, by this attempt or by
-/// one before it.
+/// True if the staging table has a column of row numbers: this attempt or an earlier one loaded it carefully.
 async fn has_numbers(
     session: &Session,
     schema: &str,
@@ -69,7 +68,7 @@ async fn has_numbers(
     Ok(rows[0].get(0))
 }
 
-/// Other names for partitions whose names somebody took since the plan was made.
+/// Other names for partitions whose names were taken since the plan was made.
 async fn named(
     session: &Session,
     schema: &str,

@@ -22,16 +22,16 @@ use crate::quote::{literal, qualified};
 use crate::transaction::Transaction;
 use crate::{PostgresError, Session, catalog};
 
-/// How often a switch that is blocked by somebody's lock is tried.
+/// The number of attempts of a switch that waits for a lock of another session.
 pub const TRIES: u32 = 5;
-/// Between two tries nothing is held, so that whoever queued behind us gets on.
+/// The pause between two attempts. No lock is held in it, so that sessions which waited behind the switch can proceed.
 pub const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
 /// Everything that the switch needs.
 pub struct SwitchTask<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// What is to be done to each target.
+    /// The task for each target.
     pub targets: &'a [TargetTask],
     /// Their units, as they were when their rows were verified.
     pub verified: &'a [UnitRow],
@@ -43,9 +43,9 @@ pub struct SwitchTask<'a> {
     pub fault: Option<&'a Fault>,
 }
 
-/// Switches all targets in one transaction, and marks the run as switched in it. Where a lock
-/// cannot be had in time, all is rolled back and tried again a few times. Returns what was done,
-/// with the names that the partitions have.
+/// Switches all targets in one transaction, and marks the run as switched in it. If a lock cannot be had in time,
+/// everything is rolled back and tried again a few times. Returns the tasks that were done, with the names of the
+/// partitions.
 pub async fn run(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -94,8 +94,8 @@ async fn attempt(
     Ok(switch.done)
 }
 
-/// How the switch's transaction is begun, ended and undone, where it has the rows of all flows already: it is a part
-/// then, so that one which waits for a lock in vain can be tried again without them.
+/// The statements that begin, end and roll back the switch's transaction if it already contains the rows of all flows.
+/// The switch is then a savepoint, so that it can be tried again without them if it waits for a lock in vain.
 const PART: [&str; 3] = [
     "SAVEPOINT inrush_switch; SET LOCAL search_path = pg_catalog",
     "COMMIT",
@@ -107,7 +107,7 @@ const PART: [&str; 3] = [
 struct Switch {
     /// The flows in the order in which they are switched.
     order: Vec<usize>,
-    /// What was done to each target.
+    /// The finished tasks.
     done: Vec<TargetTask>,
     /// For the ledger.
     tables: Vec<SwitchedTable>,
@@ -203,7 +203,7 @@ impl Switch {
     }
 }
 
-/// Switches one flow. Returns what was done, with the names that the partitions have.
+/// Switches one flow. Returns the tasks that were done, with the names of the partitions.
 async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -303,7 +303,7 @@ async fn publish_units(
                         .copy(careful, &unit.staging_table, &statement, target.rows)
                         .await?;
                     if let (Some(count), false) = (count, rows.refused.is_empty()) {
-                        // Of one key there is one row, so those of refused rows are as before.
+                        // For one key there is one row, so the keys of refused rows keep theirs.
                         let count = format!("{count} AND s.ctid = ANY ($1::text[]::tid[])");
                         let rows = session.query(&count, &[&rows.refused], &doing).await?;
                         updated = updated.map(|all| all - rows[0].get::<_, i64>(0));
@@ -356,7 +356,7 @@ fn shortened(statement: &str) -> String {
     }
 }
 
-/// What became of the units, for the ledger.
+/// The tables that the units became, for the ledger.
 async fn brought_in(
     session: &Session,
     flow: &FlowPlan,
@@ -422,8 +422,8 @@ pub(super) fn refused(flow: usize, is_copied: bool, source: PostgresError) -> Sw
     }
 }
 
-/// Other names for partitions whose names somebody took since the plan was made. The lock on the
-/// target keeps other loads of it from taking more.
+/// Other names for partitions whose names were taken since the plan was made. The lock on the target keeps other loads
+/// of it from taking more.
 async fn named(
     session: &Session,
     flow: &FlowPlan,

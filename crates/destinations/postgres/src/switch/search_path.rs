@@ -9,7 +9,7 @@ pub async fn of_users(session: &Session, doing: &str) -> Result<(), PostgresErro
     session.execute(statement, doing).await
 }
 
-/// As it was before: our own statements name everything in full.
+/// Restores the search path of our own statements, which qualify every name.
 pub async fn our_own(session: &Session, doing: &str) -> Result<(), PostgresError> {
     let statement = "SET LOCAL search_path = pg_catalog";
     session.execute(statement, doing).await

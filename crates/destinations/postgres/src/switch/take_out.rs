@@ -10,12 +10,13 @@ use crate::catalog::{self, TableFacts};
 use crate::ledger::{Ledger, Original, SwitchedTable, What};
 use crate::old_tables::{self, OldTable};
 use crate::plan::switch_statements::UnitTask;
-use crate::plan::{FlowPlan, KeepPlan, Publish, ReplacePlan, replace_mode};
+use crate::plan::take_out_steps::{self, TakeOutStep};
+use crate::plan::{FlowPlan, Publish, ReplacePlan, replace_mode};
 use crate::quote::{identifier, qualified};
 use crate::ranges::PartitionRange;
 use crate::{Session, table_swap};
 
-/// What was taken out.
+/// The tables that were taken out.
 #[derive(Debug, Default)]
 pub struct TakenOut {
     /// For the ledger.
@@ -24,7 +25,7 @@ pub struct TakenOut {
     pub default: Option<OldTable>,
 }
 
-/// Takes the partitions out that are replaced, as they are now.
+/// Takes out what the new rows take the place of.
 pub async fn take_out(
     session: &Session,
     ledger: &Ledger,
@@ -33,54 +34,70 @@ pub async fn take_out(
     units: &[UnitTask],
     staging_schema: &str,
 ) -> Result<TakenOut, SwitchError> {
-    let target = flow.target();
-    let doing = format!("removing the old rows of {target}");
-    if replace.by_rows {
-        return delete_rows(session, flow).await;
-    }
-    drop_last_generation(session, ledger, &target, replace).await?;
     let mut taken_out = TakenOut::default();
-    for old in replaced(session, flow, replace, units).await? {
-        if old.is_default() {
-            if !catalog::has_rows(session, &old.qualified(), &doing).await? {
-                // Empty, it can stay.
-                continue;
+    for step in take_out_steps::of(replace) {
+        match step {
+            TakeOutStep::DeleteRows => {
+                let deleted = delete_rows(session, flow).await?;
+                taken_out.tables.extend(deleted);
             }
-            taken_out.default = Some(old.clone());
+            TakeOutStep::DropLastKept => {
+                drop_last_kept(session, ledger, &flow.target(), replace).await?;
+            }
+            TakeOutStep::TakeOutTables => {
+                for old in replaced(session, flow, replace, units).await? {
+                    table(session, flow, replace, old, staging_schema, &mut taken_out).await?;
+                }
+            }
         }
-        if old.bound.is_some() {
-            session
-                .execute(&old_tables::detach(&target, &old), &doing)
-                .await?;
-        }
-        let kept_name = replace.kept_name(&target, &old);
-        if let Some(name) = &kept_name {
-            refuse_taken(session, staging_schema, name).await?;
-        }
-        let kept = kept_name.as_deref().map(|name| (staging_schema, name));
-        for statement in old_tables::drop_or_keep(&old, kept) {
-            session.execute(&statement, &doing).await?;
-        }
-        taken_out.tables.push(SwitchedTable {
-            target: target.clone(),
-            what: match kept_name {
-                Some(_) => What::Kept,
-                None => What::Dropped,
-            },
-            unit_key: None,
-            table_oid: old.oid,
-            table_schema: staging_schema.to_owned(),
-            table_name: kept_name.unwrap_or_else(|| old.name.clone()),
-            bound: old.bound,
-            condition: old.condition,
-            original: Some(Original {
-                schema: old.schema,
-                name: old.name,
-                indexes: old.indexes,
-            }),
-        });
     }
     Ok(taken_out)
+}
+
+/// Takes a table out, as it is now.
+async fn table(
+    session: &Session,
+    flow: &FlowPlan,
+    replace: &ReplacePlan,
+    old: OldTable,
+    staging_schema: &str,
+    taken_out: &mut TakenOut,
+) -> Result<(), SwitchError> {
+    let target = flow.target();
+    let doing = format!("removing the old rows of {target}");
+    if old.is_default() {
+        if !catalog::has_rows(session, &old.qualified(), &doing).await? {
+            // Empty, it can stay.
+            return Ok(());
+        }
+        taken_out.default = Some(old.clone());
+    }
+    let kept_name = replace.kept_name(&target, &old);
+    if let Some(name) = &kept_name {
+        refuse_taken(session, staging_schema, name).await?;
+    }
+    for statement in take_out_steps::of_table(&target, &old, kept_name.as_deref(), staging_schema) {
+        session.execute(&statement, &doing).await?;
+    }
+    taken_out.tables.push(SwitchedTable {
+        target,
+        what: match kept_name {
+            Some(_) => What::Kept,
+            None => What::Dropped,
+        },
+        unit_key: None,
+        table_oid: old.oid,
+        table_schema: staging_schema.to_owned(),
+        table_name: kept_name.unwrap_or_else(|| old.name.clone()),
+        bound: old.bound,
+        condition: old.condition,
+        original: Some(Original {
+            schema: old.schema,
+            name: old.name,
+            indexes: old.indexes,
+        }),
+    });
+    Ok(())
 }
 
 /// Makes an empty default partition in place of one that was taken out with its rows.
@@ -126,7 +143,7 @@ pub async fn attached(
     })
 }
 
-/// The partitions that go. Read under the lock: somebody may have changed them since the plan.
+/// The partitions that go. Read under the lock: other sessions may have changed them since the plan.
 async fn replaced(
     session: &Session,
     flow: &FlowPlan,
@@ -157,7 +174,7 @@ async fn replaced(
     }
 }
 
-/// What came to a table since the plan would be lost with a swap.
+/// Refuses a swap if the table got objects since the plan that would be lost.
 async fn refuse_changed(
     session: &Session,
     flow: &FlowPlan,
@@ -181,21 +198,21 @@ async fn refuse_changed(
 }
 
 /// Deletes all rows of a plain target, which stays.
-async fn delete_rows(session: &Session, flow: &FlowPlan) -> Result<TakenOut, SwitchError> {
+async fn delete_rows(
+    session: &Session,
+    flow: &FlowPlan,
+) -> Result<Option<SwitchedTable>, SwitchError> {
     let target = flow.target();
     let doing = format!("deleting what {target} had");
     search_path::of_users(session, &doing).await?;
     session
-        .execute(&format!("DELETE FROM {target}"), &doing)
+        .execute(&take_out_steps::delete_rows(&target), &doing)
         .await?;
     search_path::our_own(session, &doing).await?;
     if catalog::has_rows(session, &target, &doing).await? {
         return Err(SwitchError::NotDeleted { target });
     }
-    let Some(facts) = &flow.facts else {
-        return Ok(TakenOut::default());
-    };
-    let deleted = SwitchedTable {
+    Ok(flow.facts.as_ref().map(|facts| SwitchedTable {
         target,
         what: What::Dropped,
         unit_key: None,
@@ -205,11 +222,7 @@ async fn delete_rows(session: &Session, flow: &FlowPlan) -> Result<TakenOut, Swi
         bound: None,
         condition: None,
         original: None,
-    };
-    Ok(TakenOut {
-        tables: vec![deleted],
-        default: None,
-    })
+    }))
 }
 
 /// Gives the indexes of a table that takes the place of another the names of that one's, and takes
@@ -261,16 +274,13 @@ pub fn ranges_of(units: &[UnitTask]) -> Vec<PartitionRange> {
         .collect()
 }
 
-/// `keep = true` keeps one generation: what the last replacement kept goes.
-async fn drop_last_generation(
+/// Drops the tables that the last replacement kept.
+async fn drop_last_kept(
     session: &Session,
     ledger: &Ledger,
     target: &str,
     replace: &ReplacePlan,
 ) -> Result<(), SwitchError> {
-    if replace.keep != KeepPlan::UntilNext {
-        return Ok(());
-    }
     let kept = ledger.kept_of_target(session, target).await?;
     for old in replace_mode::last_generation(session, target, replace, &kept).await? {
         let sql = format!("DROP TABLE {}", old.qualified());

@@ -21,7 +21,7 @@ pub struct LoadedUnit {
     pub key_largest: Option<String>,
 }
 
-/// What is to be done to one target.
+/// The work of the switch at one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetTask {
     /// Index of the flow in the plan.
@@ -131,8 +131,7 @@ async fn from_data<'a>(
     Ok(found)
 }
 
-/// SQL for the key right after `largest`, or NULL where there is none: no value of the type
-/// is greater.
+/// SQL for the key right after `largest`; NULL if no value of the type is greater.
 fn successor(key: &KeyPlan) -> String {
     let comparable = key.comparable_type();
     match key.kind {
@@ -154,7 +153,7 @@ fn successor(key: &KeyPlan) -> String {
             &comparable,
             // A second before the end there is nothing that the longest step can be added to.
             ["4714-11-24 00:00:00 BC", "294276-12-31 23:59:59"],
-            // What is less than the type's last digit is rounded away.
+            // Digits past the type's last digit are rounded away.
             &format!(
                 "(SELECT min(s) FROM (SELECT (largest + step)::{comparable} AS s \
                  FROM unnest('{{1us,10us,100us,1ms,10ms,100ms,1s}}'::interval[]) step) later \
@@ -166,7 +165,7 @@ fn successor(key: &KeyPlan) -> String {
                 Some(count) => format!("char_length(largest) >= {count}"),
                 None => "false".to_owned(),
             };
-            // In a collation that overlooks some characters what is longer need not be greater.
+            // In a collation that ignores some characters, a longer text need not be greater.
             format!(
                 "CASE WHEN {full} THEN NULL ELSE (SELECT CASE WHEN s > largest THEN s END \
                  FROM (SELECT (largest || chr(1))::{comparable} AS s) longer) END"
@@ -203,7 +202,7 @@ async fn refuse_existing(
 ) -> Result<(), SwitchError> {
     let asked = ranges_of(units);
     if let Some(replace) = &flow.replace {
-        // What is in the way goes; told here, before any lock is taken, is what cannot.
+        // Obstacles are removed; those that cannot be are reported here, before any lock is taken.
         if let (ReplaceScope::Partitions, Some(facts)) = (replace.scope, &flow.facts) {
             let partitions = old_tables::partitions(session, facts.oid).await?;
             if let Err(partly) = replace_mode::covered(session, key, &asked, partitions).await? {
@@ -216,7 +215,7 @@ async fn refuse_existing(
         }
         return Ok(());
     }
-    // Read anew: somebody may have added a partition while the load ran.
+    // Read again: another session may have added a partition while the load ran.
     let Some(facts) = catalog::target(session, &flow.schema, &flow.table).await? else {
         return Ok(());
     };

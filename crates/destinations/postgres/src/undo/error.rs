@@ -2,6 +2,7 @@
 
 use crate::PostgresError;
 use crate::ledger::LedgerError;
+use inrush_rows::ids::RunName;
 
 /// An error of undoing.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +17,7 @@ pub enum UndoError {
     #[error("the ledger in schema {schema} has no run {run}")]
     Unknown {
         /// The name that was given.
-        run: String,
+        run: RunName,
         /// The ledger's schema.
         schema: String,
     },
@@ -24,16 +25,16 @@ pub enum UndoError {
     #[error("run {run} has switched nothing in (its state is `{state}`): there is nothing to undo")]
     NotSwitched {
         /// The run.
-        run: String,
+        run: RunName,
         /// Its state.
         state: &'static str,
     },
-    /// What the run did cannot be taken back exactly.
+    /// The work of the run cannot be undone exactly.
     #[error("run {run} cannot be undone: {what}; nothing was changed")]
     Impossible {
         /// The run.
-        run: String,
-        /// What stands in the way.
+        run: RunName,
+        /// The obstacle, in words.
         what: String,
         /// How to fix it, or what to do instead.
         hint: String,
@@ -44,9 +45,9 @@ pub enum UndoError {
          changed"
     )]
     Blocked {
-        /// How often it was tried.
+        /// The number of attempts.
         tries: u32,
-        /// How long each try waited.
+        /// The wait of each attempt, in milliseconds.
         waited_ms: u32,
     },
 }

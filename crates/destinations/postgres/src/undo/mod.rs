@@ -1,9 +1,9 @@
 //! Undoing a run: takes out of the targets the rows that a run brought in, and puts back the rows that it took
 //! out, in one transaction.
 //!
-//! Only exact work is done: whole tables go out, whole tables come back. Rows that were put
-//! among others cannot be told apart, so such a run is refused, and so is a run whose targets
-//! have changed since. Tables that go out are kept in the staging schema unless they are to be dropped.
+//! Only exact work is done: whole tables are taken out, whole tables come back. Rows that were inserted among others
+//! cannot be told apart, so such a run is refused, and so is a run whose targets have changed since. Tables that are
+//! taken out are kept in the staging schema, unless they are to be dropped.
 
 mod error;
 mod target;
@@ -36,7 +36,7 @@ pub fn undo(address: &DatabaseAddress, options: &UndoOptions<'_>) -> Result<Undo
 
 async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undone, UndoError> {
     let unknown = || UndoError::Unknown {
-        run: options.run.to_owned(),
+        run: options.run.clone(),
         schema: options.ledger_schema.to_owned(),
     };
     if !ledger::exists(session, options.ledger_schema).await? {
@@ -69,7 +69,7 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
     for target in &targets {
         target.check(session, &run).await?;
     }
-    // What comes back is read here, while the targets are still in use, and not under their lock.
+    // Returning tables are read here, while the targets are still in use, and not under their lock.
     for target in &targets {
         target.prove_bounds(session).await?;
     }

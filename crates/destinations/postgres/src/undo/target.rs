@@ -14,11 +14,11 @@ use crate::quote::{cut, identifier, qualified};
 use crate::staging::BOUNDS_CHECK;
 use crate::{Session, catalog};
 
-/// How a run is undone.
+/// The method of undoing a run.
 pub struct UndoMethod<'a> {
     pub session: &'a Session,
     pub run: &'a LedgerRun,
-    /// Drop what is taken out.
+    /// Drop the tables that are taken out.
     pub drop: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct TargetUndo {
     pub target: String,
     /// The OID that the run left it with.
     oid: u32,
-    /// Where tables are kept.
+    /// The schema where tables are kept.
     staging_schema: String,
     /// The run made the target: all of it goes.
     made: bool,
@@ -39,7 +39,7 @@ pub struct TargetUndo {
     kept: Vec<(SwitchedTable, Original)>,
 }
 
-/// What is to be done to each target of a run.
+/// The work at each target of a run.
 pub async fn plan(
     session: &Session,
     book: &Ledger,

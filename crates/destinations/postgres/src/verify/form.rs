@@ -4,7 +4,7 @@ use inrush_rows::column::{ColumnType, SpecialType};
 
 use crate::engine::verify::SumForm;
 
-/// How a column is summed up and hashed.
+/// The way in which a column is summed up and hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnForm {
     /// `bool`.
@@ -85,8 +85,7 @@ impl ColumnForm {
         }
     }
 
-    /// What is summed up of its values beside their count, in words; in the order of
-    /// `sums::add` and `query::sums_of`.
+    /// The measures of its values beside their count, in words; in the order of `sums::add` and `query::sums_of`.
     pub(super) fn measures(self) -> &'static [&'static str] {
         match self {
             ColumnForm::Bool => &["values that are true"],

@@ -11,8 +11,8 @@ enum Open {
     },
 }
 
-/// Appends the text that the server makes of a document. Where it is none, nothing is appended:
-/// the server refuses it.
+/// Appends the text that the server makes of a document. Nothing is appended if the text is not JSON: the server
+/// refuses it.
 pub(super) fn append_canonical(text: &str, out: &mut Vec<u8>) {
     if let Some(canonical) = canonical(text.as_bytes()) {
         out.extend_from_slice(&canonical);
@@ -68,7 +68,7 @@ fn canonical(text: &[u8]) -> Option<Vec<u8>> {
                 }
             }
         };
-        // The value is whole: it belongs to what is open, which may be whole with it.
+        // The value is complete: it belongs to the open array or object, which may be complete with it.
         loop {
             at = skip_blanks(text, at);
             let next = text.get(at).copied();
@@ -149,7 +149,7 @@ fn key(text: &[u8], at: usize) -> Option<(Vec<u8>, usize)> {
     (text.get(colon) == Some(&b':')).then_some((key, colon + 1))
 }
 
-/// A string without its escapes, and what stands behind its quote.
+/// A string without its escapes, and the text behind its quote.
 fn string(text: &[u8], at: usize) -> Option<(Vec<u8>, usize)> {
     if text.get(at) != Some(&b'"') {
         return None;
@@ -194,7 +194,7 @@ fn hex(text: &[u8], at: usize) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// As `escape_json` writes it.
+/// Like PostgreSQL's `escape_json`.
 fn append_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     for byte in text {

@@ -43,7 +43,7 @@ pub(super) fn of_decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
 /// `scale` are the digits after the point that the column stores; those that are written where it
 /// has no bound.
 pub(super) fn of_text(text: &str, scale: Option<u16>, out: &mut Vec<u8>) {
-    // What numeric_send shows of them: a sign that is none, and a scale that is a part of it.
+    // The fields of `numeric_send` for them: a sign that marks them, and a scale.
     let special = match text {
         "NaN" => Some([0, 0, 0xC000, 0]),
         "Infinity" => Some([0, 0, 0xD000, 0x20]),

@@ -11,15 +11,15 @@ use super::hash::of_row_hash;
 use super::{rows, sums};
 use crate::engine::verify::{BatchSums, Difference, DriverSums, ExactSum, VerifyPlan};
 
-/// What is compared of each unit before its COMMIT.
+/// The comparison of each unit before its COMMIT.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// How much.
+    /// The level of verification.
     pub level: Verify,
     /// The loaded columns, in the order of the batches.
     pub columns: Vec<ComparedColumn>,
-    /// The database keeps texts in UTF-8, as we send them; in any other encoding it is asked for what
-    /// they are in UTF-8.
+    /// The database keeps texts in UTF-8, as we send them; a database in another encoding is asked for their UTF-8
+    /// bytes.
     pub is_utf8: bool,
 }
 
@@ -28,14 +28,14 @@ pub struct Comparison {
 pub struct ComparedColumn {
     /// Its name.
     pub name: String,
-    /// How it is summed up and hashed.
+    /// The way in which it is summed up and hashed.
     pub form: ColumnForm,
     /// Its type as the server writes it.
     pub type_sql: String,
 }
 
 impl Comparison {
-    /// What has to be summed up for it while rows are sent; nothing where they are only counted.
+    /// The sums that must be made while rows are sent; `None` if rows are only counted.
     pub fn sums(self: &Arc<Comparison>) -> Option<Arc<dyn DriverSums>> {
         match self.level {
             Verify::Count => None,
@@ -52,9 +52,8 @@ impl Comparison {
         }
     }
 
-    /// The same columns by the hash of each row, whatever is compared of the whole. What the columns
-    /// of `columns` have of a file's name or of its lines is left out: a file can be named in
-    /// several ways.
+    /// The comparison of the same columns by the hash of each row, for any level. Columns of `columns` that hold a
+    /// file's name or line are left out, because a file can be named in several ways.
     pub fn of_rows(&self, columns: &[Column]) -> Comparison {
         let mut rows = Comparison {
             level: Verify::Rows,
@@ -68,8 +67,8 @@ impl Comparison {
         rows
     }
 
-    /// What is summed up, by its column and in words. The server's answers are the first of them:
-    /// of rows it is asked for the hashes of single columns only where they differ.
+    /// The items of the comparison, each with its column and in words. The server's first answers are about these; only
+    /// if the hashes of rows differ is it asked for the hashes of single columns.
     fn items(&self) -> Vec<(Option<usize>, &'static str)> {
         let mut items = vec![(None, "rows")];
         match self.level {
@@ -90,12 +89,12 @@ impl Comparison {
         items
     }
 
-    /// Where the database's answer for all that is compared, item by item, differs from what was sent.
+    /// The items in which the database's answer differs from the sums of the sent rows.
     pub fn differences(&self, sent: &[ExactSum], answer: &[String]) -> Vec<Difference> {
         self.compare(sent, answer, 0)
     }
 
-    /// The same of its answer for the hashes of each column.
+    /// The columns in which the database's hashes differ.
     pub fn column_differences(&self, sent: &[ExactSum], answer: &[String]) -> Vec<Difference> {
         self.compare(sent, answer, 2)
     }
@@ -117,7 +116,7 @@ impl Comparison {
         found
     }
 
-    /// What a person who reads the plan should know of it, a line each.
+    /// The comparison in words for the plan, one line each.
     pub fn words(&self) -> Vec<String> {
         let mut lines = vec![
             match self.level {
@@ -170,7 +169,7 @@ impl DriverSums for Comparison {
     }
 }
 
-/// Makes our side of what is compared.
+/// Creates our side of the comparison.
 #[derive(Debug)]
 struct OurSide {
     comparison: Arc<Comparison>,

@@ -1,4 +1,4 @@
-//! The server's side of what is verified: one query over a staging table, whose answer is an array of numbers as text.
+//! The server's side of the verification: one query over a staging table, whose answer is an array of numbers as text.
 
 use inrush_package::Verify;
 
@@ -21,8 +21,8 @@ pub fn compared(plan: &Comparison, table: &str) -> Option<String> {
             }
         }
         Verify::Rows => {
-            // The hash of a record is a sum over its columns, so that a sum of them would not tell
-            // in which rows the values stand: each is hashed once more.
+            // The hash of a record is a sum over its columns, so a sum of these hashes would be the same if values were
+            // exchanged between rows. So each row's hash is hashed once more.
             let columns: Vec<String> = hashed_columns(plan).collect();
             let row = format!("hash_record_extended(ROW({}), 0)", columns.join(", "));
             items.push(hash_sum(&format!("int8send({row})")));
@@ -56,8 +56,8 @@ pub fn self_test(is_utf8: bool) -> (String, i64) {
 }
 
 fn select(items: &[String], table: &str) -> String {
-    // An array and no row of columns: a table may have more columns than half of those that a
-    // result can have.
+    // The answer is an array and not a row of columns, because a result can have fewer than twice as many columns as a
+    // table.
     let texts: Vec<String> = items.iter().map(|item| format!("({item})::text")).collect();
     format!("SELECT ARRAY[{}] FROM {table}", texts.join(", "))
 }
@@ -72,12 +72,11 @@ fn number_of(bytes: &str, bits: u32) -> String {
     format!("('x' || encode({bytes}, 'hex'))::bit({bits})::{integer}")
 }
 
-/// What is summed up of a column, in the order of `ColumnForm::measures`.
+/// The sums of a column, in the order of `ColumnForm::measures`.
 fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
     let name = identifier(&column.name);
     let sum = |what: String| format!("coalesce(sum({what}), 0)");
-    // Infinities are what our side has for them: the ends of the integers, which for timestamps are
-    // counted from 2000.
+    // Infinities count as the ends of the integers, as on our side, which for timestamps are counted from 2000.
     let finite = |value: &str, type_sql: &str, largest: &str, smallest: &str| {
         sum(format!(
             "CASE WHEN isfinite({name}) THEN {value} \
@@ -88,7 +87,7 @@ fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
     match column.form {
         ColumnForm::Bool => vec![format!("count(*) FILTER (WHERE {name})")],
         ColumnForm::Number(SumForm::DecimalText { scale: None }) => {
-            // A sum of two of the largest is no numeric any more. NaN is above all.
+            // A sum of two of the largest numbers does not fit into numeric. NaN is larger than all of them.
             let is_small = format!("{name} > -1e1000 AND {name} < 1e1000");
             vec![
                 sum(format!("CASE WHEN {is_small} THEN {name} END")),
@@ -118,8 +117,8 @@ fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
                 ColumnForm::Timestamp => "timestamp",
                 _ => "timestamptz",
             };
-            // In the server's last thirty years, from where microseconds since 1970 are past 64 bits,
-            // extract() divides with fewer digits than there are: they are counted from elsewhere.
+            // In the last thirty years of the server's range, microseconds since 1970 do not fit into 64 bits and
+            // extract() divides with too few digits, so they are counted from another moment.
             let seconds = format!(
                 "CASE WHEN {name} < {type_sql} '294247-01-01' THEN extract(epoch FROM {name}) \
                  ELSE extract(epoch FROM {name} - interval '36500000 days') + 3153600000000 END"
@@ -161,7 +160,7 @@ fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
     }
 }
 
-/// The bytes of a text in UTF-8, whatever the database's encoding is.
+/// The bytes of a text in UTF-8, for any encoding of the database.
 fn in_utf8(name: &str) -> String {
     format!("convert_to({name}::text, 'UTF8')")
 }
@@ -171,9 +170,9 @@ fn hashed_columns(plan: &Comparison) -> impl Iterator<Item = String> {
     columns.map(|column| hashed(column, plan.is_utf8))
 }
 
-/// What the hash of a row is made of. Types of at most 32 bits, texts and bytes are hashed as they
-/// are; others by their binary form, since their own hashes leave something out: that of int8 folds
-/// its halves, that of numeric has no sign, that of interval takes 30 days for a month.
+/// The expression that is hashed for a row. Types of at most 32 bits, texts and bytes are hashed as they are. Other
+/// types are hashed in their binary form, because their own hashes leave something out: that of int8 folds its halves,
+/// that of numeric has no sign, that of interval takes 30 days for a month.
 fn hashed(column: &ComparedColumn, is_utf8: bool) -> String {
     let name = identifier(&column.name);
     match column.form {

@@ -144,7 +144,7 @@ fn intervals(array: &ArrayRef, rows: &mut [u64]) -> i128 {
     })
 }
 
-/// Of values that only the server reads: whether there is one. `num_nonnulls` says 0 or 1.
+/// For values that only the server reads: true if there is a value. `num_nonnulls` returns 0 or 1.
 fn presence(array: &ArrayRef, rows: &mut [u64]) -> i128 {
     let mut sum = 0;
     for (row, slot) in rows.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Our side of `verify = "sums"`: what is summed up of each column.
+//! Our side of `verify = "sums"`: the sums of each column.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

@@ -1,5 +1,4 @@
-//! Our side of both levels, without a server; the servers' own answers are held against it by
-//! `tests/postgres/test_verify.py`.
+//! Our side of both levels, without a server; `tests/postgres/test_verify.py` compares it with the servers' answers.
 
 use std::sync::Arc;
 

@@ -1,88 +1,121 @@
-//! After the last unit: the account is checked against the ledger and the destination's own count,
-//! then everything is published.
+//! After the last unit: the ledger's records of units are held against the files, then everything is published.
+
+use std::collections::BTreeMap;
 
 use inrush_destination::{Destination, PublishStep, Published};
 use inrush_rows::cancel::StopReason;
-use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use super::ContractContext;
 use super::ledger_checks::LedgerChecks;
-use super::summary::ContractSummary;
+use super::prepared::ContractRun;
 use crate::driver::failures::unknown_switch;
-use crate::driver::plan::each_record;
+use crate::driver::plan::{UnitAccounts, each_record};
 use crate::error::Error;
-use crate::event::Event;
 use crate::fault::{self, FaultPoint};
+use crate::plan::UnitPlace;
+use crate::report::PartitionReport;
+use crate::run::account::CommittedUnits;
+use crate::run::gathering::Gathering;
+use crate::run::steps::SwitchedTarget;
+use crate::run::unit_reports::UnitEnd;
 
-/// Checks and publishes.
-pub fn conclude(
-    runtime: &Runtime,
-    context: &ContractContext<'_>,
-    destination: &dyn Destination,
-    summary: &mut ContractSummary,
-) -> Result<(), Error> {
-    verify(runtime, context, destination, summary)?;
-    let targets: Vec<String> = context
-        .run
-        .plan
-        .flows
-        .iter()
-        .map(|flow| flow.reading.target.clone())
-        .collect();
-    context.notice(&Event::Switching {
-        targets: targets.clone(),
-    });
-    let published = publish(runtime, context)?;
-    summary.published(published);
-    context.notice(&Event::Switched { targets });
-    Ok(())
+/// The units of a run by the ledger, and the destination's own count of the rows that are staged for each flow.
+pub struct StagedUnits {
+    accounts: UnitAccounts,
+    rows: Vec<u64>,
 }
 
-/// Checks the whole account by what the ledger has, and by the destination's own count.
-fn verify(
-    runtime: &Runtime,
+impl StagedUnits {
+    /// What this attempt knows without the ledger: units that were kept, and those that it has committed.
+    pub fn known(run: &ContractRun, gathering: &Gathering) -> StagedUnits {
+        let mut accounts = run.kept.accounts().clone();
+        for loaded in &gathering.loaded {
+            accounts.add((loaded.flow, loaded.unit), &loaded.account);
+        }
+        let rows = (0..run.plan.flows.len()).map(|flow| accounts.total(flow).rows_loaded);
+        StagedUnits {
+            rows: rows.collect(),
+            accounts,
+        }
+    }
+}
+
+impl CommittedUnits<ContractRun> for StagedUnits {
+    fn unit(&self, run: &ContractRun, place: UnitPlace, is_loaded: bool) -> UnitEnd {
+        let account = self.accounts.get(place);
+        // Of a file that is fed, only reading it to its end tells that all of it was kept.
+        let is_finished = match run.fed_files.get((place.0, place.1, 0)) {
+            None => account.is_some(),
+            Some(fed) => fed.is_committed(),
+        };
+        let account = account.unwrap_or_default();
+        UnitEnd {
+            is_kept: is_finished && !is_loaded && run.kept.has(place),
+            is_finished,
+            is_careful: false,
+            account,
+            // Rows are committed only where the destination's count is this.
+            rows_counted: is_finished.then_some(account.rows_loaded),
+        }
+    }
+
+    fn rows_staged(&self, flow: usize) -> Option<u64> {
+        Some(self.rows.get(flow).copied().unwrap_or(0))
+    }
+}
+
+/// Reads the ledger, and checks each file of the plan by it.
+pub fn staged_units(
     context: &ContractContext<'_>,
     destination: &dyn Destination,
-    summary: &mut ContractSummary,
-) -> Result<(), Error> {
+) -> Result<StagedUnits, Error> {
     let run = context.run;
     // First, for the destination may look at all of its units, and so may the ledger.
-    let staged = run.open.staged_rows()?;
+    let rows = run.open.staged_rows()?;
     // The ledger is asked, not the memory of this process.
-    let mut checks = LedgerChecks::new(runtime, context);
+    let mut checks = LedgerChecks::new(context);
     each_record(destination, run.open.record(), &mut |record| {
         checks.see(record);
     })?;
-    let accounts = checks.finish()?;
-    for (index, flow) in run.plan.flows.iter().enumerate() {
-        let account = accounts.total(index);
-        let counted = staged.get(index).copied().unwrap_or(0);
-        if counted != account.rows_loaded {
-            return Err(Error::Verification {
-                what: format!("what is staged for {}", flow.reading.target),
-                counted,
-                sent: account.rows_loaded,
-            });
-        }
-        run.rejects[index].judge_share(
-            &flow.reading.name,
-            account.rows_rejected,
-            account.rows_loaded + account.rows_rejected,
-        )?;
+    Ok(StagedUnits {
+        accounts: checks.finish()?,
+        rows,
+    })
+}
+
+/// Publishes. The notes of the destination go into the report.
+pub fn publish(
+    context: &ContractContext<'_>,
+    gathering: &mut Gathering,
+) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
+    let published = publish_unless_stopped(context)?;
+    for note in published.notes {
+        gathering.note(note);
     }
-    summary.verified(accounts);
-    Ok(())
+    let target = |(flow, names): (usize, Vec<String>)| {
+        let partition = |name| PartitionReport {
+            name,
+            lower: None,
+            upper: None,
+        };
+        let target = SwitchedTarget {
+            partitions: names.into_iter().map(partition).collect(),
+            rows_updated: None,
+        };
+        (flow, target)
+    };
+    Ok(published.partitions.into_iter().map(target).collect())
 }
 
 /// Publishes, no longer than until the run is asked to stop. A stop in the middle leaves open what
 /// came of it: the ledger tells.
-fn publish(runtime: &Runtime, context: &ContractContext<'_>) -> Result<Published, Error> {
+fn publish_unless_stopped(context: &ContractContext<'_>) -> Result<Published, Error> {
     let open = context.run.open.as_ref();
     let done = Notify::new();
     let published = std::thread::scope(|scope| {
         let watching = || {
-            runtime.block_on(async {
+            context.runtime.block_on(async {
                 tokio::select! {
                     biased;
                     () = done.notified() => {}

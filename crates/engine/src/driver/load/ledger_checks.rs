@@ -8,21 +8,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use inrush_source::Input;
-use tokio::runtime::Runtime;
-
 use super::ContractContext;
 
 use crate::driver::plan::{ContractFlow, LedgerRecord, UnitAccounts, UnitIndex};
 use crate::error::Error;
 use crate::ledger::SplitRecord;
-use crate::pipeline::coverage::FileEnd;
-use crate::pipeline::{coverage, expectations, recheck};
+use crate::pipeline::{expectations, file_checks};
 use crate::plan::identity;
 
 /// Checks units as they come.
 pub struct LedgerChecks<'a> {
-    runtime: &'a Runtime,
     context: &'a ContractContext<'a>,
     index: UnitIndex<'a>,
     accounts: UnitAccounts,
@@ -35,10 +30,9 @@ pub struct LedgerChecks<'a> {
 
 impl<'a> LedgerChecks<'a> {
     /// Nothing has come so far.
-    pub fn new(runtime: &'a Runtime, context: &'a ContractContext<'a>) -> LedgerChecks<'a> {
+    pub fn new(context: &'a ContractContext<'a>) -> LedgerChecks<'a> {
         let flows = &context.run.plan.flows;
         LedgerChecks {
-            runtime,
             context,
             index: UnitIndex::new(flows),
             accounts: UnitAccounts::none(flows),
@@ -135,32 +129,23 @@ impl<'a> LedgerChecks<'a> {
         let key = identity::file_key(&**file);
         let own = splits.iter().filter(|split| split.file_key == key);
         let own: Vec<&SplitRecord> = own.collect();
-        let files = || std::iter::once(file);
-        let source = &*flow.reading.source;
-        self.runtime
-            .block_on(recheck::texts(source, files(), &own))?;
-        let end = match self.context.run.fed_files.get((flow_index, unit, 0)) {
-            Some(fed) => FileEnd::Fed(fed.text_end()),
-            None => FileEnd::File,
-        };
-        check_coverage(file, end, &own)?;
-        expectations::check_trailers(&flow.reading, files(), &own)?;
+        let run = self.context.run;
+        let is_fed = flow.units[unit].split.is_shared;
+        let end = run.file_end(flow_index, file, is_fed);
+        let files = || std::iter::once((file, end));
+        self.context
+            .runtime
+            .block_on(file_checks::check(&flow.reading, files, &own))?;
+        // What comes through a pipe may have no text, and then no range.
+        if own.is_empty() && !is_fed {
+            return Err(Error::Verification {
+                what: format!("the ledger's units of {}", file.name().display()),
+                counted: 0,
+                sent: 1,
+            });
+        }
         Ok(())
     }
-}
-
-/// Checks that the ranges of a file are all there is of it.
-fn check_coverage(file: &Arc<dyn Input>, end: FileEnd, own: &[&SplitRecord]) -> Result<(), Error> {
-    coverage::check_files(std::iter::once((file, end)), own)?;
-    // What comes through a pipe may have no text, and then no range.
-    if own.is_empty() && matches!(end, FileEnd::File) {
-        return Err(Error::Verification {
-            what: format!("the ledger's units of {}", file.name().display()),
-            counted: 0,
-            sent: 1,
-        });
-    }
-    Ok(())
 }
 
 /// The units of the file that this unit is of: the ranges of a file stand one after the other.

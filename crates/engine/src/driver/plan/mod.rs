@@ -20,7 +20,7 @@ use std::sync::Arc;
 use inrush_destination::{
     Abilities, Destination, OwnMemory, RunRecord, Streams, TargetFacts, TargetName, TargetPlan,
 };
-use inrush_package::{Mode, Package, RunSettings};
+use inrush_package::{LoadOrder, Mode, Package, RunSettings};
 use inrush_rows::ids::{RunKey, UnitKey};
 use inrush_source::{Input, Split};
 
@@ -35,6 +35,8 @@ use crate::plan::{
     MemoryBound, PlanError, PlanOptions, PlannedFlow, PlannedUnit, Reading, UnitPlace, identity,
     memory,
 };
+use crate::report::ServerReport;
+use crate::run::plan::{PlanFacts, RunPlan};
 
 /// What is kept of each file range from the plan to the report, where each has its account and its time, beside its path.
 /// Measured with Parquet: 1,050.
@@ -146,6 +148,63 @@ impl PlannedFlow for ContractFlow {
 
     fn units(&self) -> &[RangeUnit] {
         &self.units
+    }
+
+    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>) {
+        let units = self.units.iter_mut();
+        (&self.reading, units.map(|unit| &mut unit.split))
+    }
+}
+
+impl RunPlan for ContractPlan {
+    type Flow = ContractFlow;
+
+    fn facts(&self) -> PlanFacts<'_> {
+        PlanFacts {
+            package: &self.package,
+            package_hash: &self.package_hash,
+            plan_hash: &self.plan_hash,
+            run_key: &self.run_key,
+            destination: &self.destination,
+            settings: &self.settings,
+            streams: self.streams,
+            memory_bytes: self.memory.total(),
+            batch_rows: self.batch_rows,
+            fed_bytes: self.abilities.unit_bytes,
+            notes: &self.notes,
+        }
+    }
+
+    fn server(&self) -> ServerReport {
+        ServerReport {
+            version: self.destination.clone(),
+            settings: Vec::new(),
+        }
+    }
+
+    fn flows(&self) -> &[ContractFlow] {
+        &self.flows
+    }
+
+    fn flows_mut(&mut self) -> &mut [ContractFlow] {
+        &mut self.flows
+    }
+
+    fn add_note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    fn turn(&self, flow: usize) -> usize {
+        match self.settings.order {
+            LoadOrder::Package => flow,
+            LoadOrder::LargestFirst => 0,
+        }
+    }
+
+    /// The destination has its own way to write the name of a table.
+    fn saved_tables(&self, package: &Package) -> Vec<String> {
+        let flows = package.flows.iter();
+        flows.map(|flow| flow.table.clone()).collect()
     }
 }
 

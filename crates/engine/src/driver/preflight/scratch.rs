@@ -6,7 +6,7 @@ use std::time::Instant;
 use inrush_destination::address::DestinationKind;
 use inrush_destination::{Address, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode};
 use inrush_package::Package;
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{RunName, UnitKey};
 
 use super::measure::ContractPreflight;
 use crate::error::Error;
@@ -101,7 +101,7 @@ impl<'a> Scratch<'a> {
         let open: Box<dyn OpenRun> = destination.begin(
             &NewRun {
                 run_key: plan.run_key.clone(),
-                name: "inrush_preflight".to_owned(),
+                name: RunName::new("inrush_preflight"),
                 package: plan.package.clone(),
                 package_hash: plan.package_hash.clone(),
                 holder: "inrush preflight".to_owned(),

@@ -10,10 +10,10 @@ use rustix::param::page_size;
 use super::steps::{Figure, FigureKind, Look, Steps};
 use crate::report::loader_cpu_s;
 
-/// Bytes of a sector in `/proc/diskstats`, whatever the device has.
+/// Bytes of a sector in `/proc/diskstats`, the same for every device.
 const SECTOR_BYTES: u64 = 512;
 
-/// The machine's figures, and what they need to be read.
+/// The machine's figures, and the open files from which they are read.
 pub struct MachineColumns {
     /// All cores, busy, microseconds.
     pub cpu: Figure,
@@ -145,7 +145,7 @@ fn throttled_us(text: &str) -> Option<u64> {
     value("throttled_usec ").or_else(|| Some(value("throttled_time ")? / 1_000))
 }
 
-/// Where the limit of this process's CPU says how often it struck.
+/// The file in which the control group counts how often it held this process's CPU back.
 fn throttling_file() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     groups.lines().find_map(|line| {

@@ -25,7 +25,7 @@ use crate::plan::PlannedFlow;
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What went into one flow so far, by all streams.
+/// The rows and bytes of one flow so far, over all streams.
 #[derive(Debug, Default)]
 pub struct FlowCount {
     rows: AtomicU64,
@@ -56,32 +56,32 @@ pub fn named_counts<'a, F: PlannedFlow>(
 
 /// A file that one thread reads for several streams.
 pub trait FedSource: Sync {
-    /// What reading has cost so far; nothing before it began.
+    /// The cost of reading so far; `None` before reading begins.
     fn cost(&self) -> Option<SourceMeter>;
 }
 
-/// What is looked at ten times a second at the other end of the streams' connections, where there is a server.
+/// Samples the server's side of the streams' connections ten times a second.
 pub trait Backends: Send {
-    /// Looks at what each stream's backend does now. What does not answer is left alone: a load goes on without.
+    /// Samples each stream's backend now. If it does not answer, the load continues without samples.
     fn look<'l>(&'l mut self, gauges: &'l [Arc<Gauge>]) -> Looking<'l, ()>;
 
-    /// What the whole server has done since the first look, and the microseconds of CPU that telling it took there.
+    /// The figures of the whole server since the first sample, and the microseconds of CPU that sampling took there.
     fn end(&mut self) -> Looking<'_, Option<(ServerMeasurements, u64)>>;
 
     /// CPU time of a stream's backend and its wait for a CPU, microseconds, where it is on this machine.
     fn cpu_us(&self, stream: usize) -> Option<(u64, u64)>;
 
-    /// Whether the server is on this machine.
+    /// True if the server is on this machine.
     fn is_local(&self) -> bool;
 
-    /// What was seen of a stream's backend; nothing where it was not looked at.
+    /// The samples of a stream's backend; `None` if it was not sampled.
     fn series(&self, stream: usize) -> Option<BackendSeries>;
 }
 
 /// A look that has to wait for the server.
 pub type Looking<'l, T> = Pin<Box<dyn Future<Output = T> + 'l>>;
 
-/// What is looked at.
+/// The streams, feeds and flows that are sampled.
 pub struct Subjects<'a> {
     /// The streams, in their order.
     pub gauges: &'a [Arc<Gauge>],
@@ -89,11 +89,11 @@ pub struct Subjects<'a> {
     pub flows: Vec<(String, &'a FlowCount)>,
     /// Files that one thread reads for several streams.
     pub feeds: Vec<(String, &'a dyn FedSource)>,
-    /// Where the server can be asked.
+    /// The server's side, if the destination has a server.
     pub backends: Option<Box<dyn Backends + 'a>>,
 }
 
-/// Looks until the streams have ended, and says what was seen.
+/// Samples until the streams have ended, and returns the measurements.
 pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
     let mut steps = Steps::default();
     let mut columns = Columns::new(&subjects, &mut steps);
@@ -114,7 +114,7 @@ pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
         }
         let mut look = steps.look();
         columns.read(&subjects, &mut look);
-        // Who was kept from looking in time has several intervals to account for.
+        // A thread that got no CPU in time has several intervals to account for.
         let passed = begun.elapsed().as_secs_f64() / INTERVAL.as_secs_f64();
         let passed = match is_over {
             true => passed.ceil(),

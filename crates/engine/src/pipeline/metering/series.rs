@@ -293,7 +293,7 @@ fn phase_ns(meter: &Meter, phase: Phase) -> u64 {
     }
 }
 
-/// Figures of a step, in fewer digits; what does not fit is no figure of one step.
+/// Figures of a step, in fewer digits; a figure that does not fit is not a figure of one step.
 fn narrow(series: Vec<u64>) -> Vec<u32> {
     let narrow = |figure| u32::try_from(figure).unwrap_or(u32::MAX);
     series.into_iter().map(narrow).collect()

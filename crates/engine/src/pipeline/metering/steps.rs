@@ -3,10 +3,10 @@
 /// Steps at most; where there would be more, each two become one.
 pub const STEPS_MAX: usize = 1_200;
 
-/// What a figure means.
+/// The kind of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureKind {
-    /// A sum that grows: a step has what came in it.
+    /// A sum that grows: a step has the increase in its time.
     Sum,
     /// A state: a step has the last one.
     State,
@@ -21,10 +21,10 @@ pub struct Figure(usize);
 pub struct Steps {
     kinds: Vec<FigureKind>,
     seen: Vec<bool>,
-    /// What the last look had, by column.
+    /// The figures of the last sample, by column.
     before: Vec<u64>,
     rows: Vec<Box<[u64]>>,
-    /// How often steps were made twice as long.
+    /// How often the steps were doubled.
     doublings: u32,
     /// Looks that the last row has, where steps are longer than looks are apart.
     last_looks: usize,
@@ -37,12 +37,12 @@ pub struct Look {
 }
 
 impl Look {
-    /// What a figure is now.
+    /// Sets the current value of a figure.
     pub fn set(&mut self, column: Figure, figure: u64) {
         self.figures[column.0] = Some(figure);
     }
 
-    /// What a figure is now, where it is known.
+    /// Sets the current value of a figure, if it is known.
     pub fn set_if(&mut self, column: Figure, figure: Option<u64>) {
         if figure.is_some() {
             self.figures[column.0] = figure;
@@ -66,7 +66,7 @@ impl Steps {
         }
     }
 
-    /// What sums have before the first step begins.
+    /// Sets the values of sums before the first step begins.
     pub fn begin(&mut self, look: &Look) {
         for (index, figure) in look.figures.iter().enumerate() {
             if let Some(figure) = figure {
@@ -76,7 +76,7 @@ impl Steps {
         }
     }
 
-    /// Adds a look that came `looks` intervals after the one before; what came meanwhile is divided evenly.
+    /// Adds a sample that came `looks` intervals after the one before; the increase is divided evenly among them.
     pub fn add(&mut self, look: &Look, looks: usize) {
         let looks = looks.max(1);
         let mut deltas = vec![0; self.kinds.len()];
@@ -151,12 +151,12 @@ impl Steps {
         self.doublings += 1;
     }
 
-    /// How many intervals between looks a step has.
+    /// The number of samples in a step.
     pub fn looks_per_step(&self) -> u32 {
         1 << self.doublings
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn count(&self) -> usize {
         self.rows.len()
     }
@@ -214,7 +214,7 @@ mod tests {
         let mut look = steps.look();
         look.set(known, 5);
         steps.add(&look, 1);
-        // Known in the middle: what was before it is not of this step.
+        // Known in the middle of a step: the sum before it does not belong to this step.
         look.set(known, 7);
         steps.add(&look, 1);
         assert_eq!(steps.series(known), Some(vec![0, 2]));

@@ -1,14 +1,13 @@
 //! The description of what shapes a unit's rows: the text whose digest is a part of the unit's key.
 //!
-//! A stopped run is resumed where the description of its units is the same as then. It is JSON with
-//! names of its own, which do not follow the names of the engine's types: a renamed field or
-//! variant changes no key, so an upgrade does not throw away what a stopped run has loaded. Each
-//! function takes its type apart whole, so a new field does not compile until somebody has decided
-//! what it means here. What is at its default is left out: a new setting changes no description of
-//! a package without it.
+//! A stopped run is resumed if the description of its units is the same as then. It is JSON with names of its own,
+//! which do not follow the names of the engine's types: a renamed field or variant changes no key, so an upgrade does
+//! not throw away the units of a stopped run. Each function destructures its type completely, so a new field does not
+//! compile until somebody has decided its part in the description. Defaults are left out: a new setting changes no
+//! description of a package without it.
 //!
-//! What a description says of one and the same package must not change; `golden_test.rs` holds it
-//! to that. A change that cannot be avoided raises [`VERSION`](super::VERSION).
+//! The description of a package must not change; `golden_test.rs` holds it to that. A change that cannot be avoided
+//! raises [`VERSION`](super::VERSION).
 
 use inrush_package::Trailer;
 use inrush_rows::column::{Column, ColumnType, SpecialType};
@@ -22,8 +21,7 @@ use inrush_scan::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// A description that is being made: pairs of a name and what it says, in the order in which they
-/// are added.
+/// A description under construction: pairs of a name and a value, in the order in which they are added.
 #[derive(Debug, Default)]
 pub struct Description(Map<String, Value>);
 
@@ -80,7 +78,7 @@ impl From<Description> for Value {
     }
 }
 
-/// How files are written.
+/// The description of a dialect.
 pub fn dialect(dialect: &Dialect) -> Description {
     let Dialect {
         delimiter,
@@ -185,8 +183,8 @@ fn fixed_width(fixed: &FixedWidth) -> Description {
     said
 }
 
-/// What is summed up of the rows while they are loaded: splits that were loaded without it have no
-/// sums to compare.
+/// The description of the sums that are made while rows are loaded: splits that were loaded without them have no sums
+/// to compare.
 pub fn sums(said: &mut Description, trailer: Option<&Trailer>, summed: &[usize]) {
     // Columns by their places.
     said.say_some(

@@ -1,4 +1,4 @@
-//! Descriptions and keys of units held against a file of them, in tests of the engine and of drivers.
+//! Compares descriptions and keys of units with a file of them, in tests of the engine and of drivers.
 
 use super::unit_key;
 use inrush_rows::ids::RunKey;

@@ -1,7 +1,7 @@
 //! Descriptions and keys as they were when their version began.
 //!
-//! A test that fails here says that every stopped run of such a package would be loaded again from
-//! the beginning after an upgrade. Where that is not meant, let the description say what it said.
+//! If a test fails here, every stopped run of such a package would be loaded again from the beginning after an upgrade.
+//! If that is not intended, restore the description.
 
 use std::path::Path;
 

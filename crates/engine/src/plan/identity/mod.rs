@@ -7,7 +7,7 @@ pub mod golden;
 mod golden_test;
 
 use inrush_rows::hexadecimal::hexadecimal;
-use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunKey, RunName, SplitKey, UnitKey};
 use inrush_rows::plural::counted_do;
 use inrush_source::{Input, Split};
 use sha2::{Digest, Sha256};
@@ -16,7 +16,8 @@ use sha2::{Digest, Sha256};
 /// no ending, and digested texts that followed the names of the engine's types.
 pub const VERSION: u32 = 2;
 
-/// What stands in a key between that of the unit and the start of its ranges: a unit's key is a digest and a version.
+/// The separator in a key between the unit's key and the start of the key's ranges. A unit's key is a digest and a
+/// version.
 const RANGE_MARK: char = '-';
 
 /// A digest of several texts; none can be mistaken for a part of its neighbour.
@@ -63,8 +64,8 @@ impl Digesting {
     }
 }
 
-/// Names a package and its targets: the same package goes on where it stopped, even if its
-/// settings were changed meanwhile.
+/// Names a package and its targets: the same package resumes its stopped run, even if its settings were changed in
+/// between.
 pub fn run_key(package: &str, targets: &[String]) -> RunKey {
     let mut targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     targets.sort_unstable();
@@ -76,8 +77,8 @@ pub fn file_key(file: &dyn Input) -> FileKey {
     FileKey::new(digest(file.identity().iter().map(String::as_str)))
 }
 
-/// Names a split within its unit: the same file is the same wherever the command is given, and
-/// however its path is written.
+/// Names a split within its unit: the same file has the same key in any working folder and for any spelling of its
+/// path.
 pub fn split_key(split: &Split) -> SplitKey {
     let mut texts = split.input.identity();
     texts.push(split.range.start.to_string());
@@ -85,8 +86,8 @@ pub fn split_key(split: &Split) -> SplitKey {
     SplitKey::new(digest(texts.iter().map(String::as_str)))
 }
 
-/// Names a unit by its files, their sizes, and the description of what shapes its rows. A file's
-/// time is no part of it: whether the file has the text that it had is asked of its contents.
+/// Names a unit by its files, their sizes, and the description of what shapes its rows. A file's time is not part of
+/// it: the file's contents tell if it still has the same text.
 pub fn unit_key(run_key: &RunKey, shape: &str, splits: &[Split]) -> UnitKey {
     let mut digest = Digesting::default();
     digest.add(run_key.as_str());
@@ -112,8 +113,8 @@ pub fn unit_of(record_key: &UnitKey) -> UnitKey {
     }
 }
 
-/// Whether a unit's key is a digest of a description of another version: whether the unit is the
-/// one that is planned now cannot be told.
+/// True if a unit's key is the digest of a description of another version. Then it cannot be compared with the keys of
+/// this plan.
 pub fn is_of_another_version(unit_key: &UnitKey) -> bool {
     let unit_key = unit_of(unit_key);
     let version = unit_key
@@ -123,10 +124,10 @@ pub fn is_of_another_version(unit_key: &UnitKey) -> bool {
     version != VERSION.to_string()
 }
 
-/// What to tell of a stopped run of which units cannot be resumed, for another version of Inrush
-/// loaded them and described them in another way; none where there are none.
+/// The note about units of a stopped run that cannot be resumed because another version of Inrush described them
+/// differently; `None` if there are none.
 pub fn another_version<'a>(
-    run: &str,
+    run: &RunName,
     dropped_keys: impl IntoIterator<Item = &'a UnitKey>,
 ) -> Option<String> {
     let keys = dropped_keys.into_iter();
@@ -154,8 +155,8 @@ mod tests {
         assert!(is_of_another_version(&old));
         let newer = UnitKey::new(format!("{digest}.999"));
         assert!(is_of_another_version(&newer));
-        assert_eq!(another_version("r", [&key]), None);
-        let told = another_version("r", [&old, &key]).expect("a note");
+        assert_eq!(another_version(&RunName::new("r"), [&key]), None);
+        let told = another_version(&RunName::new("r"), [&old, &key]).expect("a note");
         assert!(told.contains(": 1 unit starts again"), "{told}");
     }
 

@@ -20,7 +20,7 @@ fn line_based() -> Vec<Dialect> {
         header: false,
         ..csv.clone()
     };
-    // Terminators that a look at a few bytes before the range is enough for.
+    // Terminators for which a few bytes before the range are enough.
     let with = |terminator| Dialect {
         terminator,
         ..csv.clone()
@@ -61,7 +61,7 @@ fn what_a_few_bytes_do_not_tell_needs_a_pass() {
         escape: Escape::None,
         ..Dialect::csv()
     };
-    // Each line end of these two, as an editor has it, is none of the terminator's.
+    // A line end as an editor sees it is not a terminator of these two dialects.
     let own = |text| Terminator::Text(ShortText::new(text).expect("short"));
     for dialect in [
         Dialect::csv(),

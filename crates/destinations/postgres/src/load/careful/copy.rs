@@ -193,6 +193,8 @@ struct BatchRows<'c, 'a, 'b> {
 }
 
 impl RowSink for BatchRows<'_, '_, '_> {
+    type Error = Error;
+
     async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, Error> {
         let sent = rows.len() as u64;
         let (session, doing) = (self.copy.session, self.copy.doing.as_str());

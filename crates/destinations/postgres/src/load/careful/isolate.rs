@@ -9,7 +9,6 @@
 use std::ops::Range;
 
 use crate::RefusalFacts;
-use crate::engine::error::Error;
 
 /// Where faults stand close together, no more rows than these are sent in vain.
 const WINDOW_ROWS_MIN: usize = 16;
@@ -34,8 +33,11 @@ pub struct RefusedRow {
 
 /// Takes rows to a server.
 pub trait RowSink {
+    /// An error that no row is to blame for.
+    type Error;
+
     /// Loads these rows, all of them or none.
-    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, Error>;
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, Self::Error>;
 }
 
 /// Sends rows in ranges that are as long as faults let them be.
@@ -56,12 +58,12 @@ impl Isolator {
 
     /// Loads these rows, but for those that are returned, in their order. It stops behind the
     /// row that makes `refused_max` of them; where it did stop comes back too.
-    pub async fn run(
+    pub async fn run<S: RowSink>(
         &mut self,
-        sink: &mut impl RowSink,
+        sink: &mut S,
         rows: Range<usize>,
         refused_max: usize,
-    ) -> Result<(Vec<RefusedRow>, usize), Error> {
+    ) -> Result<(Vec<RefusedRow>, usize), S::Error> {
         let mut refused = Vec::new();
         let mut at = rows.start;
         // A row that was refused behind rows that are not in yet: at fault if they all go in.
@@ -114,6 +116,7 @@ impl Isolator {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::convert::Infallible;
 
     use proptest::prelude::*;
 
@@ -152,7 +155,7 @@ mod tests {
         }
     }
 
-    fn refusal(row: Option<usize>) -> Result<Result<(), RowRefusal>, Error> {
+    fn refusal(row: Option<usize>) -> Result<Result<(), RowRefusal>, Infallible> {
         Ok(Err(RowRefusal {
             row,
             facts: Box::default(),
@@ -160,7 +163,12 @@ mod tests {
     }
 
     impl RowSink for Table {
-        async fn load(&mut self, range: Range<usize>) -> Result<Result<(), RowRefusal>, Error> {
+        type Error = Infallible;
+
+        async fn load(
+            &mut self,
+            range: Range<usize>,
+        ) -> Result<Result<(), RowRefusal>, Infallible> {
             self.statements += 1;
             self.rows_sent += range.len();
             let rows = &self.rows[range.clone()];

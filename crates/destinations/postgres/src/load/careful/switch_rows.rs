@@ -19,15 +19,15 @@ use crate::engine::error::Error;
 use crate::engine::pipeline::kept_rejects::KeptRejects;
 use crate::engine::report::RejectFile;
 use crate::engine::verify::{Tally, VerifyError};
-use crate::failures::said_by_server;
 use crate::load::context::Context;
 use crate::load::{rows, unit_reject_files};
 use crate::plan::switch_statements::CopyRows;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::{literal, qualified};
+use crate::rows_error::RowsError;
 use crate::switch::{CarefulRows, CopiedRows, SwitchError};
 use crate::verify::Comparison;
-use crate::{Session, row_numbers, verify};
+use crate::{PostgresError, Session, row_numbers, verify};
 
 /// Pages of a staging table whose rows are copied by one statement, where none is refused.
 const PAGES_PER_WINDOW: i64 = 64;
@@ -89,7 +89,7 @@ impl<'a> SwitchRows<'a> {
         flow_index: usize,
         staging_table: &str,
         statement: &CopyRows,
-    ) -> Result<CopiedRows, Error> {
+    ) -> Result<CopiedRows, RowsError> {
         let run = self.context.run;
         let flow = &run.plan.flows[flow_index];
         let is_unit = |unit: &&UnitPlan| unit.staging_table == staging_table;
@@ -136,7 +136,8 @@ impl<'a> SwitchRows<'a> {
             started_at_microseconds: run.record.started_at_microseconds,
         });
         let settings = &run.plan.settings;
-        let splits = run.ledger.splits(session, run.fence.run_id).await?;
+        let splits = run.ledger.splits(session, run.fence.run_id).await;
+        let splits = splits.map_err(Error::from)?;
         let rows = Arc::new(flow.comparison.of_rows(&flow.columns));
         let mut tally = Tally::new(&rows.alone()).expect("rows are summed up by their hashes");
         let found = source_rows::find(
@@ -147,19 +148,19 @@ impl<'a> SwitchRows<'a> {
             Some(_) => are_same(session, &rows, &staging, order, &copied.refused, tally).await?,
         };
         let Some(found) = found.filter(|_| is_same) else {
-            return Err(VerifyError::RefusedRows {
+            return Err(RowsError::Engine(Error::from(VerifyError::RefusedRows {
                 target: flow.target(),
                 rows: refused.len() as u64,
                 table: staging,
-            }
-            .into());
+            })));
         };
         for mut of_split in found {
             let count = of_split.rejects.len() as u64;
             kept.keep(&mut of_split.rejects)?;
             run.ledger
                 .reject_staged(session, &run.fence, &unit.key, &of_split.split_key, count)
-                .await?;
+                .await
+                .map_err(Error::from)?;
         }
         run.rejects[flow_index].judge_share_of_all(&flow.name)?;
         kept.finish()?;
@@ -185,10 +186,10 @@ impl CarefulRows for SwitchRows<'_> {
         let copied = self
             .copy_rows(session, flow, staging_table, statement)
             .await;
-        copied.map_err(|error| match said_by_server(error) {
+        copied.map_err(|error| match error {
             // Such as a lock that cannot be had: the switch tries again.
-            Ok(error) => SwitchError::Destination(error),
-            Err(error) => SwitchError::Careful(Box::new(error)),
+            RowsError::Server(error) => SwitchError::Destination(error),
+            RowsError::Engine(error) => SwitchError::Careful(Box::new(error)),
         })
     }
 }
@@ -202,7 +203,7 @@ async fn are_same(
     order: Order,
     refused: &[RefusedPlace],
     mut tally: Tally,
-) -> Result<bool, Error> {
+) -> Result<bool, PostgresError> {
     let doing = "comparing refused rows with the files";
     let (test, expected) = verify::self_test(rows.is_utf8);
     let tested: i64 = session.query(&test, &[], doing).await?[0].get(0);
@@ -241,7 +242,7 @@ impl<'a> Windows<'a> {
         order: Order,
         staging: &'a str,
         doing: &'a str,
-    ) -> Result<Windows<'a>, Error> {
+    ) -> Result<Windows<'a>, PostgresError> {
         let sql = format!(
             "SELECT pg_relation_size({}::regclass) / current_setting('block_size')::int8",
             literal(staging).trim_start()
@@ -258,7 +259,7 @@ impl<'a> Windows<'a> {
     }
 
     /// Where the next ones stand, or their numbers.
-    async fn next(&mut self) -> Result<Option<Vec<String>>, Error> {
+    async fn next(&mut self) -> Result<Option<Vec<String>>, PostgresError> {
         let (at, staging) = (self.at, self.staging);
         let sql = match self.order {
             Order::Places if at >= self.pages => return Ok(None),
@@ -308,7 +309,7 @@ async fn copy_windows(
     statement: &CopyRows,
     doing: &str,
     refused_max: u64,
-) -> Result<Copied, Error> {
+) -> Result<Copied, RowsError> {
     let mut windows = Windows::new(session, order, staging, doing).await?;
     let mut copied = Copied {
         rows: 0,
@@ -361,7 +362,9 @@ struct Window<'a> {
 }
 
 impl RowSink for Window<'_> {
-    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, Error> {
+    type Error = RowsError;
+
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, RowsError> {
         self.savepoint.set(self.session, self.doing).await?;
         let count = rows.len() as u64;
         let (first, last) = (&self.places[rows.start], &self.places[rows.end - 1]);
@@ -370,11 +373,11 @@ impl RowSink for Window<'_> {
         let error = match counted {
             Ok(counted) if counted == count => return Ok(Ok(())),
             Ok(counted) => {
-                return Err(Error::Verification {
+                return Err(RowsError::Engine(Error::Verification {
                     what: self.doing.to_owned(),
                     counted,
                     sent: count,
-                });
+                }));
             }
             Err(error) => self.session.error(error, self.doing),
         };
@@ -392,7 +395,7 @@ async fn told(
     session: &Session,
     flow: &FlowPlan,
     refused: &[RefusedPlace],
-) -> Result<Vec<RefusedStagingRow>, Error> {
+) -> Result<Vec<RefusedStagingRow>, PostgresError> {
     let columns: Vec<String> = flow
         .columns
         .iter()

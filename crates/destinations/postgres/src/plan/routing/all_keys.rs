@@ -31,7 +31,7 @@ const CHUNK_BYTES: usize = 512 << 10;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 1024;
 
-/// What passes over files have found: a plan is made twice, and its files are read once.
+/// The results of passes over the files: a plan is made twice, but its files are read once.
 #[derive(Debug, Default)]
 pub struct KeyScans {
     found: Mutex<BTreeMap<String, Vec<Interval>>>,
@@ -78,7 +78,7 @@ impl KeyScans {
 type KeyedPartitions = BTreeMap<i64, (i64, Interval)>;
 
 impl KeyScan<'_> {
-    /// Names the files as they are and all that decides what is found in them.
+    /// The state of the files, and all settings that decide the result of the pass.
     fn name(&self) -> String {
         let mut texts = vec![format!(
             "{} {:?} {:?} {:?} {:?}",

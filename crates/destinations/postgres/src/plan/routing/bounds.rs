@@ -1,4 +1,4 @@
-//! The partitions to which rows are routed: those of the target, and those that the flow's bounds ask for.
+//! The partitions for routed rows: those of the target, and those that the flow's bounds add.
 
 use inrush_package::{Bounds, TriggerPolicy};
 
@@ -153,7 +153,7 @@ impl RoutePlanner<'_> {
         }
     }
 
-    /// Which of the intervals the target lacks; one that it has in part is refused.
+    /// The intervals that the target lacks; an interval of which it has a part is refused.
     async fn missing(
         &self,
         key: &KeyPlan,
@@ -189,7 +189,7 @@ impl RoutePlanner<'_> {
         }
     }
 
-    /// Whether an existing partition takes all of an interval.
+    /// True if an existing partition takes all of an interval.
     async fn lies_in_one(
         &self,
         key: &KeyPlan,

@@ -194,7 +194,7 @@ async fn listed(
     Ok(Some((values, takes_null)))
 }
 
-/// Whether texts of a column are equal only where their bytes are.
+/// True if texts of a column are equal only if their bytes are.
 async fn is_deterministic(
     session: &Session,
     facts: Option<&TableFacts>,

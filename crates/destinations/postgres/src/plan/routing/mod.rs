@@ -1,4 +1,4 @@
-//! Routing: each row goes to its own partition, whichever file it stands in.
+//! Routing: each row goes to its own partition, from any file.
 //!
 //! The unit's staging table is partitioned as the target is, and COPY goes into its parent: the
 //! server routes each row, by the same code and the same key as in the target. [`route`] is the
@@ -39,7 +39,7 @@ pub async fn tree(
     }
 }
 
-/// Whether rows are routed: as the package says, else where no file could be a partition.
+/// True if rows are routed: as the package says, else where no file could be a partition.
 pub fn is_wanted(
     asked: Option<bool>,
     facts: Option<&TableFacts>,

@@ -4,10 +4,10 @@ use super::statements;
 use crate::partition_tree::{PartitionNode, PartitionTree};
 use crate::staging::UnitBounds;
 
-/// How the rows of a flow find their partitions.
+/// The route of a flow's rows to their partitions.
 ///
-/// The staging table is partitioned as the target is, so that the server routes each row as COPY
-/// brings it: exactly as it would in the target, whatever the key is.
+/// The staging table is partitioned like the target, so the server routes each row during COPY exactly as it would in
+/// the target, for any kind of key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutePlan {
     /// The key as SQL says it: `RANGE (day)`.
@@ -27,15 +27,15 @@ pub struct RouteNode {
     pub bound: String,
     /// Its own key, where it is partitioned.
     pub partition_by: Option<String>,
-    /// What it asks of rows beside its bound: clauses of ALTER TABLE.
+    /// Its constraints beside its bound: clauses of ALTER TABLE.
     pub constraints: Vec<String>,
-    /// Which partition of the target it stands for.
+    /// The partition of the target that it stands for.
     pub becomes: Becomes,
     /// Its partitions.
     pub nodes: Vec<RouteNode>,
 }
 
-/// What a partition of the staging table stands for.
+/// The role of a partition of the staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Becomes {
     /// A partition that the target has: its rows are copied there.
@@ -92,19 +92,19 @@ impl RoutePlan {
         })
     }
 
-    /// Whether rows are copied into partitions that the target has.
+    /// True if rows are copied into partitions that the target has.
     pub fn copies_rows(&self) -> bool {
         self.nodes
             .iter()
             .any(|node| node.becomes == Becomes::Existing)
     }
 
-    /// Whether rows are copied into partitions that the target has, and nothing else is done.
+    /// True if rows are copied into partitions that the target has, and nothing else is done.
     pub fn only_copies_rows(&self) -> bool {
         self.copies_rows() && self.new_partitions().next().is_none()
     }
 
-    /// What the plan says of it.
+    /// The line about it in the plan.
     pub fn words(&self) -> String {
         let count = self.new_partitions().count();
         let leaves = self

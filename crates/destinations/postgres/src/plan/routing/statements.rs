@@ -8,7 +8,7 @@ use crate::quote::{identifier, qualified};
 use crate::row_numbers;
 use crate::staging::{self, BOUNDS_CHECK, Model, Storage, UnitBounds, Upper};
 
-/// What a partition takes, as SQL says it.
+/// The bound of a partition, as SQL writes it.
 pub fn bound(bounds: &UnitBounds) -> String {
     let end = |value: Option<&String>, unbounded: &str| {
         value.map_or_else(|| unbounded.to_owned(), |value| expression(value))
@@ -68,7 +68,7 @@ pub fn create(
     statements
 }
 
-/// What the partitions of a staging table have in common.
+/// The common properties of a staging table's partitions.
 struct Below<'a> {
     schema: &'a str,
     root: &'a str,
@@ -102,7 +102,7 @@ impl Below<'_> {
                     qualified(schema, &name)
                 ));
             }
-            // It proves the bound to ATTACH. What becomes the target as a whole is not attached.
+            // It proves the bound to ATTACH. A staging table that becomes the whole target is not attached.
             if let (super::route::Becomes::New { bounds, .. }, false) =
                 (&node.becomes, route.is_new)
             {
@@ -113,7 +113,7 @@ impl Below<'_> {
     }
 }
 
-/// What new partitions of a target that exists need before they are attached: its indexes.
+/// The statements that new partitions of an existing target need before they are attached: its indexes.
 pub fn ready(
     schema: &str,
     root: &str,

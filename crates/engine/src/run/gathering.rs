@@ -1,27 +1,28 @@
-//! Gathers the facts of a run while it works, wherever its rows go, and makes the report of it.
+//! Gathers the facts of a run while it works, for any destination, and makes its report.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
-use inrush_rows::ids::RunKey;
+use inrush_rows::ids::{RunKey, RunName};
 use inrush_rows::reject::Reject;
 use inrush_verdict::Measurements;
 
-use super::RunOptions;
-use super::results::{Loaded, LoadedPieces, REJECTS_SHOWN, StreamResult};
-use super::stream_threads::StreamsOutcome;
+use super::plan::PlanFacts;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::Account;
 use crate::pace::Pace;
+use crate::pipeline::RunOptions;
+use crate::pipeline::results::{Loaded, LoadedPieces, REJECTS_SHOWN, StreamResult};
+use crate::pipeline::stream_threads::StreamsOutcome;
 use crate::report::{
     self, ColumnChangesReport, Outcome, Phases, Prediction, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
 
-/// What is gathered.
+/// Gathers the facts.
 pub struct Gathering {
     started: Instant,
     started_at: String,
@@ -30,30 +31,16 @@ pub struct Gathering {
     streams: Vec<StreamReport>,
     /// Pieces of work that are committed.
     pub loaded: LoadedPieces,
-    /// The first rejects of what was not finished.
+    /// The first rejects of unfinished work.
     rejects: Vec<Reject>,
     notes: Vec<String>,
     measurements: Option<Measurements>,
 }
 
-/// What a report says of the plan, whatever happened.
-pub struct About<'a> {
-    /// The package.
-    pub package: &'a str,
-    /// SHA-256 of the package.
-    pub package_hash: &'a str,
-    /// SHA-256 of what the plan does.
-    pub plan_hash: &'a str,
-    /// Where the data goes.
-    pub destination: &'a str,
-    /// The server.
-    pub server: ServerReport,
-}
-
-/// What a report says of what was done.
+/// The facts of the work that was done.
 pub struct Done<'a> {
     /// The run's name.
-    pub run: String,
+    pub run: RunName,
     /// Names the package and its targets.
     pub run_key: &'a RunKey,
     /// Streams.
@@ -184,7 +171,8 @@ impl Gathering {
     /// The report of a run that was carried out or stopped.
     pub fn report(
         &mut self,
-        about: About<'_>,
+        facts: PlanFacts<'_>,
+        server: ServerReport,
         options: &RunOptions<'_>,
         done: Done<'_>,
     ) -> RunReport {
@@ -218,16 +206,17 @@ impl Gathering {
                 .filter(|_| !inrush_verdict::is_too_short(self.phases.load_s))
                 .map(inrush_verdict::verdict),
             measurements,
-            ..self.frame(about, options)
+            ..self.frame(facts, server, options)
         }
     }
 
     /// The report of a run that had nothing left to do: it ends as the one did that had done it.
     pub fn already_loaded(
         &self,
-        about: About<'_>,
+        facts: PlanFacts<'_>,
+        server: ServerReport,
         options: &RunOptions<'_>,
-        run: String,
+        run: RunName,
         tables: Vec<TableReport>,
     ) -> RunReport {
         let account = total(&tables);
@@ -237,19 +226,24 @@ impl Gathering {
             exit_status: status_of_loaded(&account),
             account,
             tables,
-            ..self.frame(about, options)
+            ..self.frame(facts, server, options)
         }
     }
 
-    /// What every report says, whatever happened.
-    fn frame(&self, about: About<'_>, options: &RunOptions<'_>) -> RunReport {
+    /// The fields that every report has.
+    fn frame(
+        &self,
+        facts: PlanFacts<'_>,
+        server: ServerReport,
+        options: &RunOptions<'_>,
+    ) -> RunReport {
         RunReport {
             report_version: REPORT_VERSION,
             inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
-            run: String::new(),
-            package: about.package.to_owned(),
-            package_hash: about.package_hash.to_owned(),
-            plan_hash: about.plan_hash.to_owned(),
+            run: RunName::new(""),
+            package: facts.package.to_owned(),
+            package_hash: facts.package_hash.to_owned(),
+            plan_hash: facts.plan_hash.to_owned(),
             outcome: Outcome::Loaded,
             exit_status: ExitStatus::Clean,
             error: None,
@@ -266,8 +260,8 @@ impl Gathering {
             streams: Vec::new(),
             rejects: Vec::new(),
             notes: self.notes.clone(),
-            destination: about.destination.to_owned(),
-            server: about.server,
+            destination: facts.destination.to_owned(),
+            server,
             machine: report::machine(),
             embedded: options.embedded.clone(),
             measurements: None,
@@ -276,7 +270,7 @@ impl Gathering {
     }
 }
 
-/// What is told at the end of a run.
+/// The event at the end of a run.
 pub fn finished(report: &RunReport, path: Option<String>) -> Event {
     Event::Finished {
         run: report.run.clone(),
@@ -292,8 +286,8 @@ pub fn finished(report: &RunReport, path: Option<String>) -> Event {
     }
 }
 
-/// What a preflight has left for this run. One that goes on where another stopped has less to do, and so has one that
-/// did not come to its end.
+/// The prediction of a preflight for this run. A resumed run has less work than predicted, and so has a run that did
+/// not reach its end, so they get none.
 fn prediction(done: &Done<'_>, options: &RunOptions<'_>) -> Option<Prediction> {
     if done.resumed || done.error.is_some() {
         return None;

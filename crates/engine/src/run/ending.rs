@@ -1,13 +1,13 @@
-//! The end of a run, wherever its rows went: the report is written, and the caller gets what came of it.
+//! The end of a run, for every driver: the report is written, and the caller gets the result.
 //!
 //! Once the targets have their rows nothing that follows changes that: a report that cannot be written is a note of a
 //! run that ended well.
 
-use super::event_sink::EventSink;
-use super::report_facts::finished;
-use super::{Failure, Success};
+use super::gathering::finished;
 use crate::error::Error;
 use crate::event::Event;
+use crate::pipeline::event_sink::EventSink;
+use crate::pipeline::{Failure, Success};
 use crate::report::RunReport;
 
 /// Writes the report, tells, and hands back the run with `error`, where it did not end well.

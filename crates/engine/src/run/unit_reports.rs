@@ -1,15 +1,13 @@
 //! The parts of a report that stand for the flows and units of a plan.
 
-use super::report_facts::Gathering;
+use super::gathering::Gathering;
 use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace};
 use crate::report::{TableReport, UnitReport};
 
-/// What became of a unit, as its driver knows.
+/// The state of a unit at the end of a run, or before its switch.
 pub struct UnitEnd {
-    /// Its staging table; empty where it has none of its own.
-    pub staging_table: String,
     /// An earlier attempt has loaded it.
     pub is_kept: bool,
     /// All of it is committed.
@@ -26,14 +24,14 @@ pub struct UnitEnd {
 pub fn of_units<F: PlannedFlow>(
     gathering: &Gathering,
     flows: &[F],
-    mut end_of: impl FnMut(UnitPlace, &F::Unit) -> UnitEnd,
+    mut end_of: impl FnMut(UnitPlace) -> UnitEnd,
 ) -> Vec<UnitReport> {
     let mut reports = Vec::with_capacity(flows.iter().map(|flow| flow.units().len()).sum());
     let mut firsts = Vec::with_capacity(flows.len());
     for (flow_at, flow) in flows.iter().enumerate() {
         firsts.push(reports.len());
         for (unit_at, unit) in flow.units().iter().enumerate() {
-            let end = end_of((flow_at, unit_at), unit);
+            let end = end_of((flow_at, unit_at));
             let files = unit.splits().iter();
             reports.push(UnitReport {
                 flow: flow.reading().name.clone(),
@@ -41,7 +39,7 @@ pub fn of_units<F: PlannedFlow>(
                 files: files
                     .map(|split| split.input.name().display().to_string())
                     .collect(),
-                staging_table: end.staging_table,
+                staging_table: unit.staging_table().to_owned(),
                 shared: unit.is_shared(),
                 straight: flow.is_straight(),
                 kept: end.is_kept,

@@ -1,0 +1,265 @@
+//! Enters a run into the ledger: the steps of [`begin_steps`](crate::plan::begin_steps), by the control session.
+
+use std::collections::BTreeMap;
+
+use inrush_rows::ids::{RunId, RunName, UnitKey};
+
+use super::kept_splits::KeptSplits;
+use super::prepared::PostgresRun;
+use crate::engine::error::Error;
+use crate::engine::ledger::{LedgerRun, LedgerRunState};
+use crate::engine::pipeline::RunOptions;
+use crate::engine::pipeline::naming::holder;
+use crate::engine::report::RunFolder;
+use crate::engine::run::prepared::PreparedRun;
+use crate::ledger::{Fence, Ledger, Replaced, SplitChoice, UnitRow, mark};
+use crate::plan::begin_steps::{self, PrepareStep};
+use crate::plan::{self, Earlier, FlowPlan, Plan};
+use crate::quote::qualified;
+use crate::transaction::Transaction;
+use crate::{PostgresError, Session};
+
+/// A run on its way into the ledger.
+pub struct Entry<'a> {
+    options: &'a RunOptions<'a>,
+    /// The session of the ledger and the switch. It takes the run's lock.
+    pub control: Session,
+    ledger: Ledger,
+    /// The plan.
+    pub plan: Plan,
+    /// The run in the ledger, once it is there.
+    entered: Option<Entered>,
+}
+
+/// A run in the ledger, with what is kept of its earlier attempts.
+struct Entered {
+    record: LedgerRun,
+    units_kept: BTreeMap<UnitKey, UnitRow>,
+    splits_kept: KeptSplits,
+}
+
+impl<'a> Entry<'a> {
+    /// Nothing is done so far.
+    pub fn new(control: Session, plan: Plan, options: &'a RunOptions<'_>) -> Entry<'a> {
+        Entry {
+            options,
+            control,
+            ledger: Ledger::new(&plan.settings.ledger_schema),
+            plan,
+            entered: None,
+        }
+    }
+
+    /// Does a step. `name` is that of a new run.
+    pub async fn perform(&mut self, step: PrepareStep, name: &RunName) -> Result<(), Error> {
+        let (control, ledger, plan) = (&self.control, &self.ledger, &self.plan);
+        match step {
+            PrepareStep::LockRun => {
+                ledger.lock(control, &plan.run_key).await?;
+                if let Some(run) = &self.options.replays {
+                    refuse_unswitched(control, ledger, run, plan).await?;
+                }
+            }
+            PrepareStep::SetUp => {
+                if !plan.setup.is_empty() {
+                    ledger.set_up(control, &plan.setup).await?;
+                }
+            }
+            PrepareStep::PlanAgain => unreachable!("the caller makes plans"),
+            PrepareStep::EnterRun => self.entered = Some(self.enter(name).await?),
+            PrepareStep::NameSession => tag(control, &self.entered().record.name).await?,
+            PrepareStep::LeaveMarks => {
+                leave_marks(control, plan, &self.entered().record.name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The run, once all steps are done.
+    pub fn finish(self) -> Result<PostgresRun, Error> {
+        let Entry {
+            options,
+            control,
+            ledger,
+            mut plan,
+            entered,
+        } = self;
+        let Entered {
+            record,
+            units_kept,
+            splits_kept,
+        } = entered.expect(ENTERED);
+        let folder = RunFolder::open(&options.runs_folder, &record.name)?;
+        keep_shared(&mut plan, &units_kept)?;
+        let resumed = matches!(plan.earlier, Earlier::Stopped { .. });
+        Ok(PostgresRun {
+            prepared: PreparedRun::new(plan, record.name.clone(), resumed, folder),
+            fence: Fence {
+                run_id: record.run_id,
+                name: record.name.clone(),
+                epoch: record.epoch,
+            },
+            record,
+            ledger,
+            control,
+            units_kept,
+            splits_kept,
+        })
+    }
+
+    fn entered(&self) -> &Entered {
+        self.entered.as_ref().expect(ENTERED)
+    }
+
+    /// Enters the run into the ledger, and keeps what the plan can use of earlier attempts.
+    async fn enter(&self, name: &RunName) -> Result<Entered, Error> {
+        let (control, ledger, plan) = (&self.control, &self.ledger, &self.plan);
+        let mut splits_kept = KeptSplits::default();
+        let Earlier::Stopped {
+            run,
+            changed,
+            touched,
+            ..
+        } = &plan.earlier
+        else {
+            let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
+            let record = ledger
+                .begin_run(
+                    control,
+                    &plan.run_key,
+                    name,
+                    &plan.package,
+                    &plan.package_hash,
+                    &targets,
+                    &holder(),
+                )
+                .await?;
+            return Ok(Entered {
+                record,
+                units_kept: BTreeMap::new(),
+                splits_kept,
+            });
+        };
+        let record = ledger.take_over(control, run, &holder()).await?;
+        // What an old backend was still committing when the plan was made is committed or gone now:
+        // the ledger is read anew.
+        let units = ledger.units(control, record.run_id).await?;
+        let keepable = plan::keepable(&plan.flows, changed);
+        let (kept, dropped): (Vec<UnitRow>, Vec<UnitRow>) = units.into_iter().partition(|unit| {
+            let is_planned = keepable.contains(&unit.unit_key);
+            is_planned && unit.is_kept(&plan.settings.staging_schema)
+        });
+        let patience_ms = plan.settings.lock_timeout_ms;
+        drop_units(control, ledger, record.run_id, &dropped, patience_ms).await?;
+        for file in touched {
+            ledger.touch_file(control, record.run_id, file).await?;
+        }
+        let every = SplitChoice::default();
+        let keep = |split| splits_kept.push(split);
+        ledger
+            .each_split_of(control, record.run_id, &every, keep)
+            .await?;
+        let kept = kept.into_iter();
+        Ok(Entered {
+            record,
+            units_kept: kept.map(|unit| (unit.unit_key.clone(), unit)).collect(),
+            splits_kept,
+        })
+    }
+}
+
+/// A step before [`PrepareStep::EnterRun`] asked for the run.
+const ENTERED: &str = "the run is entered before its later steps";
+
+/// Drops the staging tables of units, and forgets them.
+pub async fn drop_units(
+    control: &Session,
+    ledger: &Ledger,
+    run_id: RunId,
+    units: &[UnitRow],
+    lock_timeout_ms: u32,
+) -> Result<(), Error> {
+    if units.is_empty() {
+        return Ok(());
+    }
+    let doing = "dropping units that the plan has no use for";
+    let transaction = Transaction::begin(control, doing).await?;
+    // Somebody else may read such a table, and not end.
+    let patience = format!("SET LOCAL lock_timeout = {lock_timeout_ms}");
+    control.execute(&patience, doing).await?;
+    // What has the name of a unit's table and is another one is not ours.
+    for unit in units.iter().filter(|unit| unit.stands && !unit.straight) {
+        let table = qualified(&unit.staging_schema, &unit.staging_table);
+        control
+            .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)
+            .await?;
+    }
+    let keys: Vec<UnitKey> = units.iter().map(|unit| unit.unit_key.clone()).collect();
+    ledger.forget_units(control, run_id, &keys).await?;
+    Ok(transaction.commit(doing).await?)
+}
+
+/// A unit that several streams have begun stays shared, though one stream resumes it: its table is committed, and its
+/// ranges and reject files are those of its splits. A careful load by one stream has made it whole again.
+fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), Error> {
+    for FlowPlan { reading, units, .. } in &mut plan.flows {
+        for unit in units.iter_mut().filter(|unit| !unit.shared) {
+            if let Some(kept) = units_kept.get(&unit.key)
+                && kept.shared
+                && !kept.careful
+            {
+                unit.share(&*reading.source)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rejects of a run that switched nothing in are no leftovers: its command loads all of it. Nor are
+/// those of one whose rows gave way to others.
+async fn refuse_unswitched(
+    control: &Session,
+    ledger: &Ledger,
+    run: &RunName,
+    plan: &Plan,
+) -> Result<(), Error> {
+    let record = match ledger.run_by_name(control, run).await? {
+        Some(record) if record.state == LedgerRunState::Switched => record,
+        other => {
+            return Err(Error::NotSwitched {
+                run: run.clone(),
+                state: other.map(|record| record.state),
+            });
+        }
+    };
+    for flow in &plan.flows {
+        let target = flow.target();
+        if let Some(Replaced { by }) = ledger.replaced(control, &record, &target).await? {
+            return Err(Error::Replaced {
+                run: run.clone(),
+                target,
+                by,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Names the control connection after its run, so that whoever takes the run over can end it.
+async fn tag(control: &Session, run: &RunName) -> Result<(), PostgresError> {
+    let name = format!("SET application_name = 'inrush {run} control'");
+    control.execute(&name, "naming the connection").await
+}
+
+/// Marks the targets whose rows are committed split by split before the first of them; those of others commit with the
+/// switch.
+async fn leave_marks(control: &Session, plan: &Plan, run: &RunName) -> Result<(), Error> {
+    let marks = begin_steps::marks(plan, run, |flow| Some(flow.facts.as_ref()?.oid));
+    if marks.is_empty() {
+        return Ok(());
+    }
+    let doing = "marking the targets";
+    let transaction = Transaction::begin(control, doing).await?;
+    mark::leave(control, &plan.run_key, &marks).await?;
+    Ok(transaction.commit(doing).await?)
+}

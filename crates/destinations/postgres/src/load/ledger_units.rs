@@ -1,0 +1,102 @@
+//! The units of a run as the ledger has them: for the check before the switch, and for the report.
+
+use std::time::Duration;
+
+use inrush_rows::ids::UnitKey;
+
+use super::context::Context;
+use super::prepared::PostgresRun;
+use crate::engine::error::Error;
+use crate::engine::plan::UnitPlace;
+use crate::engine::run::account::CommittedUnits;
+use crate::engine::run::gathering::Gathering;
+use crate::engine::run::unit_reports::UnitEnd;
+use crate::ledger::{LedgerError, UnitAccounts, UnitRow};
+
+/// How long the ledger is waited for at the end.
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Units, with what their splits add up to.
+pub struct LedgerUnits {
+    /// In the order of their keys.
+    units: Vec<UnitRow>,
+    /// The accounts of their splits.
+    pub accounts: UnitAccounts,
+}
+
+impl LedgerUnits {
+    /// Reads the ledger.
+    pub async fn read(run: &PostgresRun) -> Result<LedgerUnits, LedgerError> {
+        let run_id = run.fence.run_id;
+        let units = run.ledger.units(&run.control, run_id).await?;
+        let accounts = run.ledger.accounts(&run.control, run_id).await?;
+        Ok(LedgerUnits::new(units, accounts))
+    }
+
+    /// The ledger at the end of a run: as it is; or if it cannot be read, as it was before the switch; or else units kept
+    /// from earlier attempts.
+    pub async fn at_end(
+        context: &Context<'_>,
+        verified: Option<LedgerUnits>,
+        gathering: &mut Gathering,
+        error: Option<&Error>,
+    ) -> LedgerUnits {
+        let run = context.run;
+        // A stop does not wait for a server that says nothing.
+        let read = tokio::time::timeout(LEDGER_TIMEOUT, LedgerUnits::read(run)).await;
+        // What was verified in a transaction that was not committed is not there.
+        let is_undone = run.plan.is_one_transaction() && error.is_some();
+        match (read, verified.filter(|_| !is_undone)) {
+            (Ok(Ok(read)), _) => read,
+            // The server went away after the switch: what was switched was read before.
+            (_, Some(verified)) => verified,
+            _ => {
+                gathering.note(
+                    "the ledger could not be read at the end; the report has only the rows of \
+                     units kept from earlier attempts"
+                        .to_owned(),
+                );
+                let kept = run.units_kept.values().cloned().collect();
+                LedgerUnits::new(kept, run.splits_kept.accounts())
+            }
+        }
+    }
+
+    fn new(mut units: Vec<UnitRow>, accounts: UnitAccounts) -> LedgerUnits {
+        units.sort_unstable_by(|first, second| first.unit_key.cmp(&second.unit_key));
+        LedgerUnits { units, accounts }
+    }
+
+    /// All units.
+    pub fn units(&self) -> &[UnitRow] {
+        &self.units
+    }
+
+    /// The unit with this key.
+    pub fn get(&self, key: &UnitKey) -> Option<&UnitRow> {
+        let found = self.units.binary_search_by(|unit| unit.unit_key.cmp(key));
+        Some(&self.units[found.ok()?])
+    }
+}
+
+impl CommittedUnits<PostgresRun> for LedgerUnits {
+    fn unit(&self, run: &PostgresRun, (flow, unit): UnitPlace, _: bool) -> UnitEnd {
+        let (_, unit) = run.unit(flow, unit);
+        let record = self.get(&unit.key);
+        let kept = run.units_kept.get(&unit.key);
+        let counted = record.and_then(|record| record.rows_counted);
+        UnitEnd {
+            is_kept: kept.is_some_and(|kept| kept.finished),
+            is_finished: record.is_some_and(|record| record.finished),
+            // The ledger says it of units that one stream has loaded as a whole.
+            is_careful: record.is_some_and(|record| record.careful),
+            account: self.accounts.of_unit(&unit.key),
+            rows_counted: counted.map(|count| count as u64),
+        }
+    }
+
+    /// The server counts each unit.
+    fn rows_staged(&self, _: usize) -> Option<u64> {
+        None
+    }
+}

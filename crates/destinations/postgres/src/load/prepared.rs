@@ -1,0 +1,151 @@
+//! A prepared run into PostgreSQL, with the units and splits that it keeps of earlier attempts.
+
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut, Range};
+use std::path::PathBuf;
+
+use inrush_rows::ids::UnitKey;
+
+use super::kept_splits::KeptSplits;
+use super::unit_reject_files;
+use crate::Session;
+use crate::engine::ledger::{Account, LedgerRun};
+use crate::engine::pipeline::work_items::Committed;
+use crate::engine::plan::{SplitPlace, UnitPlace, identity};
+use crate::engine::run::prepared::{DriverRun, KeptRecord, PreparedRun};
+use crate::engine::run::steps::LostRejects;
+use crate::ledger::{Fence, Ledger, UnitRow};
+use crate::plan::{FlowPlan, Plan, UnitPlan};
+
+/// A run that is planned and entered into the ledger.
+pub struct PostgresRun {
+    /// The part that is alike for all destinations.
+    pub prepared: PreparedRun<Plan>,
+    /// The run in the ledger.
+    pub record: LedgerRun,
+    /// Its fence.
+    pub fence: Fence,
+    /// The ledger.
+    pub ledger: Ledger,
+    /// The session of the ledger and the switch; it holds the run's lock.
+    pub control: Session,
+    /// Units that were committed by an earlier attempt, by key.
+    pub units_kept: BTreeMap<UnitKey, UnitRow>,
+    /// Splits that were committed by an earlier attempt.
+    pub splits_kept: KeptSplits,
+}
+
+impl Deref for PostgresRun {
+    type Target = PreparedRun<Plan>;
+
+    fn deref(&self) -> &PreparedRun<Plan> {
+        &self.prepared
+    }
+}
+
+impl DerefMut for PostgresRun {
+    fn deref_mut(&mut self) -> &mut PreparedRun<Plan> {
+        &mut self.prepared
+    }
+}
+
+impl PostgresRun {
+    /// The unit and its flow.
+    pub fn unit(&self, flow: usize, unit: usize) -> (&FlowPlan, &UnitPlan) {
+        let flow = &self.plan.flows[flow];
+        (flow, &flow.units[unit])
+    }
+
+    /// Where rejects are kept.
+    pub fn rejects_folder(&self) -> PathBuf {
+        self.folder.rejects()
+    }
+
+    /// The end of the note on a unit whose rejects are lost. Rows that were written directly to a target cannot be loaded
+    /// again.
+    pub fn lost_words(&self, record: &KeptRecord) -> LostRejects {
+        let (flow, unit) = self.unit(record.unit.0, record.unit.1);
+        let is_straight = self.units_kept.get(&unit.key);
+        let is_straight = is_straight.is_some_and(|kept| kept.straight);
+        let words = match is_straight {
+            true => format!(
+                "the others of {} stay in {} (atomic = false), so what these were is told in the folder of then alone",
+                unit.splits.first().map_or_else(
+                    || "their file".to_owned(),
+                    |split| split.input.name().display().to_string()
+                ),
+                flow.target()
+            ),
+            false => format!(
+                "unit {} of {} is loaded again, to keep its rejects again",
+                unit.number,
+                flow.target()
+            ),
+        };
+        LostRejects {
+            words,
+            is_forgotten: !is_straight,
+        }
+    }
+}
+
+impl DriverRun for PostgresRun {
+    type Plan = Plan;
+
+    fn kept_units(&self) -> usize {
+        let kept = self.units_kept.values();
+        kept.filter(|unit| unit.finished).count()
+    }
+
+    fn committed(&self, (flow, unit): UnitPlace) -> Committed<'_> {
+        let (_, unit) = self.unit(flow, unit);
+        match self.units_kept.get(&unit.key) {
+            Some(kept) if kept.finished => Committed::All,
+            // What one stream fills is there as a whole, or not at all.
+            _ if !unit.shared => Committed::Nothing,
+            _ => Committed::Splits(Box::new(|split_key| {
+                self.splits_kept.has(&unit.key, split_key)
+            })),
+        }
+    }
+
+    fn kept_account(&self, (flow, unit): UnitPlace) -> Account {
+        let (_, unit) = self.unit(flow, unit);
+        self.splits_kept.account(&unit.key)
+    }
+
+    fn has_split(&self, (flow, unit, split): SplitPlace) -> bool {
+        let (_, unit) = self.unit(flow, unit);
+        let key = identity::split_key(&unit.splits[split]);
+        self.splits_kept.has(&unit.key, &key)
+    }
+
+    fn kept_ranges(&self, (flow, unit, split): SplitPlace) -> Vec<Range<u64>> {
+        let (_, unit) = self.unit(flow, unit);
+        let file_key = identity::file_key(&*unit.splits[split].input);
+        let of_unit = self.splits_kept.of_unit(&unit.key).iter();
+        let of_file = of_unit.filter(|kept| kept.is_of_file(&file_key));
+        of_file
+            .filter_map(|kept| Some(kept.byte_start..kept.byte_end?))
+            .collect()
+    }
+
+    /// One for all of the unit.
+    fn kept_records(&self, place: UnitPlace) -> Vec<KeptRecord> {
+        let (flow, unit) = self.unit(place.0, place.1);
+        let Some(kept) = self.units_kept.get(&unit.key) else {
+            return Vec::new();
+        };
+        let splits = self.splits_kept.of_unit(&unit.key);
+        let rows_rejected = splits.iter().map(|split| split.account.rows_rejected).sum();
+        if rows_rejected == 0 {
+            return Vec::new();
+        }
+        vec![KeptRecord {
+            unit: place,
+            key: unit.key.clone(),
+            rows_rejected,
+            reject_files: unit_reject_files::names_of(flow, unit, kept, splits),
+        }]
+    }
+}

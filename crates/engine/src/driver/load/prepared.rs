@@ -1,0 +1,121 @@
+//! A prepared run into a destination of the contract, with the units that it keeps of earlier attempts.
+
+use std::ops::{Deref, DerefMut, Range};
+
+use inrush_destination::OpenRun;
+use inrush_rows::ids::UnitKey;
+
+use super::kept::KeptUnits;
+use crate::driver::plan::{ContractPlan, UnitIndex};
+use crate::error::Error;
+use crate::ledger::Account;
+use crate::pipeline::reject_files;
+use crate::pipeline::work_items::Committed;
+use crate::plan::planned::SplitPlace;
+use crate::plan::{UnitPlace, identity};
+use crate::report::reject_file_name;
+use crate::run::prepared::{DriverRun, KeptRecord, PreparedRun};
+use crate::run::steps::LostRejects;
+
+/// A run that is planned and holds its lock.
+pub struct ContractRun {
+    /// The part that is alike for all destinations.
+    pub prepared: PreparedRun<ContractPlan>,
+    /// The run as the destination has it.
+    pub open: Box<dyn OpenRun>,
+    /// The units that are kept.
+    pub kept: KeptUnits,
+}
+
+impl Deref for ContractRun {
+    type Target = PreparedRun<ContractPlan>;
+
+    fn deref(&self) -> &PreparedRun<ContractPlan> {
+        &self.prepared
+    }
+}
+
+impl DerefMut for ContractRun {
+    fn deref_mut(&mut self) -> &mut PreparedRun<ContractPlan> {
+        &mut self.prepared
+    }
+}
+
+impl DriverRun for ContractRun {
+    type Plan = ContractPlan;
+
+    fn kept_units(&self) -> usize {
+        self.kept.accounts().count()
+    }
+
+    /// Of a file that is fed, only its feed tells that all of it is committed.
+    fn committed(&self, unit: UnitPlace) -> Committed<'_> {
+        match self.kept.is_whole(unit) {
+            true => Committed::All,
+            false => Committed::Nothing,
+        }
+    }
+
+    fn kept_account(&self, unit: UnitPlace) -> Account {
+        self.kept.accounts().get(unit).unwrap_or_default()
+    }
+
+    fn has_split(&self, (flow, unit, _): SplitPlace) -> bool {
+        self.kept.is_whole((flow, unit))
+    }
+
+    fn kept_ranges(&self, (flow, unit, _): SplitPlace) -> Vec<Range<u64>> {
+        self.kept.ranges((flow, unit))
+    }
+
+    fn kept_records(&self, place: UnitPlace) -> Vec<KeptRecord> {
+        let flow = &self.plan.flows[place.0];
+        let records = self.kept.records(place, &flow.units[place.1]);
+        let record = |(key, account): (&UnitKey, Account)| {
+            let file = reject_files::of_record(&flow.reading.name, key);
+            KeptRecord {
+                unit: place,
+                key: key.clone(),
+                rows_rejected: account.rows_rejected,
+                reject_files: vec![reject_file_name(&file)],
+            }
+        };
+        records.map(record).collect()
+    }
+}
+
+impl ContractRun {
+    /// Takes records out of the destination, and others that cannot be there without them.
+    pub fn forget(&mut self, keys: Vec<UnitKey>) -> Result<(), Error> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let gone = self.open.forget(&keys)?;
+        let index = UnitIndex::new(&self.prepared.plan.flows);
+        for key in keys.iter().chain(&gone) {
+            if let Some(place) = index.find(&identity::unit_of(key)) {
+                self.kept.remove(place, key);
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of the note on a record whose rejects are lost.
+    pub fn lost_words(&self, record: &KeptRecord) -> LostRejects {
+        let (flow, unit) = record.unit;
+        let flow = &self.plan.flows[flow];
+        let unit = &flow.units[unit];
+        let part = if unit.split.is_shared {
+            "a part of "
+        } else {
+            ""
+        };
+        LostRejects {
+            words: format!(
+                "{part}unit {} of {} is loaded again, to keep its rejects again",
+                unit.number, flow.reading.target
+            ),
+            is_forgotten: true,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The check of files against the ledger's records of their ranges, before anything is published.
+
+use std::sync::Arc;
+
+use inrush_source::Input;
+
+use super::coverage::{self, FileEnd};
+use super::{expectations, recheck};
+use crate::error::Error;
+use crate::ledger::SplitRecord;
+use crate::plan::Reading;
+
+/// Checks files of a flow by all records of them: their text is the one that was loaded, all of it was, and their trailers
+/// agree. `own` may have records of other files.
+pub async fn check<'a, F>(
+    flow: &Reading,
+    files: impl Fn() -> F,
+    own: &[&SplitRecord],
+) -> Result<(), Error>
+where
+    F: Iterator<Item = (&'a Arc<dyn Input>, FileEnd)>,
+{
+    let each = || files().map(|(file, _)| file);
+    recheck::texts(&*flow.source, each(), own).await?;
+    coverage::check_files(files(), own)?;
+    Ok(expectations::check_trailers(flow, each(), own)?)
+}

@@ -1,0 +1,89 @@
+//! The account of a run before the switch: the rows that its units have by the ledger against the destination's own counts,
+//! and the share of rejects against what the package accepts.
+
+use super::context::RunContext;
+use super::plan::RunPlan;
+use super::prepared::DriverRun;
+use super::steps::LoadSteps;
+use super::unit_reports::UnitEnd;
+use crate::error::Error;
+use crate::ledger::Account;
+use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace};
+
+/// The facts that a destination's ledger has of a run's units, at one moment.
+pub trait CommittedUnits<R> {
+    /// A unit. `is_loaded` says whether this attempt has loaded of it.
+    fn unit(&self, run: &R, unit: UnitPlace, is_loaded: bool) -> UnitEnd;
+
+    /// The destination's own count of all rows that are staged for a flow; none if it counts each unit by itself.
+    fn rows_staged(&self, flow: usize) -> Option<u64>;
+}
+
+/// The ledger's facts of units, which agree with files and destination, and the tasks of the switch.
+pub struct Verified<'a, S: LoadSteps> {
+    steps: &'a S,
+    context: RunContext<'a, S::Run>,
+    /// The ledger's facts.
+    pub committed: S::Committed,
+    /// The tasks of the switch.
+    pub tasks: S::Tasks,
+}
+
+impl<'a, S: LoadSteps> Verified<'a, S> {
+    /// Verifies the whole account of a run.
+    pub fn of(steps: &'a S, context: RunContext<'a, S::Run>) -> Result<Verified<'a, S>, Error> {
+        let committed = steps.committed(&context)?;
+        check(context.run, &committed)?;
+        let tasks = steps.tasks(&context, &committed)?;
+        Ok(Verified {
+            steps,
+            context,
+            committed,
+            tasks,
+        })
+    }
+
+    /// Verifies it again: units were loaded again, and may hold fewer rows.
+    pub fn again(&mut self) -> Result<(), Error> {
+        *self = Verified::of(self.steps, self.context)?;
+        Ok(())
+    }
+}
+
+/// Compares the account of each unit, or of each flow, with the destination's own count.
+fn check<R: DriverRun>(run: &R, committed: &impl CommittedUnits<R>) -> Result<(), Error> {
+    for (flow_at, flow) in run.plan.flows().iter().enumerate() {
+        let reading = flow.reading();
+        let staged = committed.rows_staged(flow_at);
+        let mut whole = Account::default();
+        for (unit_at, unit) in flow.units().iter().enumerate() {
+            let end = committed.unit(run, (flow_at, unit_at), false);
+            whole.add(&end.account);
+            let agrees = end.is_finished
+                && end.account.holds()
+                && end.rows_counted == Some(end.account.rows_loaded);
+            if staged.is_none() && !agrees {
+                return Err(Error::Verification {
+                    what: format!("unit {} of {} in the ledger", unit.number(), reading.target),
+                    counted: end.rows_counted.unwrap_or(0),
+                    sent: end.account.rows_loaded,
+                });
+            }
+        }
+        if let Some(counted) = staged
+            && counted != whole.rows_loaded
+        {
+            return Err(Error::Verification {
+                what: format!("what is staged for {}", reading.target),
+                counted,
+                sent: whole.rows_loaded,
+            });
+        }
+        run.rejects[flow_at].judge_share(
+            &reading.name,
+            whole.rows_rejected,
+            whole.rows_loaded + whole.rows_rejected,
+        )?;
+    }
+    Ok(())
+}

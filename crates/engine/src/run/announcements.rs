@@ -1,0 +1,40 @@
+//! The events that the observer and the log get before the first row is read.
+
+use inrush_rows::ids::RunName;
+
+use super::plan::RunPlan;
+use crate::event::{Event, TargetSize};
+use crate::pipeline::RunOptions;
+use crate::pipeline::event_sink::EventSink;
+use crate::plan::PlannedFlow;
+
+/// Tells the plan. There is no log yet.
+pub fn planned<P: RunPlan>(plan: &P, options: &RunOptions<'_>) {
+    let facts = plan.facts();
+    let size = |flow: &P::Flow| TargetSize {
+        flow: flow.reading().name.clone(),
+        target: flow.reading().target.clone(),
+        stored_bytes: flow.stored_bytes(),
+        has_pipe: flow.has_pipes(),
+        units: flow.units().len(),
+    };
+    options.observer.notice(&Event::Planned {
+        package: facts.package.to_owned(),
+        destination: facts.destination.to_owned(),
+        streams: facts.streams,
+        targets: plan.flows().iter().map(size).collect(),
+    });
+    for note in facts.notes {
+        options.observer.notice(&Event::Note { text: note.clone() });
+    }
+}
+
+/// Tells that the run with this name begins, and how many units of an earlier attempt it keeps.
+pub fn started(event_sink: EventSink<'_>, run: &RunName, is_resumed: bool, units_kept: usize) {
+    event_sink.notice(&Event::Started {
+        run: run.to_owned(),
+        resumed: is_resumed,
+        units_kept,
+        folder: event_sink.folder.path().display().to_string(),
+    });
+}

@@ -1,0 +1,118 @@
+//! The context that all parts of a run share.
+
+use inrush_rows::cancel::Stop;
+use inrush_source::SourceError;
+use tokio::runtime::Runtime;
+
+use super::plan::RunPlan;
+use super::prepared::{DriverRun, FlowOf};
+use crate::error::Error;
+use crate::event::{Event, Observer};
+use crate::fault::Fault;
+use crate::gauge::Gauge;
+use crate::load::{LoadRun, StraightLock};
+use crate::pace::Pace;
+use crate::pipeline::RunOptions;
+use crate::pipeline::event_sink::EventSink;
+use crate::pipeline::metering::{Backends, Subjects, named_counts};
+use std::sync::Arc;
+
+/// A run under way, with its means.
+pub struct RunContext<'a, R> {
+    /// The run.
+    pub run: &'a R,
+    /// Waits for feeds, for the rate, and for servers.
+    pub runtime: &'a Runtime,
+    /// Asks the run to stop.
+    pub stop: &'a Stop,
+    /// Gets events and progress.
+    pub observer: &'a dyn Observer,
+    /// A wish to die, for tests.
+    pub fault: Option<&'a Fault>,
+    /// Delays all streams before they send, where a rate is set.
+    pub pace: &'a Pace,
+}
+
+impl<R> Clone for RunContext<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for RunContext<'_, R> {}
+
+impl<'a, R: DriverRun> RunContext<'a, R> {
+    /// The context of a run.
+    pub fn new(run: &'a R, runtime: &'a Runtime, options: &'a RunOptions<'_>) -> Self {
+        RunContext {
+            run,
+            runtime,
+            stop: &options.stop,
+            observer: options.observer,
+            fault: options.fault.as_ref(),
+            pace: &run.pace,
+        }
+    }
+
+    /// The log and the observer.
+    pub fn event_sink(&self) -> EventSink<'a> {
+        EventSink {
+            folder: &self.run.folder,
+            observer: self.observer,
+        }
+    }
+
+    /// Passes an event to the log and the observer.
+    pub fn notice(&self, event: &Event) {
+        self.event_sink().notice(event);
+    }
+
+    /// The data that the loader takes of the run.
+    pub fn load_run(&self) -> LoadRun<'a, FlowOf<R>> {
+        let run = self.run;
+        let facts = run.plan.facts();
+        LoadRun {
+            flows: run.plan.flows(),
+            event_sink: self.event_sink(),
+            stop: self.stop,
+            fault: self.fault,
+            fed_files: &run.fed_files,
+            sharing: &run.sharing,
+            rejects: &run.rejects,
+            flow_counts: &run.flow_counts,
+            chunk_bytes: facts.settings.chunk_bytes as usize,
+            batch_rows: facts.batch_rows,
+            fed_bytes: facts.fed_bytes,
+            straight_lock: StraightLock::default(),
+        }
+    }
+
+    /// The parts of the run that are sampled while it loads.
+    pub fn subjects(
+        &self,
+        gauges: &'a [Arc<Gauge>],
+        backends: Option<Box<dyn Backends + 'a>>,
+    ) -> Subjects<'a> {
+        let run = self.run;
+        Subjects {
+            gauges,
+            flows: named_counts(run.plan.flows(), &run.flow_counts),
+            feeds: run.fed_files.sources(run.plan.flows()),
+            backends,
+        }
+    }
+
+    /// Blocks until a feed has what is waited for, or until the run is asked to stop.
+    pub fn wait_for_feed<T>(
+        &self,
+        feed: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, Error> {
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = self.stop.wait() => Err(Error::Interrupted),
+                next = feed => Ok(next?),
+            }
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! A run from its start to its end, the same for every destination:
+//!
+//! ```text
+//! prepare ──> forget lost rejects ──> begin ──> ready ──> load ──> account ──> switch ──> analyze ──> report
+//!    └─ nothing is left to do ──> report
+//! ```
+//!
+//! A driver gives the steps that only it can do ([`LoadSteps`]). [`prepared`] has the state of a run and the work that is
+//! kept of earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`account`] holds the ledger against
+//! the destination's counts, [`gathering`], [`unit_reports`] and [`report`] make the report, and [`ending`] writes it.
+
+pub mod account;
+pub mod announcements;
+pub mod context;
+pub mod ending;
+pub mod gathering;
+mod lost_rejects;
+pub mod plan;
+pub mod prepared;
+mod report;
+pub mod steps;
+pub mod unit_reports;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use inrush_package::Package;
+
+use self::account::Verified;
+use self::context::RunContext;
+use self::gathering::{Gathering, finished};
+use self::plan::RunPlan;
+use self::prepared::{begin, find_first_records, work_left};
+use self::steps::{LoadSteps, Preparation, SwitchedTarget};
+use crate::error::Error;
+use crate::event::Event;
+use crate::fault::{self, FaultPoint};
+use crate::pipeline::{
+    Failure, RunOptions, Success, require_address_space, runtime, stream_threads,
+};
+use crate::plan::PlannedFlow;
+
+/// Runs a package to its end, or until it is asked to stop.
+pub fn run<S: LoadSteps>(
+    steps: &S,
+    package: &Package,
+    options: &RunOptions<'_>,
+) -> Result<Success, Failure> {
+    let mut gathering = Gathering::begin();
+    let runtime = runtime()?;
+    let mut run = match steps.prepare(&runtime)? {
+        Preparation::AlreadyLoaded(loaded) => {
+            let report = report::of_loaded(&loaded, &gathering, options);
+            options.observer.notice(&finished(&report, None));
+            return Ok(Success {
+                report,
+                report_path: None,
+            });
+        }
+        Preparation::Run(run) => *run,
+    };
+    if run.resumed {
+        lost_rejects::forget(steps, &runtime, &mut run, options)?;
+    }
+    begin(&mut run, package, options)?;
+    steps.ready(&runtime, &mut run)?;
+    let facts = run.plan.facts();
+    gathering.planned(facts.notes);
+    require_address_space(facts.streams, facts.memory_bytes)?;
+
+    let gauges = stream_threads::gauges(facts.streams);
+    let loading = Instant::now();
+    let found = find_first_records(&mut run, options);
+    steps.take_gauges(&mut run, &gauges);
+    let context = RunContext::new(&run, &runtime, options);
+    let loaded =
+        found.and_then(|()| steps.load(&context, work_left(&context), &gauges, &mut gathering));
+    gathering.phases.load_s = loading.elapsed().as_secs_f64();
+    gathering.paced(context.pace, S::PACED_BY);
+
+    let mut verified = None;
+    let mut switched = BTreeMap::new();
+    let mut error = loaded.err();
+    if error.is_none() {
+        fault::reach(context.fault, FaultPoint::BeforeSwitch);
+        let switching = Instant::now();
+        match conclude(steps, &context, &mut verified, &mut gathering) {
+            Ok(targets) => switched = targets,
+            Err(failed) => error = Some(failed),
+        }
+        gathering.phases.switch_s = switching.elapsed().as_secs_f64();
+    }
+    if error.is_none() && steps.analyzes() {
+        let analyzing = Instant::now();
+        steps.analyze(&context, &mut gathering);
+        gathering.phases.analyze_s = analyzing.elapsed().as_secs_f64();
+    }
+    let error = error.map(|error| steps.undo(&context, error));
+
+    fault::reach(context.fault, FaultPoint::BeforeReport);
+    let verified = verified.map(|verified| verified.committed);
+    let committed = steps.at_end(&context, verified, &mut gathering, error.as_ref());
+    let report = report::of_run::<S>(
+        &context,
+        &committed,
+        switched,
+        &mut gathering,
+        options,
+        error.as_ref(),
+    );
+    let ended = ending::end(context.event_sink(), report, error);
+    steps.close(&runtime, run);
+    ended
+}
+
+/// Checks the whole account, then makes the rows visible in their targets.
+fn conclude<'a, S: LoadSteps>(
+    steps: &'a S,
+    context: &RunContext<'a, S::Run>,
+    verified: &mut Option<Verified<'a, S>>,
+    gathering: &mut Gathering,
+) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
+    let verified = verified.insert(Verified::of(steps, *context)?);
+    let flows = context.run.plan.flows().iter();
+    let targets: Vec<String> = flows.map(|flow| flow.reading().target.clone()).collect();
+    context.notice(&Event::Switching {
+        targets: targets.clone(),
+    });
+    let switched = steps.switch(context, verified, gathering)?;
+    context.notice(&Event::Switched { targets });
+    Ok(switched)
+}

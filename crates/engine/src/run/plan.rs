@@ -1,0 +1,61 @@
+//! The plan of a package as a run sees it, whatever its destination.
+
+use inrush_package::{Package, RunSettings};
+use inrush_rows::ids::RunKey;
+
+use crate::plan::PlannedFlow;
+use crate::report::ServerReport;
+
+/// A plan of a package that can be run.
+pub trait RunPlan {
+    /// Its flows.
+    type Flow: PlannedFlow;
+
+    /// The parts of it that every plan has.
+    fn facts(&self) -> PlanFacts<'_>;
+
+    /// The destination's version and settings, for the report.
+    fn server(&self) -> ServerReport;
+
+    /// The flows, in the order of the package.
+    fn flows(&self) -> &[Self::Flow];
+
+    /// The same, for facts of ranges that are found after planning.
+    fn flows_mut(&mut self) -> &mut [Self::Flow];
+
+    /// Adds a note for the user.
+    fn add_note(&mut self, note: String);
+
+    /// Units of flows with a smaller number are loaded first.
+    fn turn(&self, flow: usize) -> usize;
+
+    /// The name of each flow's target as the package in the run's folder gives it.
+    fn saved_tables(&self, package: &Package) -> Vec<String>;
+}
+
+/// The parts of a plan that do not depend on its destination.
+#[derive(Clone, Copy)]
+pub struct PlanFacts<'a> {
+    /// The package's name.
+    pub package: &'a str,
+    /// SHA-256 of the package, secrets left out.
+    pub package_hash: &'a str,
+    /// SHA-256 of what the plan does.
+    pub plan_hash: &'a str,
+    /// Names the package and its targets in the ledger.
+    pub run_key: &'a RunKey,
+    /// Product, version and place of the destination.
+    pub destination: &'a str,
+    /// Settings of the run.
+    pub settings: &'a RunSettings,
+    /// Threads that read and write.
+    pub streams: usize,
+    /// Bytes of memory that the loader takes at most.
+    pub memory_bytes: u64,
+    /// Rows of a batch, at most.
+    pub batch_rows: usize,
+    /// Bytes of text that a stream takes from a feed for one transaction.
+    pub fed_bytes: u64,
+    /// Notes for the user.
+    pub notes: &'a [String],
+}

@@ -1,0 +1,228 @@
+//! A run that is planned and entered into its ledger, and the work of earlier attempts that it keeps.
+
+use std::collections::BTreeMap;
+use std::ops::{DerefMut, Range};
+use std::sync::Arc;
+
+use inrush_package::Package;
+use inrush_rows::ids::{RunName, UnitKey};
+use inrush_source::Input;
+
+use super::announcements;
+use super::context::RunContext;
+use super::plan::RunPlan;
+use crate::error::Error;
+use crate::ledger::Account;
+use crate::pace::Pace;
+use crate::pipeline::coverage::FileEnd;
+use crate::pipeline::event_sink::EventSink;
+use crate::pipeline::fed_files::FedFiles;
+use crate::pipeline::metering::FlowCount;
+use crate::pipeline::reject_count::{RejectCount, RowTally};
+use crate::pipeline::sharing::Sharing;
+use crate::pipeline::work_items::{self, Committed, WorkItem};
+use crate::pipeline::{RunOptions, reject_files, splitting};
+use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
+use crate::reject_replay;
+use crate::report::RunFolder;
+
+/// A run that is planned and holds its lock: the part that is alike for all destinations.
+pub struct PreparedRun<P> {
+    /// The plan.
+    pub plan: P,
+    /// The run's name.
+    pub name: RunName,
+    /// It resumes an earlier attempt.
+    pub resumed: bool,
+    /// Its folder.
+    pub folder: RunFolder,
+    /// Files that streams take from one feed.
+    pub fed_files: FedFiles,
+    /// The progress of each unit that several streams fill.
+    pub sharing: BTreeMap<UnitPlace, Sharing>,
+    /// Rejects of each flow so far.
+    pub rejects: Vec<RejectCount>,
+    /// Rows and bytes that went into each flow so far.
+    pub flow_counts: Vec<FlowCount>,
+    /// Delays all streams before they send, where a rate is set.
+    pub pace: Arc<Pace>,
+}
+
+/// A prepared run as its driver has it: with its ledger, its lock, and the work of earlier attempts.
+pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
+    /// The plan.
+    type Plan: RunPlan;
+
+    /// How many units of earlier attempts are kept, as the start of the run is told.
+    fn kept_units(&self) -> usize;
+
+    /// What earlier attempts have committed of a unit.
+    fn committed(&self, unit: UnitPlace) -> Committed<'_>;
+
+    /// The rows of a unit that are kept; all zero where nothing is.
+    fn kept_account(&self, unit: UnitPlace) -> Account;
+
+    /// Whether all of a split is kept that was committed at once. Of one that is fed, ranges are.
+    fn has_split(&self, split: SplitPlace) -> bool;
+
+    /// The ranges of text of a fed split that are kept.
+    fn kept_ranges(&self, split: SplitPlace) -> Vec<Range<u64>>;
+
+    /// The records of the ledger that are kept of a unit.
+    fn kept_records(&self, unit: UnitPlace) -> Vec<KeptRecord>;
+}
+
+/// A record of the ledger that is kept from an earlier attempt: all of a unit, or ranges of one that is fed.
+pub struct KeptRecord {
+    /// The unit.
+    pub unit: UnitPlace,
+    /// Its key in the ledger.
+    pub key: UnitKey,
+    /// Rows of it that were rejected.
+    pub rows_rejected: u64,
+    /// The names of the files that keep these.
+    pub reject_files: Vec<String>,
+}
+
+/// The flow and unit of a run's plan.
+pub type FlowOf<R> = <<R as DriverRun>::Plan as RunPlan>::Flow;
+
+impl<P: RunPlan> PreparedRun<P> {
+    /// A run of which nothing is kept so far.
+    pub fn new(plan: P, name: RunName, resumed: bool, folder: RunFolder) -> PreparedRun<P> {
+        let facts = plan.facts();
+        PreparedRun {
+            pace: Arc::new(Pace::new(facts.settings.rate_bytes_max)),
+            flow_counts: plan.flows().iter().map(|_| FlowCount::default()).collect(),
+            plan,
+            name,
+            resumed,
+            folder,
+            fed_files: FedFiles::default(),
+            sharing: BTreeMap::new(),
+            rejects: Vec::new(),
+        }
+    }
+
+    /// Where the ranges of a flow's file must end. One that is fed and that an earlier attempt has read to its end was
+    /// checked then.
+    pub fn file_end(&self, flow: usize, file: &Arc<dyn Input>, is_fed: bool) -> FileEnd {
+        match is_fed {
+            false => FileEnd::File,
+            true => FileEnd::Fed(self.fed_files.text_end(self.plan.flows(), flow, file)),
+        }
+    }
+}
+
+/// All units of flows, in their order.
+pub fn places<F: PlannedFlow>(flows: &[F]) -> impl Iterator<Item = (UnitPlace, &F::Unit)> {
+    flows.iter().enumerate().flat_map(|(flow_at, flow)| {
+        let units = flow.units().iter().enumerate();
+        units.map(move |(unit_at, unit)| ((flow_at, unit_at), unit))
+    })
+}
+
+/// Begins a run: its counters start with what is kept, files of rejects that nothing committed are removed, and its start is
+/// told.
+pub fn begin<R: DriverRun>(
+    run: &mut R,
+    package: &Package,
+    options: &RunOptions<'_>,
+) -> Result<(), Error> {
+    let facts = run.plan.facts();
+    let chunk_bytes = facts.settings.chunk_bytes as usize;
+    let finished = |split| run.kept_ranges(split);
+    let fed_files = FedFiles::of(run.plan.flows(), chunk_bytes, facts.streams, finished);
+    let sharing = sharing(run);
+    let rejects = rejects(run)?;
+    run.fed_files = fed_files;
+    run.sharing = sharing;
+    run.rejects = rejects;
+    let tables = run.plan.saved_tables(package);
+    let flows = run.plan.flows().iter().zip(tables);
+    let flows = flows.map(|(flow, table)| (flow.reading(), table));
+    let saved = reject_replay::to_save(package, flows, &options.folder);
+    run.folder.write_package(&saved)?;
+    let event_sink = EventSink {
+        folder: &run.folder,
+        observer: options.observer,
+    };
+    announcements::started(event_sink, &run.name, run.resumed, run.kept_units());
+    Ok(())
+}
+
+/// The splits that are left of each unit that several streams fill.
+fn sharing<R: DriverRun>(run: &R) -> BTreeMap<UnitPlace, Sharing> {
+    let shared = places(run.plan.flows()).filter(|(_, unit)| unit.is_shared());
+    let progress = |((flow, unit), planned): (UnitPlace, &<FlowOf<R> as PlannedFlow>::Unit)| {
+        let splits = 0..planned.splits().len();
+        let left = splits.filter(|split| !run.has_split((flow, unit, *split)));
+        let kept = RowTally::from(run.kept_account((flow, unit)));
+        ((flow, unit), Sharing::new(left.count(), kept))
+    };
+    shared.map(progress).collect()
+}
+
+/// The rejects of each flow, which begin with those that are kept. The files of all others are removed.
+fn rejects<R: DriverRun>(run: &R) -> Result<Vec<RejectCount>, Error> {
+    let folder = run.folder.rejects();
+    let flows = run.plan.flows();
+    let mut names = vec![Vec::new(); flows.len()];
+    let mut accounts = vec![Account::default(); flows.len()];
+    for (unit, _) in places(flows) {
+        accounts[unit.0].add(&run.kept_account(unit));
+        let records = run.kept_records(unit).into_iter();
+        let with_rejects = records.filter(|record| record.rows_rejected > 0);
+        names[unit.0].extend(with_rejects.flat_map(|record| record.reject_files));
+    }
+    reject_files::remove_all_but(&folder, &names.concat())?;
+    let mut rejects = Vec::with_capacity(flows.len());
+    for ((flow, names), account) in flows.iter().zip(names).zip(accounts) {
+        let mut tally = RowTally {
+            kept_bytes: reject_files::bytes(&folder, &names)?,
+            ..RowTally::default()
+        };
+        tally.add(RowTally::from(account));
+        rejects.push(RejectCount::new(flow.reading(), flow.all_splits(), tally));
+    }
+    Ok(rejects)
+}
+
+/// Finds where the first records of file ranges begin that cannot be read without it.
+pub fn find_first_records<R: DriverRun>(
+    run: &mut R,
+    options: &RunOptions<'_>,
+) -> Result<(), Error> {
+    let streams = run.plan.facts().streams;
+    for flow_at in 0..run.plan.flows().len() {
+        let flow = &run.plan.flows()[flow_at];
+        if !splitting::is_needed(flow.reading()) {
+            continue;
+        }
+        let units = flow.units().iter().enumerate();
+        let splits = units.flat_map(|(unit_at, unit)| {
+            (0..unit.splits().len()).map(move |split| (flow_at, unit_at, split))
+        });
+        let kept: Vec<bool> = splits
+            .map(|split| run.resumed && run.has_split(split))
+            .collect();
+        let PreparedRun { plan, folder, .. } = &mut **run;
+        let event_sink = EventSink {
+            folder,
+            observer: options.observer,
+        };
+        let (reading, splits) = plan.flows_mut()[flow_at].splits_mut();
+        let is_kept = |at: usize| kept[at];
+        splitting::find_first_records(event_sink, reading, splits, is_kept, streams)?;
+    }
+    Ok(())
+}
+
+/// The work that no earlier attempt has committed: flows by their turns, and within a turn the largest first.
+pub fn work_left<R: DriverRun>(context: &RunContext<'_, R>) -> Vec<WorkItem> {
+    let run = context.run;
+    let plan = &run.plan;
+    let streams = plan.facts().streams;
+    let turn = |flow| plan.turn(flow);
+    work_items::left(plan.flows(), streams, turn, |unit, _| run.committed(unit))
+}

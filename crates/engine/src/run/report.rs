@@ -1,0 +1,81 @@
+//! The report of a run.
+
+use std::collections::BTreeMap;
+
+use super::account::CommittedUnits;
+use super::context::RunContext;
+use super::gathering::{Done, Gathering};
+use super::plan::RunPlan;
+use super::steps::{AlreadyLoaded, LoadSteps, SwitchedTarget};
+use super::unit_reports::{self, UnitEnd};
+use crate::error::Error;
+use crate::ledger::Account;
+use crate::pipeline::RunOptions;
+use crate::plan::UnitPlace;
+use crate::report::{RunReport, TableReport};
+
+/// The report of a run that was carried out or stopped; its rows are those that `committed` has.
+pub fn of_run<S: LoadSteps>(
+    context: &RunContext<'_, S::Run>,
+    committed: &S::Committed,
+    mut switched: BTreeMap<usize, SwitchedTarget>,
+    gathering: &mut Gathering,
+    options: &RunOptions<'_>,
+    error: Option<&Error>,
+) -> RunReport {
+    let run = context.run;
+    let flows = run.plan.flows();
+    // Units that this attempt has loaded of, and whether carefully.
+    let mut loaded: BTreeMap<UnitPlace, bool> = BTreeMap::new();
+    for piece in &gathering.loaded {
+        *loaded.entry((piece.flow, piece.unit)).or_default() |= piece.is_careful;
+    }
+    let mut accounts = vec![Account::default(); flows.len()];
+    let units = unit_reports::of_units(gathering, flows, |unit| {
+        let is_careful = loaded.get(&unit);
+        let end = committed.unit(run, unit, is_careful.is_some());
+        accounts[unit.0].add(&end.account);
+        UnitEnd {
+            is_careful: end.is_careful || is_careful.is_some_and(|is_careful| *is_careful),
+            ..end
+        }
+    });
+    let tables = flows.iter().zip(accounts).enumerate();
+    let tables = tables.map(|(index, (flow, account))| {
+        let switched = switched.remove(&index).unwrap_or_default();
+        TableReport {
+            partitions: switched.partitions,
+            rows_updated: switched.rows_updated,
+            changes: gathering.changes(index),
+            ..unit_reports::of_target(flow, account)
+        }
+    });
+    let facts = run.plan.facts();
+    let done = Done {
+        run: run.name.clone(),
+        run_key: facts.run_key,
+        streams: facts.streams,
+        resumed: run.resumed,
+        tables: tables.collect(),
+        units,
+        error,
+    };
+    gathering.report(facts, run.plan.server(), options, done)
+}
+
+/// The report of a run that had nothing left to do.
+pub fn of_loaded<P: RunPlan>(
+    loaded: &AlreadyLoaded<P>,
+    gathering: &Gathering,
+    options: &RunOptions<'_>,
+) -> RunReport {
+    let flows = loaded.plan.flows().iter().zip(&loaded.accounts);
+    let tables = flows.map(|(flow, account)| unit_reports::of_target(flow, *account));
+    gathering.already_loaded(
+        loaded.plan.facts(),
+        loaded.plan.server(),
+        options,
+        loaded.run.clone(),
+        tables.collect(),
+    )
+}

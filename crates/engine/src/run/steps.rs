@@ -1,0 +1,143 @@
+//! The steps of a run that only its destination's driver can do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use inrush_rows::ids::RunName;
+use tokio::runtime::Runtime;
+
+use super::account::{CommittedUnits, Verified};
+use super::context::RunContext;
+use super::gathering::Gathering;
+use super::prepared::{DriverRun, KeptRecord};
+use crate::error::Error;
+use crate::gauge::Gauge;
+use crate::ledger::Account;
+use crate::pipeline::work_items::WorkItem;
+use crate::report::PartitionReport;
+
+/// Loads into the destinations of one kind. [`run`](super::run) calls these in the order in which they stand here.
+pub trait LoadSteps: Sized {
+    /// A run that is planned and holds its lock.
+    type Run: DriverRun;
+    /// The ledger's facts of a run's units.
+    type Committed: CommittedUnits<Self::Run>;
+    /// The work of the switch, as it follows from these.
+    type Tasks;
+
+    /// The settings that may delay streams, as the subject of a sentence, with its verb: "`rate_bytes_max` asks".
+    const PACED_BY: &'static str;
+
+    /// Plans and enters the run into the ledger, unless nothing is left to do.
+    fn prepare(&self, runtime: &Runtime) -> Result<Preparation<Self::Run>, Error>;
+
+    /// Forgets records whose rejects are lost: their rows are loaded again. A note tells the user of each.
+    fn forget(
+        &self,
+        runtime: &Runtime,
+        run: &mut Self::Run,
+        lost: Vec<KeptRecord>,
+    ) -> Result<(), Error>;
+
+    /// Says in words how the rows of a record whose rejects are lost are dealt with; `is_forgotten` if they are loaded
+    /// again.
+    fn lost_words(&self, run: &Self::Run, record: &KeptRecord) -> LostRejects;
+
+    /// Readies the destination for the streams, once the start of the run is told.
+    fn ready(&self, _: &Runtime, _: &mut Self::Run) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Takes the gauges of the streams, for a run whose own session loads too.
+    fn take_gauges(&self, _: &mut Self::Run, _: &[Arc<Gauge>]) {}
+
+    /// Loads pieces of work, which lie in the order in which streams take them, with a stream for each gauge.
+    fn load(
+        &self,
+        context: &RunContext<'_, Self::Run>,
+        work: Vec<WorkItem>,
+        gauges: &[Arc<Gauge>],
+        gathering: &mut Gathering,
+    ) -> Result<(), Error>;
+
+    /// Reads the ledger, and compares it with the files. What the ledger says of units is compared with the destination's
+    /// own counts by the caller.
+    fn committed(&self, context: &RunContext<'_, Self::Run>) -> Result<Self::Committed, Error>;
+
+    /// Works out the tasks of the switch. Nothing is changed.
+    fn tasks(
+        &self,
+        context: &RunContext<'_, Self::Run>,
+        committed: &Self::Committed,
+    ) -> Result<Self::Tasks, Error>;
+
+    /// Makes the rows visible in their targets. If it has loaded units again, it has the account verified again before
+    /// that.
+    fn switch(
+        &self,
+        context: &RunContext<'_, Self::Run>,
+        verified: &mut Verified<'_, Self>,
+        gathering: &mut Gathering,
+    ) -> Result<BTreeMap<usize, SwitchedTarget>, Error>;
+
+    /// Whether targets are analyzed after the switch.
+    fn analyzes(&self) -> bool {
+        false
+    }
+
+    /// Analyzes the targets. The rows are in: what fails is a note.
+    fn analyze(&self, _: &RunContext<'_, Self::Run>, _: &mut Gathering) {}
+
+    /// Undoes the parts of a failed run that would not undo themselves. The error may get another hint.
+    fn undo(&self, _: &RunContext<'_, Self::Run>, error: Error) -> Error {
+        error
+    }
+
+    /// The facts of units for the report, after `verified` was found by [`LoadSteps::committed`] in a run that came so
+    /// far.
+    fn at_end(
+        &self,
+        context: &RunContext<'_, Self::Run>,
+        verified: Option<Self::Committed>,
+        gathering: &mut Gathering,
+        error: Option<&Error>,
+    ) -> Self::Committed;
+
+    /// Lets go of the run's lock.
+    fn close(&self, _: &Runtime, _: Self::Run) {}
+}
+
+/// The result of [`LoadSteps::prepare`].
+pub enum Preparation<R: DriverRun> {
+    /// The ledger says that these very files are loaded.
+    AlreadyLoaded(Box<AlreadyLoaded<R::Plan>>),
+    /// There is something to do.
+    Run(Box<R>),
+}
+
+/// A plan with nothing left to do.
+pub struct AlreadyLoaded<P> {
+    /// The plan.
+    pub plan: P,
+    /// The name of the run that has loaded it.
+    pub run: RunName,
+    /// The rows that it has loaded, by flow.
+    pub accounts: Vec<Account>,
+}
+
+/// The way in which lost rejects are dealt with.
+pub struct LostRejects {
+    /// The end of the note for the user.
+    pub words: String,
+    /// The rows are loaded again.
+    pub is_forgotten: bool,
+}
+
+/// A target after the switch.
+#[derive(Default)]
+pub struct SwitchedTarget {
+    /// The partitions that were attached.
+    pub partitions: Vec<PartitionReport>,
+    /// Rows that replaced others of the same key, for an upsert.
+    pub rows_updated: Option<u64>,
+}
