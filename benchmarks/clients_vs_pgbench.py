@@ -78,7 +78,7 @@ def by_inrush(server: Server, folder: Path, mode: str, clients: int, seconds: in
     ]
     said, cpu_s = timed(words, folder)
     (run,) = json.loads(said.splitlines()[-1])["results"]["runs"]
-    # The fixed piece of work before a run is no part of it, nor is the start of Python.
+    # The fixed piece of work before a run is not part of it, and neither is the start of Python.
     idle, idle_s = timed([*words[:-4], "--for", "0.1s", *words[-2:]], folder)
     (short,) = json.loads(idle.splitlines()[-1])["results"]["runs"]
     own_s = cpu_s - idle_s + short["calls"] * run["cost"]["client_us"] / 1e6

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-# The side that all others are held against, and the one that is no peer but the limit.
+# The side that all others are compared with, and the one that is not a peer but the limit.
 OURS = "inrush"
 LIMIT = "server alone"
 

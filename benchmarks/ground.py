@@ -35,7 +35,7 @@ from harness.servers import Database, Server
 from noise import Processors
 from over_tls import TlsServer
 
-# What the engine is made of.
+# The folders that the engine is built from.
 BUILT = ("crates", "python", "Cargo.toml", "Cargo.lock")
 # The module of the Python that runs a benchmark: the same as its `inrush` command.
 INRUSH = (sys.executable, "-m", "inrush")
@@ -60,7 +60,7 @@ LINEITEM = (
     "l_comment varchar(44) not null",
 )
 
-# Of all sides in turn, unless told otherwise.
+# The rounds of all sides in turn, by default.
 ROUNDS = 5
 # Past this a server's sessions do not end by themselves: whatever is measured then is of no use.
 SESSIONS_END_S = 120
@@ -168,7 +168,7 @@ def strip(files: Sequence[Path]) -> list[Path]:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a side took, from the start of its programs to their end."""
+    """The times of a side, from the start of its programs to their end."""
 
     wall_s: float
     client_cpu_s: float
@@ -245,7 +245,7 @@ def measure(
     Where they are past the limit of time they are killed, with all that they have started, and
     their sessions are ended.
     """
-    # What was written before shall not be paid for by this side.
+    # This side must not pay for earlier writes.
     with server.connect() as connection:
         connection.execute("CHECKPOINT")
     os.sync()
@@ -298,7 +298,7 @@ def drop(database: Database) -> None:
 
 
 def expected_digest(server: Server, stripped: Sequence[Path]) -> str:
-    """Return the digest of what the server's own COPY makes of lineitem's files."""
+    """Return the digest of the rows that the server's own COPY makes of lineitem's files."""
     database = fresh(server)
     database.execute(f"CREATE TABLE lineitem ({', '.join(LINEITEM)})")
     for file in stripped:
@@ -331,7 +331,7 @@ def one_line(command: Sequence[str]) -> str:
 
 
 def machine(server: Server | None) -> dict[str, Any]:
-    """Return what a result depends on beside the code; without a server, nothing of one."""
+    """Return the facts beside the code that a result depends on; those of a server if given."""
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     memory = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
     database = {}
@@ -351,7 +351,7 @@ def machine(server: Server | None) -> dict[str, Any]:
         **database,
         "commit": one_line(["git", "rev-parse", "--short=12", "HEAD"]),
         "commit_changed": changed,
-        # The last commit that changed what is built: pieces of a result must be of the same.
+        # The last commit that changed the built code: all pieces of a result must have the same.
         "engine": one_line(["git", "log", "-1", "--format=%h", "--abbrev=12", "--", *BUILT]),
         "load_average_at_start": os.getloadavg()[0],
     }

@@ -18,7 +18,7 @@ KEY = "ALTER TABLE lineitem ADD PRIMARY KEY (l_orderkey, l_linenumber)"
 
 
 def all_ways(files: Sequence[Path], stripped: Sequence[Path], streams: int) -> list[Way]:
-    """Return all ways; the first one is what the others are held against."""
+    """Return all ways; the others are compared with the first one."""
     there = (
         f"CREATE TABLE lineitem ({', '.join(ground.LINEITEM)})",
         f"COPY lineitem FROM '{stripped[0]}' (DELIMITER '|')",

@@ -1,4 +1,4 @@
-"""The kernels on one core, held against their targets and against arrow-csv, in turn.
+"""The kernels on one core, compared with their targets and with arrow-csv, in turn.
 
 Criterion measures (`benchmarks/kernels`), in processor time of the thread. Each round runs the
 sides one after the other, and a ratio is made of one round's figures: what the machine does
@@ -26,7 +26,7 @@ from noise import Processors, reference
 
 KERNELS = ROOT / "benchmarks" / "kernels"
 PEER = KERNELS / "arrow-csv"
-# What the table needs of each bench, as Criterion's filters.
+# The benches that the table needs, as Criterion's filters.
 OURS = {
     "convert": "^text to columns/",
     "encode": "^(text to (copy binary|tds rows)/|(copy binary|tds rows)/lineitem)",
@@ -93,7 +93,7 @@ class Row:
     at_most: float | None = None
 
     def holds(self, value: float) -> bool | None:
-        """Say whether the target is met; nothing where there is none."""
+        """Say whether the target is met; None if there is no target."""
         if self.at_least is not None:
             return value >= self.at_least
         return value <= self.at_most if self.at_most is not None else None

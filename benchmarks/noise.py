@@ -30,7 +30,7 @@ print(hashed - begun, time.perf_counter() - hashed)
 
 @dataclass(frozen=True)
 class Reference:
-    """What the fixed command took."""
+    """The time of the fixed command."""
 
     # 192 MiB hashed.
     hash_s: float

@@ -18,7 +18,7 @@ from ways import PARTITIONED, Way
 
 
 def all_ways(files: Sequence[Path], stripped: Sequence[Path], streams: int) -> list[Way]:
-    """Return all ways; the first one is what the others are held against."""
+    """Return all ways; the others are compared with the first one."""
     del stripped
     one = join("one", files)
     count = len(files)

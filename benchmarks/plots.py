@@ -34,7 +34,7 @@ Bar = tuple[tuple[str, int], str, list[float]]
 
 
 def bars_of(facts: findings.Facts) -> list[Bar]:
-    """Return a bar for each side of each workload that is held against Inrush."""
+    """Return a bar for each side of each workload that is compared with Inrush."""
     return [
         (case, side, found)
         for case in findings.cases(facts)

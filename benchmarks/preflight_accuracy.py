@@ -1,4 +1,4 @@
-"""Preflight: what it predicts against what the run takes, lineitem into the embedded server.
+"""Preflight: its prediction compared with the run, lineitem into the embedded server.
 
 In each round, and for each number of streams: a preflight, then the run that it is about, each with
 an embedded server of its own. The run finds the prediction by itself; what is compared is what its
@@ -56,7 +56,7 @@ def inrush(folder: Path, *words: str | Path) -> str:
 def one(folder: Path, package: Path, streams: int) -> dict[str, Any]:
     """Predict a run, run it, and return both."""
     shutil.rmtree(folder / "runs", ignore_errors=True)
-    # What was written before shall not be paid for by either.
+    # Neither of them must pay for earlier writes.
     os.sync()
     words = ("--streams", str(streams))
     took_s = json.loads(inrush(folder, "preflight", package, "--json", *words))["took_s"]

@@ -51,7 +51,7 @@ def is_usual(facts: findings.Facts) -> bool:
 
 
 def is_accounted_for(facts: findings.Facts, workload: str, side: str) -> bool:
-    """Whether a result has what a side took for a workload in all rounds, or why not."""
+    """Whether a result has a side's times for a workload in all rounds, or why not."""
     case = (workload, suite.STREAMS)
     runs = findings.runs_of(facts, case, side)
     if len(runs) >= ground.ROUNDS or findings.stopped(facts, case, side):
@@ -81,14 +81,14 @@ def newest(folder: Path) -> Path | None:
 
 
 def between(text: str, begins: str, ends: str) -> str:
-    """Return what stands between two marks, each of which stands there once."""
+    """Return the text between two marks, each of which occurs once."""
     (_, rest) = text.split(begins)
     (found, _) = rest.split(ends)
     return found
 
 
 def section(folder: Path) -> str:
-    """Return what the README must have between its marks."""
+    """Return the text that the README must have between its marks."""
     path = newest(folder)
     if path is None:
         return "\n"

@@ -66,7 +66,7 @@ def join(old: Facts, new: Facts) -> Facts:
 
 
 def name_of(facts: Facts) -> str:
-    """Return what a result is called, beside its day and machine."""
+    """Return the name of a result, without its day and machine."""
     # The usual case, which the README shows, has the short name.
     name = BENCHMARK
     if facts["scale"] != 1:
@@ -96,7 +96,7 @@ def write_page(path: Path) -> None:
 
 
 def table(facts: Facts) -> str:
-    """Return the short table, which the README shows: seconds, and how often Inrush's time."""
+    """Return the short table, which the README shows: seconds, and their ratios to Inrush's."""
     about = facts["machine"]
     shown = [side for side in sides(facts) if side != LIMIT]
     shown += [LIMIT] if LIMIT in sides(facts) else []
@@ -114,8 +114,8 @@ def table(facts: Facts) -> str:
     where = "TCP with TLS" if facts["over"] == "tls" else "a Unix socket"
     lines += [
         "",
-        "Seconds, and in bold how often Inrush's time, median of the ratios of rounds that have "
-        f"both; a dash where a tool cannot do it or was not run. {facts['date']}, commit "
+        "Seconds, and in bold that time divided by Inrush's, the median over the rounds that have "
+        f"both; a dash if a tool cannot do it or was not run. {facts['date']}, commit "
         f"{about['commit']}{changed}, {about['processor']}, {about['cores']} cores, "
         f"{about['memory_gib']} GiB; {str(about['postgresql']).split(' on ')[0]} on the same "
         f"machine over {where}, durable, `wal_level = {facts['wal_level']}`; scale "
@@ -267,7 +267,7 @@ def _short(facts: Facts, case: tuple[str, int], side: str) -> str:
 
 
 def _in_order(told: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    """Bring what is told into the suite's order, what it does not know last."""
+    """Sort into the suite's order; names that it does not know come last."""
     names = sorted(told, key=lambda name: known.index(name) if name in known else len(known))
     return {name: told[name] for name in names}
 

@@ -20,7 +20,7 @@ from workload import Job, Table
 
 @dataclass(frozen=True)
 class Rows:
-    """What is in a table."""
+    """The content of a table."""
 
     count: int
     # The sum of 64-bit hashes of rows, in decimal digits.
@@ -28,7 +28,7 @@ class Rows:
 
 
 def rows_of(database: Database, table: Table, relation: str) -> Rows:
-    """Return what is in a table, or in a query in parentheses."""
+    """Return the content of a table, or of a query in parentheses."""
     values = ", ".join(f"{column.name}::{column.type}" for column in table.columns)
     query = (
         f"SELECT count(*), coalesce(sum(hashtextextended(ROW({values})::text, 0)), 0)::text "
@@ -39,7 +39,7 @@ def rows_of(database: Database, table: Table, relation: str) -> Rows:
 
 
 def found(database: Database, job: Job, relation: Callable[[Job, Table], str]) -> dict[str, Rows]:
-    """Return what is in all tables of a job."""
+    """Return the content of all tables of a job."""
     return {table.name: rows_of(database, table, relation(job, table)) for table in job.tables}
 
 

@@ -40,7 +40,7 @@ from peers.server_alone import ServerAlone
 from workload import Job, Workload
 
 BENCH_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
-# What the README shows is run with as many.
+# The README's results are made with this number.
 STREAMS = 2
 PARTS = 4
 # The slowest that was seen to end is pgloader where there are bad rows: 1.5 MB a second on a calm
@@ -143,7 +143,7 @@ class Suite:
         return present
 
     def skip(self, workload: str, side: str, why: str) -> None:
-        """Note and say what is not run."""
+        """Note and print the sides that are not run."""
         self.not_run.append({"workload": workload, "side": side, "why": why})
         print(f"{workload}: {side} is not run: {why}", flush=True)
 
@@ -194,7 +194,8 @@ class Suite:
         for number in range(1, self.options.rounds + 1):
             if not going:
                 return
-            # What a side leaves behind (caches, dirty pages) shall not meet the same one each time.
+            # The leftovers of a side (caches, dirty pages) should not always affect the same next
+            # side.
             first = number % len(going)
             for side in going[first:] + going[:first]:
                 if not self._goes_on(job, side, streams, number, expected):
@@ -299,7 +300,7 @@ def main() -> None:
             try:
                 suite.run(workloads.ALL[name])
             finally:
-                # What was measured is kept, whatever ends the rest.
+                # The measurements so far are kept if anything ends the rest.
                 facts = suite.facts(machine)
                 facts = results.join(before, facts) if before is not None else facts
                 if facts["runs"] or facts["stopped"]:

@@ -1,4 +1,4 @@
-"""What the suite's figures for lineitem are held against.
+"""The targets of the suite's figures for lineitem.
 
 They are meant for a loader beside its server on two cores, a stream for each.
 """
@@ -42,7 +42,7 @@ class Target:
 
 
 def targets(facts: Facts, case: tuple[str, int]) -> Iterator[Target]:
-    """Yield what is known of the targets by the rounds of a case."""
+    """Yield the findings about the targets from the rounds of a case."""
     workload, streams = case
     ours = runs_of(facts, case, OURS)
     if workload != WORKLOAD or not ours or stopped(facts, case, OURS):

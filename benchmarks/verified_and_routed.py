@@ -1,4 +1,4 @@
-"""What it costs to verify sums or rows, and to route rows to partitions that are there.
+"""The cost of verifying sums or rows, and of routing rows to existing partitions.
 
 The first way is the main job: four files, each a partition. The same with `verify = "sums"` and
 `"rows"`; then into 84 partitions by month of l_shipdate, with which the files do not line up: by
@@ -33,7 +33,7 @@ def partitions() -> list[str]:
 
 
 def all_ways(files: Sequence[Path], stripped: Sequence[Path], streams: int) -> list[Way]:
-    """Return all ways; the first one is what the others are held against."""
+    """Return all ways; the others are compared with the first one."""
     del stripped
     months = partitions()
     append = 'mode = "append"'

@@ -1,4 +1,4 @@
-"""Ways to load the same rows, measured in turn and held against the first of them."""
+"""Ways to load the same rows, measured in turn and compared with the first of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Way:
     streams: int
     # Settings of the flow, a line each.
     settings: Sequence[str] = ()
-    # Makes the target before, which is not measured; without it there is none.
+    # Creates the target before the load, which is not measured; without it there is no target.
     before: Sequence[str] = ()
 
 
@@ -114,7 +114,7 @@ def write_results(
     expected: str,
     found: dict[str, list[Measure]],
 ) -> None:
-    """Write what was found; each way is held against the first one, round by round."""
+    """Write the findings; each way is compared with the first one, round by round."""
     first = next(iter(found))
     ratios = {
         name: [mine.wall_s / base.wall_s for mine, base in zip(one, found[first], strict=True)]

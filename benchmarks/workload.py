@@ -1,4 +1,4 @@
-"""What a workload of the suite is: tables, their files, and how the target stands before."""
+"""A workload of the suite: tables, their files, and the state of the target before the load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests share: servers for the session, a database and a folder for each test."""
+"""The fixtures of all tests: servers for the session, a database and a folder for each test."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def shared_server(start_server: StartServer) -> SharedServer:
     running: dict[int, Server] = {}
 
     def shared(version: int) -> Server:
-        # A fixture with parameters is made anew whenever the next test has another one.
+        # A fixture with parameters is made again whenever the next test has another parameter.
         if version not in running:
             running[version] = start_server(version)
         return running[version]

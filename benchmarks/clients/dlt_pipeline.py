@@ -28,7 +28,7 @@ TYPES: dict[str, dict[str, Any]] = {
 
 
 def hint(name: str, kind: str, nullable: bool) -> dict[str, Any]:
-    """Return what dlt is told of a column."""
+    """Return the hints for dlt about a column."""
     word, numbers = task.base(kind)
     known = TYPES.get(word, {"data_type": "decimal"})
     if word == "numeric":
@@ -50,7 +50,7 @@ def resource(told: Task, table: str, loads: list[Load]) -> Any:
         name=table,
         columns=columns,
         write_disposition="append",
-        # Else it would write Parquet files anew as CSV.
+        # Otherwise it would rewrite Parquet files as CSV.
         file_format="parquet" if told.parquet else "csv",
     )
 

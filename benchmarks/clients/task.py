@@ -1,4 +1,4 @@
-"""What a client of the suite is told to load: `CLIENT.py TASK.json`."""
+"""The task of a client of the suite: `CLIENT.py TASK.json`."""
 
 from __future__ import annotations
 

@@ -77,5 +77,5 @@ class Inrush(Peer):
         }
 
     def relation(self, job: Job, table: Table) -> str:  # noqa: ARG002
-        """Return the table itself: it is whole, partitioned or plain."""
+        """Return the table itself: Inrush always loads into one table, partitioned or plain."""
         return table.name

@@ -34,7 +34,7 @@ class Peer(ABC):
     name: str
     # Its settings, and why they are its best: one sentence or two for the results.
     about: str
-    # Exit statuses that mean it has done what it was asked.
+    # Exit statuses that mean success.
     accepted: tuple[int, ...] = (0,)
 
     def __init__(self, surroundings: Surroundings) -> None:
@@ -49,7 +49,7 @@ class Peer(ABC):
         return None
 
     def prepare(self, database: Database, job: Job) -> None:
-        """Do what is not measured: by default, the statements that make the targets."""
+        """Run the steps that are not measured: by default, the statements that make the targets."""
         for statement in (*job.before, *job.before_others):
             database.execute(statement)
 

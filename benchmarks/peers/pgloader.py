@@ -87,7 +87,7 @@ class Pgloader(Peer):
             command += ["--root-dir", root, path]
             certificate = database.server.data / "server.crt"
             if certificate.exists():
-                # It verifies whatever its options say, and nobody has signed this one.
+                # It verifies certificates for any of its options, and this one has no authority.
                 command = ["/usr/bin/env", f"SSL_CERT_FILE={certificate}", *command]
             commands.append(command)
         return commands

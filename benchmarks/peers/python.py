@@ -25,7 +25,7 @@ def version_of(python: Path, package: str) -> str | None:
 def commands(
     peer: Peer, script: str, database: Database, job: Job, streams: int, processes: int
 ) -> list[Command]:
-    """Return a Python for each process that is told by a file what to load."""
+    """Return a Python command for each process; a file has its task."""
     found: list[Command] = []
     for number, share in enumerate(job.shares(processes)):
         loads = [

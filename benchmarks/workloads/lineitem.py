@@ -20,7 +20,7 @@ def make_analyzed(scale: float, parts: int, folder: Path) -> Job:
 
 
 def make_parquet(scale: float, parts: int, folder: Path) -> Job:
-    """Make lineitem as Parquet; the text is what the contents are compared with."""
+    """Make lineitem as Parquet; the contents are compared with the text files."""
     text = tpch.lineitem(scale, parts, folder)
     files = tuple(tpch.generate(["lineitem"], scale, parts, folder, form="parquet"))
     return Job("lineitem-parquet", (replace(text, files=files),), tpch.TBL, parquet=True)

@@ -1,7 +1,7 @@
-"""Payments of which one in twenty has a field that is no value of its column's type.
+"""Payments of which one in twenty has a field that is not a value of its column's type.
 
-What is broken is what every tool that skips bad rows can skip: a value that does not convert. Rows
-with too few or too many fields are not among them, for COPY cannot pass over those.
+Every tool that skips bad rows can skip these. Rows with too few or too many fields are not among
+them, because COPY cannot skip those.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ BOUNDS = [FIRST + timedelta(DAYS * at) for at in range(PARTITIONS + 1)]
 
 
 def statements(table: Table) -> tuple[str, ...]:
-    """Return what makes the partitions."""
+    """Return the statements that make the partitions."""
     made = [f"CREATE TABLE lineitem ({table.definitions}) PARTITION BY RANGE ({KEY})"]
     made += [
         f"CREATE TABLE lineitem_{number} PARTITION OF lineitem "

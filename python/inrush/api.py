@@ -40,17 +40,17 @@ def run(
     runs_folder: str | os.PathLike[str] = "runs",
     trust: bool = False,
 ) -> Report:
-    """Load what a package says, and return what happened.
+    """Run the load that a package describes, and return its report.
 
     Other threads run meanwhile. Ctrl-C stops the run cleanly and raises `KeyboardInterrupt`;
-    the same call goes on from there.
+    the same call resumes the run.
 
     Args:
         package: The path of the package. Relative paths in it start at its folder.
         parameters: Values in place of the package's parameters, as `--set` gives them.
         connections: URLs in place of the package's connections, as `--connection` gives them.
-        streams: How many streams; else what the package says, else the number of cores.
-        again: Load anew what a run has loaded already.
+        streams: The number of streams. Default: the package's setting, or the number of cores.
+        again: Load the files again even if a run has loaded them.
         runs_folder: The folder for the folders of runs.
         trust: Let the package run code that it brings, with all rights of this process:
             drivers that it names by a path or an option, and data folders of embedded servers

@@ -57,7 +57,7 @@ def clients_of(database: Database) -> int:
 
 
 def inserting(database: Database, clients: int) -> bool:
-    """Return whether so many clients are there and one of them has inserted something."""
+    """Tell whether this number of clients is connected and one of them has inserted a row."""
     if clients_of(database) != clients:
         return False
     (schema,) = left(database)
@@ -208,7 +208,7 @@ def test_no_connections(inrush: Inrush) -> None:
 
 
 def test_more_than_the_server_takes(database: Database, inrush: Inrush) -> None:
-    """It is told before anything starts, with the number."""
+    """The message comes before anything starts, and has the number."""
     before = database.value("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'")
     outcome = bench(inrush, database, "inserts", "--connections", "2,500", "--rows", "1000")
     outcome.expect(USAGE, "500 clients need 500 connections", "max_connections is 60")
@@ -260,7 +260,7 @@ def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
 def test_a_server_that_goes_away(
     start_server: Callable[..., Server], inrush: Inrush, version: int
 ) -> None:
-    """What it left is removed by the next measurement, which says so."""
+    """The next measurement removes the leftovers, and says so."""
     server = start_server(version)
     database = server.create_database("bench")
     words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
@@ -463,7 +463,7 @@ def locked(database: Database, statement: str) -> Iterator[psycopg.Connection[tu
 
 
 def test_a_lock_of_another_session_is_the_verdict(database: Database, inrush: Inrush) -> None:
-    """Wait events tell what the clients wait for."""
+    """Wait events show the waits of the clients."""
     words = ("bench", "inserts", "--connections", "2", "--for", "3s", "--to", database.url)
     with inrush.start(*words) as running:
         until(lambda: clients_of(database) == 2)

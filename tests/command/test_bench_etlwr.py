@@ -205,7 +205,7 @@ def test_what_is_there_stays_and_the_rest_is_made(inrush: Inrush, made: Path) ->
         file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in folder.glob("*.tbl*")
     }
     (folder / "orders.tbl.2").unlink()
-    # What a killed generator leaves.
+    # The leftovers of a killed generator.
     (folder / "orders.tbl.2.unfinished").write_text("1|half a ro")
     outcome = generate(inrush, "--json").expect(CLEAN)
     events = [json.loads(line) for line in outcome.output.splitlines()]
@@ -224,7 +224,7 @@ def test_what_is_there_stays_and_the_rest_is_made(inrush: Inrush, made: Path) ->
 
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_generate_goes_on(inrush: Inrush, which: signal.Signals) -> None:
-    """The whole is far too large to be made meanwhile; what is whole by then stays."""
+    """All files are far too large to be generated in this time; complete files stay."""
     words: tuple[str, ...] = ("bench", "etlwr", "generate", "--scale", "0.5", "--parts", "400")
     words += ("--tables", "lineitem", "--threads", "2")
     folder = inrush.folder / "data"
@@ -332,7 +332,7 @@ def test_every_table_holds_what_the_generator_made(
         == told["data"]["bytes"]
         == sum(file.stat().st_size for file in (inrush.folder / "data").glob("*.tbl*"))
     )
-    # The tables are there: what the command would drop is not its own.
+    # The tables exist: the command would drop tables that are not its own.
     run(inrush, database.url, *words).expect(USAGE, "region", "creates its tables itself")
     assert_holds(database, whole, (*KEYS, *SMALL))
 
@@ -522,7 +522,7 @@ def test_a_damaged_file_is_to_be_made_anew(
         f"remove {path} and generate it again: inrush bench",
     )
     assert "--max-rejects" not in refused.said
-    # Whoever reads the report later is told the same.
+    # The report has the same message.
     assert f"hint: {refused.report['hint']}\n" in refused.errors
     (_, command) = refused.errors.split("generate it again: inrush ")
     path.unlink()
@@ -583,7 +583,7 @@ def test_mistakes_of_a_run(
 def test_results_that_cannot_be_written_are_told_first(inrush: Inrush, made: Path) -> None:
     copied(inrush, made, "supplier")
     inrush.write("etlwr-results", "a file")
-    # There is no such server: nobody has asked for it yet.
+    # There is no such server: nothing has connected to it yet.
     run(inrush, "postgresql://nobody@/x?host=/nowhere", "--tables", "supplier").expect(
         FAILED, "etlwr-results"
     )
@@ -667,7 +667,7 @@ def test_what_a_killed_command_left_goes_with_the_next(
         assert running.process.stdout is not None
         assert json.loads(running.process.stdout.readline())["event"] == "file"
         (folder,) = temporary.iterdir()
-        # What is at work is left alone.
+        # A command in progress is left alone.
         outcome = inrush(*next_one, environment=environment).expect(FAILED, "in-the-way")
         assert "removed" not in outcome.said
         assert list(temporary.iterdir()) == [folder]

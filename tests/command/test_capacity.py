@@ -1,4 +1,4 @@
-"""What a load would need: `inrush preflight --size --within --what-if`."""
+"""The needs of a load: `inrush preflight --size --within --what-if`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def capacity(inrush: Inrush, path: Any, *words: str) -> dict[str, Any]:
 
 
 def test_a_terabyte_in_30_minutes(database: Database, inrush: Inrush) -> None:
-    """The needs are those of the measured costs, and every assumption is told."""
+    """The needs follow from the measured costs, and every assumption is printed."""
     path = write(inrush, database.url)
     said = inrush("preflight", path, "--size", "1TB", "--within", "30min").expect(CLEAN)
     for part in ("What would be needed", "cores for the loader", "first limit here", "assumed:"):

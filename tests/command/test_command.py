@@ -1,4 +1,4 @@
-"""The command itself: what it prints, what it leaves, and that a plan changes nothing."""
+"""The command itself: its output, its leftovers, and that a plan changes nothing."""
 
 from __future__ import annotations
 

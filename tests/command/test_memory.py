@@ -1,4 +1,4 @@
-"""Memory: streams, buffers, and what is kept of each file; the figure of the plan has it all."""
+"""Memory: streams, buffers, and the records of each file; the plan's figure includes all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preflight: each step is measured, what stops the run is told at once, and nothing is left."""
+"""Preflight: each step is measured, all obstacles are printed at once, and nothing is left."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_all_steps_are_printed_and_nothing_is_left(database: Database, inrush: I
         step["step"]: step.get("one_bytes_s", step.get("all_bytes_s", 0))
         for step in report["steps"]
     }
-    # What was just written is in the page cache.
+    # Data that was just written is in the page cache.
     assert [step for step, speed in measured.items() if speed <= 0] == ["read_disk"]
     assert report["files"]["rows"] == 60_000
     assert report["files"]["cached_share"] == 1.0
@@ -115,7 +115,7 @@ def test_the_run_finds_its_prediction(newest_database: Database, inrush: Inrush)
     assert loaded.report["prediction"] == predicted
     assert predicted["streams"] == 2
     assert newest_database.value("SELECT count(*) FROM t") == 60_000
-    # What is loaded already is told, and there is nothing to predict.
+    # Files that are loaded already are named, and there is nothing to predict.
     again = inrush("preflight", path, "--json").expect(CLEAN)
     assert "has loaded these files already" in again.output
     assert found(again)["prediction"] is None
@@ -366,7 +366,7 @@ def test_compressed_files(newest_database: Database, inrush: Inrush, streams: in
     steps = {step["step"]: step for step in report["steps"]}
     assert list(steps) == [*STEPS[:2], "decompress", *STEPS[2:], *AT_THE_SERVER]
     assert steps["decompress"]["one_bytes_s"] > 0
-    # Text, and not what is stored, is what rows are made of.
+    # Rows are made of text, not of the stored bytes.
     assert report["files"]["text_bytes"] > 2 * report["files"]["stored_bytes"]
     assert catalog(newest_database) == before
 

@@ -42,7 +42,7 @@ def test_their_bytes_have_a_limit(inrush: Inrush, url: str) -> None:
     outcome = inrush("run", path)
     outcome.expect(REJECT_LIMIT, "1.0 MB, which is the limit", "nothing was switched")
     outcome.expect(REJECT_LIMIT, "rows.csv.gz:", "bytes_max = 2000000")
-    # What is past the limit is what one batch holds, and what each stream has not written yet.
+    # The excess over the limit is at most one batch, and the unwritten rejects of each stream.
     assert limit < bytes_kept(inrush) + (64 << 10)
     assert bytes_kept(inrush) < limit + 2 * BATCH_ROWS * 400
     inrush("rejects", "show").expect(0, "syntax, column id")

@@ -1,4 +1,4 @@
-"""The page of a report: what it says of runs, in a browser, on paper, and to those who hear it."""
+"""The page of a report: what it says of runs, in a browser, on paper, and to screen readers."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def assert_tells(seen: dict[str, Any], given: dict[str, Any]) -> None:
         assert_judges(page, given["verdict"])
 
 
-# What the page calls the phases, in its order.
+# The page's names of the phases, in its order.
 PHASES = {
     "read": "read",
     "decompress": "decompress",
@@ -147,7 +147,7 @@ PHASES = {
 
 
 def assert_draws(charts: dict[str, Any], measured: dict[str, Any], given: dict[str, Any]) -> None:
-    """Hold marks and numbers of the charts against what was measured."""
+    """Compare marks and numbers of the charts with the measurements."""
     streams = measured["streams"]
     lanes = charts["lanes"]
     assert lanes["marks"]["end"] == len(streams)
@@ -186,7 +186,7 @@ def assert_draws(charts: dict[str, Any], measured: dict[str, Any], given: dict[s
 
 
 def assert_judges(page: dict[str, Any], verdict: dict[str, Any]) -> None:
-    # What the line says of the fix stands below it.
+    # The fix stands below the line.
     line = (
         verdict["line"].split(verdict["advice"]["change"])[0]
         if verdict.get("advice")
@@ -502,7 +502,7 @@ def test_a_large_report_stays_usable(inrush: Inrush) -> None:
     assert charts["unit-times"]["marks"]["column"] == 500
     assert charts["throughput-rows"]["marks"]["layer"] == 8
     assert len(shown["tables"]["All load units"]) == 501
-    # Sums are what they were.
+    # The sums are unchanged.
     for stream, row in zip(
         given["measurements"]["streams"], charts["lanes"]["numbers"][1:], strict=True
     ):
@@ -580,7 +580,7 @@ def test_a_page_does_not_take_the_place_of_its_report(inrush: Inrush) -> None:
 
 
 def test_the_page_is_what_its_sources_make() -> None:
-    """The script that is committed is what the lock's packages and web/ make."""
+    """The committed script equals the build of web/ with the packages of the lock file."""
     words = [browser.node(browser.WEB), "build.mjs", "--check"]
     done = subprocess.run(words, cwd=browser.WEB, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

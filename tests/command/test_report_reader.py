@@ -70,7 +70,7 @@ def without_details(report: Report) -> dict[str, Any]:
 
 def test_all_of_it_is_read(read: Report) -> None:
     assert read.path is not None
-    # What the run returns is what is in the file.
+    # The returned report equals the file.
     assert again(read, json.loads(read.path.read_text())) == read
     assert read.account == inrush.Account(
         rows_read=7, rows_loaded=2, rows_rejected=3, rows_skipped=2, bytes_read=124

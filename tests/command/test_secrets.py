@@ -80,7 +80,7 @@ def with_password(database: Database, password: str) -> str:
     return database.url.replace("@", f":{password}@", 1)
 
 
-# The ways in which a run may be told the password.
+# The ways to give a run the password.
 WAYS = ["variable", "file", "in_url", "whole_url", "package", "service"]
 
 
@@ -166,7 +166,7 @@ def test_failures_do_not_tell_the_password(guarded_database: Database, inrush: I
             outcome = inrush("run", path, environment=changed)
             assert outcome.status in (FAILED, USAGE), outcome.said
             assert_hidden([(f"{way} {wrong_url[:30]}", outcome.said)])
-    # What is given as an argument is refused, and not repeated.
+    # A password in an argument is refused, and not repeated.
     words = ("load", "rows.csv", "--to", with_password(database, SECRET), "--table", "people")
     assert_hidden([("an argument", inrush(*words).expect(USAGE, "PGPASSWORD").said)])
     assert_hidden(outputs(inrush, database))
@@ -314,7 +314,7 @@ def test_a_password_in_a_statement_is_not_shown(newest_database: Database, inrus
 
 
 def test_paths_stay_usable(newest_database: Database, inrush: Inrush) -> None:
-    """A folder that a variable names is no secret: programs open what is printed."""
+    """A folder that a variable names is not a secret: programs open printed paths."""
     newest_database.execute(TABLE)
     data = inrush.folder / "data-4711"
     inrush.write("data-4711/rows.csv", ROWS)

@@ -294,7 +294,7 @@ def test_a_header_that_lacks_some_name_is_refused(
     inrush(*load, "--max-rejects", "100").expect(FAILED, said)
     inrush("init", *load[1:]).expect(CLEAN, said, *readings)
     assert newest_database.rows("SELECT to_regclass('t')::text") == [(None,)]
-    # What the message says works.
+    # The fix in the message works.
     form = ("--format", "csv,skip_lines=1,no_header", "--columns", "a text, b text, c text")
     inrush(*load, *form).expect(CLEAN, f"{text.count(chr(10)) - 1} loaded")
 
@@ -320,7 +320,7 @@ def test_a_declared_header_without_a_name_for_row_names_is_refused(
     columns = ("--columns", "mpg numeric, cyl int, name text")
     inrush("load", file, *to, "--table", "t", *columns).expect(USAGE, said, "skip_lines=1")
     assert newest_database.rows("SELECT * FROM known") == []
-    # What the hint says works.
+    # The fix in the hint works.
     form = ("--format", "csv,skip_lines=1,no_header", "--to", newest_database.url, "--table", "t")
     columns = ("--columns", "row_name text, mpg numeric, cyl int, name text")
     inrush("load", file, *form, *columns).expect(CLEAN, "3 loaded")
@@ -352,7 +352,7 @@ def test_text_that_is_not_utf8_is_told_with_its_encoding(
         inrush("init", file).expect(FAILED, "a.csv:1 (byte ", f"`{text.splitlines()[0]}`")
         # A declared header is told with the same words.
         inrush(*load, "--format", "csv,header", "--columns", "a text, b text").expect(FAILED, *said)
-    # What the message proposes works.
+    # The proposal in the message works.
     inrush(*load, "--format", f"encoding={encoding}").expect(CLEAN)
     expected = sorted(tuple(line.split(",")) for line in text.splitlines()[1:])
     rows = newest_database.rows("SELECT * FROM t")

@@ -14,7 +14,7 @@ from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.packages import Value, flow, package
 from harness.servers import Database
 
-# A library that tells that it was loaded, and is no driver.
+# A library that shows that it was loaded, and is not a driver.
 WITNESS = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ def test_a_value_is_no_sql(
 ) -> None:
     path = with_day(inrush, newest_database, f"DELETE FROM kept WHERE day = {bare}")
     if bare == "'{day}'" and not set(attack) & {"'", "\\"}:
-        # In quotes, what holds no quote is a text.
+        # In quotes, a value without a quote stays a text.
         inrush("run", path, "--set", f"day={attack}").expect(CLEAN)
     else:
         outcome = inrush("run", path, "--set", f"day={attack}")
@@ -167,7 +167,7 @@ def test_a_value_is_no_sql(
     assert newest_database.rows("SELECT day FROM kept ORDER BY day") == [("a",), ("b",)]
 
 
-# Statements whose quotes and comments are not what they seem, and values that used this.
+# Statements with misleading quotes and comments, and values that exploited them.
 HIDDEN = [
     ("DELETE FROM kept WHERE day = '{day:literal}'", " OR day=day -- "),
     ("/* don't keep */ DELETE FROM kept WHERE length(day) = {day}", "1 OR true"),
@@ -334,6 +334,6 @@ def test_a_name_with_a_colon_that_is_there_already_is_a_path(inrush: Inrush) -> 
     assert list((inrush.folder / "lake:2024/t").rglob("*.parquet"))
     inrush("load", "rows.csv", "--to", "./x:y.duckdb", *words).expect(CLEAN)
     inrush("load", "rows.csv", "--to", "x:y.duckdb", *words).expect(CLEAN, "already loaded")
-    # A folder of this name is no bucket.
+    # A folder of this name is not a bucket.
     (inrush.folder / "s3:" / "bucket").mkdir(parents=True)
     inrush("load", "rows.csv", "--to", "parquet:s3://bucket", *words).expect(USAGE, "`s3:`")

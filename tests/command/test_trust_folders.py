@@ -16,7 +16,7 @@ from harness.packages import Value, flow, package
 numbers = itertools.count(1)
 
 COLUMNS: list[Value] = ["id int", "name text"]
-# A trigger that runs what a table says, by the rights of the server's user.
+# A trigger that runs the commands in a table, with the rights of the server's user.
 AT_LOGIN = [
     "CREATE TABLE commands (command text)",
     "CREATE FUNCTION at_login() RETURNS event_trigger LANGUAGE plpgsql AS $$ DECLARE found text; "
@@ -99,7 +99,7 @@ def test_no_command_opens_a_folder_that_came_with_a_package(
     outcome.expect(USAGE, "p.toml:", str(reader.data), "no reliable record", "--trust")
     assert not witness.exists()
     assert sorted(reader.data.iterdir()) == before
-    # What was trusted once is known from then on.
+    # A folder that was trusted once stays trusted.
     reader("check", path, "--trust").expect(CLEAN)
     assert witness.exists()
     reader("check", path).expect(CLEAN)

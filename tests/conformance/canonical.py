@@ -1,8 +1,8 @@
 """One text for each value of each type, whatever a destination gives for it.
 
 Two values have the same text if and only if they are the same: nothing is rounded here, so a
-destination that changes a value cannot hide it. Only what a type says to be no difference is
-none: blanks at the end of a `char(n)`, zeros at the end of a `numeric`.
+destination that changes a value cannot hide it. Only differences that a type itself ignores are
+ignored: blanks at the end of a `char(n)`, zeros at the end of a `numeric`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _uuid(value: Any) -> str:
 
 
 def day(number: int) -> str:
-    """Return the date that is so many days after 1970-01-01, in whatever year."""
+    """Return the date this number of days after 1970-01-01, in any year."""
     # Howard Hinnant's civil_from_days: years of 400 have 146,097 days and begin in March.
     number += 719_468
     era, of_era = divmod(number, 146_097)
@@ -158,7 +158,7 @@ _INTERVAL_PART = re.compile(r"([+-]?\d+) (year|month|mon|day)s?")
 _INTERVAL_TIME = re.compile(r"([+-]?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?$")
 
 
-# As it is kept where there is no type for it, in its three parts.
+# The form in which it is kept without a type for it: its three parts.
 _ISO_INTERVAL = re.compile(r"P(-?\d+)M(-?\d+)DT(-?\d+(?:\.\d+)?)S")
 
 

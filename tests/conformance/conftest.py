@@ -1,4 +1,4 @@
-"""What the conformance suite shares: each destination, empty, for each test."""
+"""The fixtures of the conformance suite: each destination, empty, for each test."""
 
 from __future__ import annotations
 

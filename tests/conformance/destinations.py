@@ -48,9 +48,9 @@ class Place(ABC):
     # As tests are named by it, and as the matrix of types calls it.
     name: ClassVar[str]
     title: ClassVar[str]
-    # What it keeps in another way: clause, and what holds instead.
+    # Its exceptions: the clause, and the promise that replaces it.
     exceptions: ClassVar[dict[str, str]] = {}
-    # What it can do beyond what all can: statements, and partitions.
+    # Its additional abilities: statements, and partitions.
     speaks_sql: ClassVar[bool] = True
     partitions: ClassVar[bool] = False
     # How much more memory four times the rows may take: arenas of allocators come and go.
@@ -318,7 +318,7 @@ class AdbcSqlite(Place):
 
     @contextmanager
     def connect(self) -> Iterator[sqlite3.Connection]:
-        """Open the file, without waiting for whoever writes."""
+        """Open the file without waiting for its writer."""
         connection = sqlite3.connect(self.file, timeout=0, isolation_level=None)
         try:
             yield connection

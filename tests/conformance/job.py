@@ -1,4 +1,4 @@
-"""A load of several files into one table, and what the table holds when it is done."""
+"""A load of several files into one table, and the rows of the table at its end."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ class Job:
     def stopped_at(self, point: str, deed: str = "stop") -> AbstractContextManager[Running]:
         """Run it until a fault point stops it.
 
-        By the deed `stop_until_asked` it then waits there until a signal has asked it to end.
+        With the action `stop_until_asked` it then waits there until a signal has asked it to end.
         """
         return self.inrush.stopped_by(f"{deed}:{point}", "run", self.package)
 
     @property
     def found(self) -> list[Row] | None:
-        """What a reader finds in the table now; None where there is none."""
+        """The rows that a reader finds in the table now; None if there is no table."""
         return self.place.rows(TABLE, TYPES)
 
     def assert_done(self, before: Sequence[Row] = ()) -> None:

@@ -36,7 +36,7 @@ def _table(rows: list[list[str]]) -> Iterator[str]:
 
 
 def page(found: Mapping[str, Mapping[Type, Measured]]) -> str:
-    """Return the page for what was found in each destination."""
+    """Return the page with the findings of each destination."""
     titles = list(found)
     types = list(next(iter(found.values())))
     notes: list[str] = []

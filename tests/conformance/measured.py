@@ -16,7 +16,7 @@ from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush, O
 class Measured:
     """What became of a type's values in a destination."""
 
-    # What was said where the type as such is refused.
+    # The message, if the type itself is refused.
     refused: str | None = None
     # The type that the column got, in the destination's words.
     column_type: str = ""
@@ -56,7 +56,7 @@ class Measuring:
         return self._done[type_.name]
 
     def _load(self, type_: Type) -> Measured:
-        # Messages in the page name the table: it does not depend on what was loaded before.
+        # Messages in the page name the table: it does not depend on earlier loads.
         table = "of_" + re.sub(r"\W+", "_", type_.name).strip("_")
         text, offsets = b"id,v\n", []
         for number, value in enumerate(type_.values):

@@ -1,4 +1,4 @@
-"""Every row is accounted for, and the destination's own count is held against the account."""
+"""Every row is accounted for, and the destination's own count is compared with the account."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_rows_lost_on_the_way_are_found_before_the_switch(make_job: MakeJob, mod
         outcome = job.inrush("run", job.package, environment=environment)
         outcome.expect(VERIFICATION, "rows")
         job.assert_nothing(before)
-        # What is committed may be what is damaged.
+        # The committed rows may be the damaged ones.
         job.inrush("cleanup", *job.place.words).expect(CLEAN)
         job.assert_nothing(before)
     job.run().expect(CLEAN)

@@ -1,6 +1,6 @@
-"""Every type: NULL, extremes and what is odd are read back, or are rejects that say why.
+"""Every type: NULL, extremes and odd values are read back, or are rejects with a reason.
 
-What is found makes docs/types.md. After a change:
+The findings make docs/types.md. After a change:
 `INRUSH_BLESS=1 pytest tests/conformance -k matrix`.
 """
 

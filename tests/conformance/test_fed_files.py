@@ -31,7 +31,7 @@ STREAMS = 3
 
 @dataclass
 class Text:
-    """The text of a file, and what it is in a table."""
+    """The text of a file, and its rows in a table."""
 
     text: str
     rows: list[Row]
@@ -83,7 +83,7 @@ class Fed:
         self.file = file
 
     def package(self, streams: int, mode: str = "create") -> Path:
-        """Write the package; the same one, whatever the number of streams."""
+        """Write the package; the same one for any number of streams."""
         target = flow(
             TABLE,
             self.file,
@@ -201,7 +201,7 @@ def test_killed_again_and_again(fed: Fed, made: Text) -> None:
     points = ("after_unit_commit", "in_copy:9", "before_unit_commit", "after_unit_commit")
     for streams, point in zip((3, 1, 2, 4), points, strict=True):
         died = fed.inrush("run", fed.package(streams), environment={"INRUSH_FAULT": point})
-        # What is left may be less than the point waits for.
+        # The rest may be less than the fault point waits for.
         if died.status == LOADED_WITH_REJECTS:
             break
         assert died.status == -signal.SIGKILL, died.said

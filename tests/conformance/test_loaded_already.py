@@ -1,4 +1,4 @@
-"""The same command after success: it loads nothing, unless it is told to or the rows are gone."""
+"""The same command after success: it loads nothing, except with --again or if the rows are gone."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ NAMES = {
 
 
 def braced(name: str) -> str:
-    """Return a text whose braces are no parameters."""
+    """Return a text whose braces are not parameters."""
     return name.replace("{", "{{").replace("}", "}}")
 
 
 def load(place: Place, inrush: Inrush, table: str, column: str) -> str | None:
-    """Load two rows into a table of this name; return what was said where it is refused."""
+    """Load two rows into a table of this name; return the message if it is refused."""
     header = '"' + column.replace('"', '""') + '",note\n'
     (inrush.folder / "rows.csv").write_text(header + "1,Ann\n2,\n", newline="")
     columns: list[Value] = [

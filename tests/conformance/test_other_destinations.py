@@ -1,4 +1,4 @@
-"""What is particular to DuckDB, SQLite and Parquet files, beside what all destinations promise."""
+"""Promises of DuckDB, SQLite and Parquet files beside those of all destinations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LISTED = ("--columns", "id integer, name text")
 
 
 def rows(file: Path, query: str) -> list[tuple[object, ...]]:
-    """Return what a query finds in a file of DuckDB."""
+    """Return the rows of a query in a file of DuckDB."""
     with duckdb.connect(str(file), read_only=True) as connection:
         return connection.execute(query).fetchall()
 
@@ -288,7 +288,7 @@ def test_an_append_whose_ledger_was_lost_is_refused(inrush: Inrush) -> None:
             return [number for (number,) in connection.execute(query).fetchall()]
 
     assert numbers() == [0, 1, 2]
-    # Other files of the package are no repetition.
+    # Other files of the package are not a repetition.
     (inrush.folder / "a.csv").unlink()
     write(inrush, "b.csv", 3)
     inrush("run", path).expect(CLEAN)

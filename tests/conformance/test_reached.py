@@ -1,4 +1,4 @@
-"""How a destination is reached: what cannot be and what it lacks is said, secrets never."""
+"""How a destination is reached: what it cannot do or lacks is printed, secrets never."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_cannot_be_reached_is_said(inrush: Inrush, words: list[str]) -> Non
 
 @pytest.mark.clause("D-1")
 def test_a_package_and_the_command_line_mean_the_same(job: Job) -> None:
-    """What a command saves as a package is the same load: the ledger knows it."""
+    """A package that a command saves is the same load: the ledger knows it."""
     place, inrush = job.place, job.inrush
     write_rows(inrush)
     words = ("load", "rows.csv", *place.words, "--table", "t", "--columns", COLUMNS)
@@ -75,7 +75,7 @@ def test_a_package_and_the_command_line_mean_the_same(job: Job) -> None:
 
 @pytest.mark.clause("D-4", "D-5")
 def test_a_plan_changes_nothing(job: Job) -> None:
-    """And it says what is not promised, where that is declared."""
+    """It also says what is not promised, if the destination declares that."""
     job.inrush("check", job.package).expect(CLEAN, "loaded", "Destination")
     assert job.place.tables() == set()
     job.run().expect(CLEAN)

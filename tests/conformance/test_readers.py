@@ -15,7 +15,7 @@ AFTER = ["after_switch_commit", "before_report"]
 
 
 def look(job: Job) -> list[Row] | str | None:
-    """Return what a reader finds, or that it is kept out where that is declared."""
+    """Return the rows that a reader finds, or that it has to wait where that is declared."""
     try:
         return job.found
     except KeptOutError:

@@ -89,7 +89,7 @@ def test_past_the_limit_nothing_is_changed(
 
 @pytest.mark.clause("D-9", "D-24", "D-34")
 def test_rejects_of_kept_units_are_not_lost(make_job: MakeJob) -> None:
-    """A run that is killed after units with rejects goes on, and has all rejects in the end."""
+    """A run that is killed after units with rejects is resumed, and has all rejects in the end."""
     job = make_job(rejects={"rows_max": 10})
     for part in range(job.parts):
         path = job.inrush.folder / f"package.{part}.csv"

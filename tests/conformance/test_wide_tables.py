@@ -24,7 +24,7 @@ def test_a_wide_table_is_loaded_or_refused(place: Place, inrush: Inrush, count: 
     if outcome.status != CLEAN:
         assert outcome.status in (FAILED, USAGE), outcome.said
         outcome.expect(outcome.status, "columns")
-        # What is a usual width is not refused by anyone.
+        # No destination refuses a usual width.
         assert count > 300
         assert place.tables() == set()
         return

@@ -97,7 +97,7 @@ def partitioned_flow(place: Place, files: str, mode: str, **more: Value) -> str:
 
 
 def rows_by_name(place: Place) -> list[Row]:
-    """Return the rows, whatever order of columns the destination has."""
+    """Return the rows, for any order of columns in the destination."""
     types = {"id": "integer", "region": "integer", "day": "date"}
     order = list(place.column_types("t"))
     rows = place.rows("t", [types[name] for name in order])

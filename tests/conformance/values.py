@@ -1,4 +1,4 @@
-"""The values of each type that every destination is given: NULL, extremes, and what is odd."""
+"""The values of each type that every destination gets: NULL, extremes, and odd values."""
 
 from __future__ import annotations
 

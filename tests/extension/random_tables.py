@@ -89,7 +89,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "random_strict_domain": ("1", "{n}"),
 }
 
-# What the types of VALUES need.
+# The statements that the types of VALUES need.
 PRELUDE = """
 CREATE TYPE random_enum AS ENUM ('one', 'two');
 CREATE TYPE random_composite AS (a int, b text);

@@ -183,7 +183,7 @@ def backend_ended(scene: Scene) -> Struck:
 
 @_kind()
 def backend_killed(scene: Scene) -> Struck:
-    """`kill -9` of a backend: the server starts anew with what its WAL holds."""
+    """`kill -9` of a backend: the server restarts and replays its WAL."""
 
     def kill(_: Running) -> bool:
         backends = scene.backends()
@@ -271,7 +271,7 @@ def network_cut(scene: Scene) -> Struck:
     scene.proxy.begin(trouble)
     with scene.start() as running:
         _end(scene, running)
-    # One whose server was never told stays as it is: the next command must cope with that.
+    # If the server was never told, its session stays: the next command must cope with that.
     if scene.numbers.random() < 0.5:
         scene.proxy.end_connections()
     return Struck(str(trouble), trouble.struck.is_set())

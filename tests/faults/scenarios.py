@@ -1,4 +1,4 @@
-"""Scenarios out of seeds: what is loaded, on which server, and which faults come."""
+"""Scenarios from seeds: the load, the server, and the faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a seed stands for."""
+    """The scenario of a seed."""
 
     seed: int
     load: Load
@@ -147,7 +147,7 @@ def _play(scene: Scene, chosen: Scenario, result: Result) -> None:
 
 
 def _between(scene: Scene) -> None:
-    """Look at what is left, or remove it, or neither."""
+    """Show the leftovers, or remove them, or neither."""
     if scene.numbers.random() < 0.4:
         scene.check_status()
     if scene.numbers.random() < 0.25:

@@ -62,8 +62,8 @@ class Scene:
             self.database.execute(self.load.setup)
         self.full_rows = dict(self.load.full())
         self.full = dict(self.reference.full) if self.reference else {}
-        # The timeout also limits the wait of streams that extend a shared table at the same time, which
-        # takes longer on a busy machine.
+        # The timeout also limits the wait of streams that extend a shared table at the same time,
+        # which takes longer on a busy machine.
         self.inrush.write(PACKAGE, package(self.url, *self.load.flows, lock_timeout_ms=3000))
         with self.database.connect() as connection:
             self.before = {
@@ -93,7 +93,7 @@ class Scene:
             return running.wait(120)
 
     def digest(self, rows: list[Row]) -> Digest:
-        """Return what a watcher sees where a target holds these rows."""
+        """Return a watcher's view of a target with these rows."""
         with self.database.connect() as connection:
             connection.execute(f"CREATE TEMPORARY TABLE known ({COLUMNS})".encode())
             with connection.cursor().copy(b"COPY known FROM STDIN") as copy:
@@ -103,12 +103,12 @@ class Scene:
         return found
 
     def now(self) -> dict[str, Digest | None]:
-        """Return what the targets hold now."""
+        """Return the present rows of the targets."""
         return {target: Watcher(self.database, target).now() for target in self.load.targets}
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the targets hold all; they hold all or nothing, where that is promised."""
+        """Whether the targets have all rows. If that is promised, they must have all or none."""
         now = self.now()
         if now == self.full:
             return True
@@ -159,7 +159,7 @@ class Scene:
         return outcome.expect(self.load.status)
 
     def check_status(self) -> None:
-        """Fail unless `inrush status` tells of a stopped run exactly where there is one."""
+        """Fail unless `inrush status` lists a stopped run if and only if there is one."""
         stopped = 0
         if self.database.value("SELECT to_regclass('inrush.run') IS NOT NULL"):
             stopped = self.database.value("SELECT count(*) FROM inrush.run WHERE state = 'loading'")
@@ -224,7 +224,7 @@ class Scene:
         return self.runs_folder or self.inrush.folder / "runs"
 
     def activity(self) -> str:
-        """Tell what the server's sessions do and wait for, to explain a command that hangs."""
+        """Describe the server's sessions and their waits, to explain a command that hangs."""
         with self.stand.server.connect() as connection:
             rows = connection.execute(
                 b"SELECT pid, datname, application_name, state, wait_event_type, wait_event, "

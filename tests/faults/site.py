@@ -36,7 +36,7 @@ class Stand:
         """Start the server where it is down, and wait until it takes connections."""
         if not self.server.running:
             self.server.start()
-        # A crash of a backend lets the others start anew: until then connections are refused.
+        # After the crash of a backend the server restarts; until then it refuses connections.
         for _ in range(2_000):
             with contextlib.suppress(psycopg.OperationalError):
                 self.server.connect().close()
@@ -47,7 +47,7 @@ class Stand:
 
     @contextmanager
     def full_disk(self, disk_bytes: int) -> Iterator[None]:
-        """Let the small disk have no more than so many bytes."""
+        """Limit the small disk to this number of bytes."""
         assert self.disk is not None
         # What an earlier fault has left there stays.
         _resize(self.disk, max(disk_bytes, shutil.disk_usage(self.disk).used))
@@ -58,7 +58,7 @@ class Stand:
 
     @contextmanager
     def file_limit(self, file_bytes: int) -> Iterator[None]:
-        """Let no file of the sessions that begin now grow past so many bytes.
+        """Limit the files of the sessions that begin now to this number of bytes.
 
         What every user may do where none may mount a file system: the server's writes are refused
         by the system, as on a full disk.
@@ -118,7 +118,7 @@ class Site:
         server = Server(version, self._programs(version), self._folder / name, port=port)
         # Small segments of the WAL stay below the limits that faults set on files.
         server.initialise(wal_segment_mib=1)
-        # What a process has written outlives it, and no fault here takes the system down.
+        # Written data outlives its process, and no fault here crashes the system.
         server.configure(servers.DURABLE | {"fsync": "off"} | settings, addresses="127.0.0.1")
         server.start()
         disk = self._folder / f"{name}-disk"

@@ -49,7 +49,7 @@ HARMS = {"removed": remove_folder, "limited": limit_files, "full": fill_disk}
 
 
 def destination(kind: str, inrush: Inrush, database: Database) -> tuple[str, Find]:
-    """Return a URL, and what finds the rows there."""
+    """Return a URL, and a function that reads the rows there."""
     if kind == "postgresql":
         return database.url, lambda: database.rows("SELECT * FROM people ORDER BY id")
 

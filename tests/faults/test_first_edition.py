@@ -68,7 +68,7 @@ class Found:
         return folder.name
 
     def rows(self, target: str) -> list[Row] | None:
-        """Return what a reader finds in a target."""
+        """Return the rows that a reader finds in a target."""
         return self.place.rows(target, TYPES)
 
     def assert_loaded(self) -> None:
@@ -147,7 +147,7 @@ def test_it_can_be_given_up(found: Found) -> None:
     before = {target: found.rows(target) for target in found.left.full}
     if found.left.straight_rows:
         left_alone = found.inrush("cleanup", PACKAGE).expect(CLEAN, "left alone", found.run)
-        # Its own command would be refused: the hint is what the refusal says.
+        # Its own command would be refused: the hint is that of the refusal.
         assert "loads the rest" not in left_alone.said
         hint = "resume it with the version that began it; or delete these rows and give the run up"
         assert f"{hint}: inrush cleanup --run {found.run}" in left_alone.said

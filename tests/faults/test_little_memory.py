@@ -32,7 +32,7 @@ def test_too_little_address_space_is_told(
         outcome = running.wait()
     if outcome.status != CLEAN:
         outcome.expect(FAILED, "error: ", "hint: ", "ulimit -v")
-    # What it did not do, it does with more.
+    # With more memory, the command completes the load.
     inrush(*command).expect(CLEAN)
 
 

@@ -49,7 +49,7 @@ def test_the_same_command_is_refused(database: Database, inrush: Inrush, way: st
         refused = inrush(command, "package.toml")
         refused.expect(FAILED, "events", "rows.tbl.", run[0], "schema inrush", "--again")
     assert found(database) == ROWS
-    # Who wants them twice says so; what the ledger knows from then on is all that counts.
+    # `--again` loads them twice; from then on only the ledger counts.
     inrush("run", "package.toml", "--again").expect(CLEAN)
     assert found(database) == sorted(ROWS * 2)
     inrush("run", "package.toml").expect(CLEAN, "already loaded")
@@ -137,7 +137,7 @@ def test_marks_do_not_pile_up_with_attempts(newest_database: Database, inrush: I
         assert died.status == -signal.SIGKILL, died.said
     inrush("run", "package.toml").expect(CLEAN)
     assert database.value("SELECT count(*) FROM pg_largeobject_metadata") == 1
-    # Whoever dumps the database may read it, and finds in it what it is.
+    # A role that dumps the database may read it, and its text says what it is.
     assert database.value("SELECT length(lo_get(oid)) FROM pg_largeobject_metadata") == 0
     comment = "SELECT obj_description(oid, 'pg_largeobject') FROM pg_largeobject_metadata"
     assert "Inrush run" in str(database.value(comment))

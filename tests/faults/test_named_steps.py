@@ -145,7 +145,7 @@ def test_the_same_command_after_success_loads_nothing(database: Database, inrush
 def test_files_that_changed_after_a_stop_are_refused(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Half of what a file was and half of what it is would be neither."""
+    """A mixture of the file's old and new text would be neither of them."""
     job = Job(newest_database, inrush)
     inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
     path = inrush.folder / "rows.tbl.0"
@@ -217,7 +217,7 @@ def test_the_text_of_a_part_of_a_file(
     large: tuple[str, dict[str, Value], Callable[[str], bytes]],
     atomic: bool,
 ) -> None:
-    """A part of a file is loaded: it goes on where it was touched, not with other text."""
+    """A part of a file is loaded: the run resumes if only the file's time has changed."""
     name, form, encode = large
     count = 75_000
     database = newest_database
@@ -458,7 +458,7 @@ def test_the_server_crashes_in_the_middle(
         job.assert_nothing()
         inrush("run", job.package).expect(CLEAN)
     job.assert_done()
-    # What is said to be committed outlives one more crash.
+    # Rows that are reported as committed survive one more crash.
     server.restart("immediate")
     job.assert_done()
     server.stop()
@@ -489,7 +489,7 @@ def test_status_and_cleanup_of_a_stopped_run(newest_database: Database, inrush: 
     inrush("cleanup", *words).expect(CLEAN)
     assert staging_tables(job.database) == []
     job.assert_nothing()
-    # What was removed is loaded anew.
+    # Removed rows are loaded again.
     inrush("run", job.package).expect(CLEAN)
     job.assert_done()
 

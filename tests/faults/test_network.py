@@ -1,4 +1,4 @@
-"""A network that says nothing: the user is not kept waiting, and what was lost is settled."""
+"""A silent network: the user does not wait for ever, and the state of lost commits is found out."""
 
 from __future__ import annotations
 

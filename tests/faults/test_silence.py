@@ -58,7 +58,7 @@ def loaded(database: Database) -> bool:
 
 
 def test_a_backend_that_ended_without_a_word(held: Database, proxy: Proxy, inrush: Inrush) -> None:
-    """What stands between keeps the connection, and answers for it, when the server's is gone."""
+    """A proxy keeps the client's connection and answers for it when the server's is gone."""
     with pauses.closed_gate(held), inrush.start("run", "package.toml") as running:
         pauses.wait_until_held(held)
         trouble = Trouble("client_gone")
@@ -106,7 +106,7 @@ def _message(kind: bytes, body: bytes) -> bytes:
     return kind + struct.pack(">i", len(body) + 4) + body
 
 
-# What a server says to whoever comes: AuthenticationOk, BackendKeyData, ReadyForQuery.
+# The messages of a server to any client: AuthenticationOk, BackendKeyData, ReadyForQuery.
 WELCOME = (
     _message(b"R", struct.pack(">i", 0))
     + _message(b"K", struct.pack(">ii", 4711, 1))

@@ -49,7 +49,7 @@ URL_THAT_TELLS = "postgresql://u:secret@x/y"
 
 @dataclass(frozen=True)
 class Fault:
-    """A file with a fault, and what is said of it."""
+    """A file with a fault, and its message."""
 
     name: str
     content: str | bytes
@@ -59,7 +59,7 @@ class Fault:
 
 
 FAULTS = [
-    # Rows that do not fit are rejects, and the limit is none.
+    # Rows that do not fit are rejects, and the limit is 0.
     Fault("fewer_fields", GOOD + "3,Cy\n", REJECT_LIMIT, ("rows.csv:4", "2", "3")),
     Fault("more_fields", GOOD + "3,Cy,2000-01-01,x\n", REJECT_LIMIT, ("rows.csv:4", "4", "3")),
     Fault("not_a_number", GOOD + "x3,Cy,\n", REJECT_LIMIT, ("rows.csv:4", "id", "x3")),
@@ -85,7 +85,7 @@ FAULTS = [
         ("rows.tbl:2", "|"),
         file="rows.tbl",
     ),
-    # What is wrong with a whole file.
+    # Faults of a whole file.
     Fault("empty_file", "", CLEAN, ("rows.csv", "empty")),
     Fault("truncated_gzip", CUT_GZIP, FAILED, ("rows.csv.gz",), "rows.csv.gz"),
     Fault("not_gzip", GOOD, FAILED, ("rows.csv.gz",), "rows.csv.gz"),

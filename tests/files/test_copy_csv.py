@@ -26,7 +26,7 @@ from harness.servers import Database
 
 Rows = list[tuple[Any, ...]]
 
-# What COPY makes rows of and Inrush rejects: readers disagree on what it means.
+# Records that COPY loads and Inrush rejects, because readers disagree on their meaning.
 COPY_TAKES = {"stray_quote", "text_after_quote", "bare_carriage_return"}
 
 # More are made where the environment says so: for a longer search, with a seed of its own.

@@ -1,4 +1,4 @@
-"""What trailers, control files and packages promise of files is held against what was read."""
+"""Promises of trailers, control files and packages are compared with the rows that were read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def assert_loaded(database: Database, count: int = ROWS) -> None:
 
 TRAILER: dict[str, Value] = {"starts_with": "TRL", "rows_field": 2}
 
-# The trailer of the file, what the flow says of it, and what is said where they disagree.
+# The trailer of the file, the flow's setting, and the message if they disagree.
 TRAILERS: dict[str, tuple[str, Value, str | None]] = {
     "as promised": (f"TRL|{ROWS}\n", TRAILER, None),
     "no line end": (f"TRL|{ROWS}", TRAILER, None),
@@ -73,7 +73,7 @@ TRAILERS: dict[str, tuple[str, Value, str | None]] = {
 
 @pytest.mark.parametrize("name", TRAILERS)
 def test_trailers(newest_database: Database, inrush: Inrush, name: str) -> None:
-    """The trailer is no row, is counted as skipped, and what it says must be so."""
+    """The trailer is not a row, is counted as skipped, and its numbers must be right."""
     trailer, setting, said = TRAILERS[name]
     inrush.write("rows.txt", rows() + trailer)
     outcome = run(newest_database, inrush, trailer=setting)
@@ -142,7 +142,7 @@ def test_the_trailer_of_a_large_file_that_streams_share(
     assert_loaded(newest_database, count)
 
 
-# The control file's name and text, what the flow says of it, and what is said of a disagreement.
+# The control file's name and text, the flow's setting, and the message if they disagree.
 CONTROLS: dict[str, tuple[str, str, Value, str | None]] = {
     "beside": ("rows.txt.ctl", f"{ROWS}\n", {"suffix": ".ctl", "rows_field": 1}, None),
     "in place of": ("rows.ctl", f"rows.txt,{ROWS}", {"extension": "ctl", "rows_field": 2}, None),

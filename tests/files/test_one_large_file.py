@@ -20,7 +20,7 @@ from harness.servers import Database, Server
 
 MIB = 1 << 20
 
-# Records without their number, and what is wrong with them.
+# Records without their number, and their faults.
 FAULTS = {
     ',a"b,': "stray_quote",
     ',"a\r\n""b""" ,': "text_after_quote",

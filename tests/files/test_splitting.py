@@ -208,7 +208,7 @@ def test_each_member_of_an_archive_is_a_file(newest_database: Database, inrush: 
     file_column = '{ name = "file", type = "text", source = "file" }'
     line_column = '{ name = "line", type = "int", source = "line" }'
     columns = f'columns = ["id int not null", {file_column}, {line_column}, "note text"]\n'
-    # What is damaged may look like rows for a while.
+    # A damaged file may yield rows at first.
     written = flow("loaded", "feed.zip/*.csv", rejects={"rows_max": 1_000_000})
     text = package(newest_database.url, written.rstrip("\n") + "\n" + columns, streams=2)
     path = inrush.write("package.toml", text)

@@ -20,7 +20,7 @@ ALL = "screen,phone,paper,light,dark"
 
 
 def _missing(reason: str) -> None:
-    """Skip on a laptop; in CI what is missing is a failure."""
+    """Skip on a laptop; in CI a missing browser is a failure."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -47,7 +47,7 @@ def chromium() -> str:
 
 
 def look(page: Path, parts: str = ALL) -> dict[str, Any]:
-    """Return what is seen on a page; nothing is wrong there, and nothing was asked of anybody."""
+    """Return the text of a page, after checking that it has no errors and made no requests."""
     words = [node(FOLDER), str(FOLDER / "look.mjs"), str(page), chromium(), parts]
     shots = os.environ.get("INRUSH_TEST_SHOTS")
     if shots:

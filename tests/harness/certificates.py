@@ -20,7 +20,7 @@ authorityKeyIdentifier = keyid
 
 
 def openssl(*words: str | Path) -> None:
-    """Run it, and say what it said where it failed."""
+    """Run it, and show its output if it failed."""
     done = subprocess.run(
         ["openssl", *map(str, words)], check=False, capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""Runs the `inrush` command as a user would, and reads what it leaves."""
+"""Runs the `inrush` command as a user would, and reads its files."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Outcome:
         return report
 
     def rejects(self) -> list[dict[str, Any]]:
-        """Return what the newest run says of its rejected rows, those of each file in its order."""
+        """Return the reject lines of the newest run, those of each file in its order."""
         found: list[dict[str, Any]] = []
         for path in sorted((self.run_folders()[-1] / "rejects").glob("*.rejects.jsonl")):
             found += [json.loads(line) for line in path.read_text().splitlines()]
@@ -153,7 +153,7 @@ class Running(AbstractContextManager["Running"]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill it where it still runs; nobody reads what it printed any more."""
+        """Kill it if it still runs; its output is not read any more."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()

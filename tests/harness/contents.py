@@ -10,7 +10,7 @@ from harness.servers import Database
 
 @dataclass(frozen=True)
 class Contents:
-    """What a query gives, as the server itself writes it in both forms of COPY."""
+    """The rows of a query, as the server itself writes them in both forms of COPY."""
 
     text: tuple[str, ...]
     binary: str | None

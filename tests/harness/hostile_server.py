@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# What is sent at most to a client that keeps all of it.
+# The most bytes that are sent to a client that keeps all of them.
 ENDLESS_BYTES = 400 << 20
 SSL_REQUEST = struct.pack("!II", 8, 80877103)
 
@@ -41,7 +41,7 @@ class Client:
     tls_answer: bytes = b"N"
 
     def read(self, count: int) -> bytes:
-        """Read so many bytes, or fail where the client is gone."""
+        """Read this number of bytes, or fail if the client is gone."""
         found = bytearray()
         while len(found) < count:
             piece = self.socket.recv(count - len(found))
@@ -88,7 +88,7 @@ class Client:
 
 @dataclass
 class HostileServer(AbstractContextManager["HostileServer"]):
-    """Plays a script to each client; what they sent is kept."""
+    """Plays a script to each client, and keeps the bytes that clients sent."""
 
     script: Script
     tls_answer: bytes = b"N"

@@ -188,7 +188,7 @@ class Writer:
         return "".join(character for character in "".join(words) if character not in special)
 
     def quoted(self, counts: Sequence[int] = (0, 1, 1, 2, 4, 8)) -> str:
-        """Return a quoted field of so many words, one count of them or another."""
+        """Return a quoted field with one of these numbers of words."""
         words = [
             *self.words,
             *("\n", "\r\n", "\r", "\r\r\n", "\n\n", self.dialect.delimiter, self.dialect.null),

@@ -79,7 +79,7 @@ def sessions_of_inrush(database: Database) -> str:
 
 
 def notes(inrush: Inrush) -> str:
-    """Return what the logs of all runs tell."""
+    """Return the events in the logs of all runs."""
     return "".join(path.read_text() for path in inrush.folder.glob("runs/*/log.jsonl"))
 
 

@@ -24,7 +24,7 @@ def processes_in(folder: Path) -> list[int]:
 
 
 def wait_for_no_process(folder: Path, seconds: float = 30) -> None:
-    """Fail unless they are gone before so many seconds have passed."""
+    """Fail unless they are gone within this number of seconds."""
     end = monotonic() + seconds
     while left := processes_in(folder):
         assert monotonic() < end, f"still there: {left}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-# What the driver sends for COMMIT: "Byte1('Q') Int32 length, String".
+# The driver's message for COMMIT: "Byte1('Q') Int32 length, String".
 COMMIT = b"Q\0\0\0\x0bCOMMIT\0"
 BLOCK_BYTES = 64 << 10
 
@@ -83,7 +83,8 @@ def _passing_resets_on(connection: Connection) -> Iterator[None]:
     """Tell both ends where one of them has reset its connection.
 
     A backend that is killed while bytes for it are on their way is such an end: a client that
-    heard nothing of it would wait for an answer without an end. Only trouble keeps it from one.
+    heard nothing of it would wait for an answer without an end. Only the chosen trouble may keep
+    the news from it.
     """
     try:
         yield
@@ -93,7 +94,7 @@ def _passing_resets_on(connection: Connection) -> Iterator[None]:
 
 
 def _reset(one: socket.socket) -> None:
-    """Close a socket so that its peer is told at once, whatever is on the way."""
+    """Close a socket so that its peer notices at once, even with data under way."""
     with contextlib.suppress(OSError):
         one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     with contextlib.suppress(OSError):
@@ -117,7 +118,7 @@ class Proxy(AbstractContextManager["Proxy"]):
         self._accepting.start()
 
     def begin(self, trouble: Trouble | None) -> None:
-        """Count anew, and go wrong as wished."""
+        """Count from zero, and prepare this fault."""
         with self._lock:
             self._sent_bytes = 0
             self._commits = 0

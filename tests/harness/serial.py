@@ -1,6 +1,6 @@
-"""What a careful serial load makes of files: one INSERT after the other, each behind a savepoint.
+"""The result of a careful serial load: one INSERT after the other, each behind a savepoint.
 
-Loads are held against it: the rows that are in, and the whole list of those that are not.
+Loads are compared with it: the rows that are in, and the whole list of those that are not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.command import LOADED_WITH_REJECTS, Inrush, Outcome
 from harness.contents import contents
 from harness.servers import Database
 
-# What the server says, and what a reject of it is called.
+# The server's SQLSTATE, and the code of its reject.
 CODES = {
     "22003": "out_of_range",
     "22P02": "syntax",
@@ -54,7 +54,7 @@ class Refused:
     file: str
     line: int
     code: str
-    # A part of the reason: what the server itself says of it.
+    # A part of the reason: the server's own message.
     said: str
 
 
@@ -66,7 +66,7 @@ def text_of(header: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 def refused_by(error: psycopg.Error, file: str, line: int) -> Refused:
-    """Return the reject that an error is told as."""
+    """Return the reject for an error."""
     code = CODES[error.sqlstate or ""]
     said = ""
     if code == "check_violated" and error.diag.constraint_name is None:
@@ -75,7 +75,7 @@ def refused_by(error: psycopg.Error, file: str, line: int) -> Refused:
     if code in ("duplicate_key", "foreign_key_missing", "exclusion_violated"):
         said = (error.diag.message_detail or "").rstrip(".")
     elif code == "check_violated":
-        # The server has named it after its table, which is another one.
+        # The server derives its name from the table's, which differs here.
         said = (error.diag.constraint_name or "").removeprefix("expected")
     elif code == "raised":
         said = error.diag.message_primary or ""
@@ -88,7 +88,7 @@ def insert(
     files: Files,
     before: Callable[[str, int, Sequence[str]], Refused | None] | None = None,
 ) -> list[Refused]:
-    """Load files row by row and return what was refused; `before` may refuse a row first."""
+    """Load files row by row and return the refused rows; `before` may refuse a row first."""
     refused = []
     with database.connect(autocommit=False) as connection:
         for file, rows in files.items():
@@ -169,7 +169,7 @@ class SerialJob:
         self.expected += insert(self.database, statement, files, before)
 
     def name_as_targets(self) -> None:
-        """Let what was said of tables `expected_NAME` be said of the targets NAME."""
+        """Replace the names `expected_NAME` in messages by those of the targets NAME."""
         self.expected = [
             replace(one, said=one.said.replace("expected_", "").removeprefix("_"))
             for one in self.expected

@@ -72,7 +72,7 @@ def server_user() -> str | None:
 
 
 def run_as_server(command: list[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program as the servers' user and return what it said."""
+    """Run a program as the servers' user and return its output."""
     user = server_user()
     if user is not None:
         options |= {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
@@ -133,7 +133,7 @@ class Server:
 
     @property
     def log(self) -> Path:
-        """The log, which starts anew with the server."""
+        """The log, which begins again with each start of the server."""
         return self.folder / "log"
 
     def prepare_folder(self) -> None:

@@ -75,7 +75,7 @@ def _sum(accounts: list[dict[str, int]]) -> dict[str, int]:
 
 
 def _steps(chance: random.Random, step_us: int, ended_us: int, steps: int) -> dict[str, list[int]]:
-    """Return what a stream did in each step, until it ended."""
+    """Return the phases of a stream in each step, until it ended."""
     phases: dict[str, list[int]] = {phase: [0] * steps for phase in MIX}
     for index in range(steps):
         there = min(max(ended_us - index * step_us, 0), step_us)

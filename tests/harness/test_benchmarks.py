@@ -72,7 +72,7 @@ def test_the_same_bytes_on_every_machine(name: str, data: Path) -> None:
 def test_files_are_made_once(data: Path) -> None:
     first, second = (workloads.ALL["narrow"].make(SCALE, PARTS, data) for _ in range(2))
     assert first == second
-    # Half made files have no list of their digests, and are made anew.
+    # Incomplete files have no list of their digests, and are made again.
     (file, *_) = first.tables[0].files
     before = file.read_bytes()
     file.write_bytes(b"half")
@@ -85,7 +85,7 @@ def test_files_are_made_once(data: Path) -> None:
 def test_every_side_ends_with_what_copy_makes(
     name: str, data: Path, tmp_path: Path, newest_server: Server
 ) -> None:
-    """Inrush, psql and the server alone: the other peers are no part of the tests' own set-up."""
+    """Inrush, psql and the server alone: the other peers are not part of the tests' own set-up."""
     tmp_path.chmod(0o755)
     job = workloads.ALL[name].make(SCALE, PARTS, data)
     must_be = same_rows.expected(newest_server, job, SCALE, PARTS, data)
@@ -337,7 +337,7 @@ def test_a_side_that_never_ends_is_stopped(
     before = databases(newest_server)
     run.run(workloads.ALL["narrow"])
     assert databases(newest_server) == before
-    # Once in the workload, whatever the streams.
+    # Once in the workload, for any number of streams.
     (stop,) = run.stopped
     assert stop.pop("after_s") >= 1
     assert stop == {"workload": "narrow", "streams": 1, "round": 1, "side": "endless"}
@@ -433,7 +433,7 @@ def test_the_page_is_made_of_the_results(tmp_path: Path) -> None:
     assert path.name.endswith("-suite-some-processor-2-cores.json")
     page = path.with_suffix(".md").read_text()
     table = readme.between(page, results.TABLE_BEGINS, results.TABLE_ENDS)
-    # 3/2 and 8/4 are held against each other round by round.
+    # 3/2 and 8/4 are compared with each other round by round.
     assert "| narrow | 2 | 12 | 3.00 | 5.50, **1.75** |" in table
     assert "commit 0123456789ab, Some(R) Processor, 2 cores" in table
     assert "1.75 (1.50-2.00) | 1.00 (1.00-1.00) | 2.00 (2.00-2.00) | 10 (10-10)" in page
@@ -463,7 +463,7 @@ def test_no_ratio_is_made_of_a_side_that_was_stopped() -> None:
     told = facts(runs=runs, stopped=[stop_of("psql"), stop_of("inrush")])
     assert findings.sides(told) == ["inrush", "psql"]
     assert findings.ratios(told, ("narrow", 2), "inrush") == []
-    # Where nothing ended, that is what the page says.
+    # If no side ended, the page says so.
     told = facts(runs=[], stopped=[stop_of("psql"), stop_of("inrush")])
     assert "nothing ended" in results.page(told, "page")
     lineitem = {"lineitem": facts()["workloads"]["narrow"]}
@@ -493,13 +493,13 @@ def test_rounds_are_added() -> None:
     assert [run["round"] for run in findings.runs_of(joined, ("narrow", 2), "psql")] == [1, 2, 3, 4]
     assert findings.ratios(joined, ("narrow", 2), "psql") == [1.5, 2.0, 1.5, 2.0]
     assert joined["not_run"] == facts()["not_run"]
-    # Older results have no list of what was stopped.
+    # Older results have no list of stopped sides.
     joined = results.join(facts(), facts(stopped=[stop_of("psql")]))
     assert joined["stopped"] == [{**stop_of("psql"), "round": 5}]
     # A stop is a round, too.
     again = results.join(joined, facts(stopped=[stop_of("psql")]))
     assert [stop["round"] for stop in again["stopped"]] == [5, 8]
-    # A side that is added later is held against Inrush's own rounds of that piece only.
+    # A side that is added later is compared only with Inrush's rounds of that piece.
     later = facts()
     for run in later["runs"]:
         run["side"] = {"psql": "pgloader"}.get(run["side"], run["side"])
@@ -565,7 +565,7 @@ def test_the_readme_takes_the_newest_usual_results(tmp_path: Path) -> None:
     assert "before\n" in after
     assert "2026-11-23, commit 0123456789ab" in after
     assert "2026-11-23-suite-some-processor-2-cores.md)" in after
-    # A name says less than what is in it.
+    # The name of a result does not have all of its facts.
     kept(tmp_path, "2026-11-24-suite", facts())
     assert readme.updated(after, tmp_path) == after
 

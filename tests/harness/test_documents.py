@@ -97,7 +97,7 @@ def defined() -> set[str]:
 
 
 def undefined(text: str) -> list[str]:
-    """Return what a text names as code, such as `Piece::is_whole`, and no crate defines."""
+    """Return the names in a text's code, such as `Piece::is_whole`, that no crate defines."""
     quoted = re.findall(r"`([A-Za-z_:]+)`", text)
     types = [name for name in quoted if re.fullmatch(r"[A-Z][a-z]+[A-Z]\w*|\w+(::\w+)+", name)]
     parts = {part for name in types for part in name.split("::")}

@@ -59,7 +59,7 @@ def test_psql_copies_a_file(database: Database, tmp_path: object) -> None:
 
 @pytest.mark.parametrize("resetting", ["server", "client"])
 def test_the_proxy_passes_a_reset_on(resetting: str) -> None:
-    """One end is reset while nothing is on its way: the other one is told."""
+    """One end is reset while no data is under way: the other one notices."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         Proxy(listener.getsockname()[1]) as proxy,

@@ -28,7 +28,7 @@ ROWS = 400
 
 
 class Job(SerialJob):
-    """Files with rows of all kinds, and what a careful serial load makes of them."""
+    """Files with rows of all kinds, and the result of a careful serial load."""
 
     def __init__(
         self, database: Database, inrush: Inrush, *, seed: int = 1, partitions: int = 1

@@ -137,7 +137,7 @@ def test_settings_of_urls(primary: Server, inrush: Inrush, query: str, status: i
 
 
 def test_keepalives_are_on(primary: Server, inrush: Inrush) -> None:
-    """What the system says of the sockets while the load stands still."""
+    """The system's figures of the sockets while the load stands still."""
     with Proxy(primary.port) as proxy:
         url = f"postgresql://{primary.user}@127.0.0.1:{proxy.port}/postgres"
         words = ("load", "rows.csv", "--to", url, "--table", "kept_alive", *COLUMNS)

@@ -47,7 +47,7 @@ ROWS = 500
 
 
 class Job(SerialJob):
-    """Files of three tables, and what a serial load makes of them, in the order of the keys."""
+    """Files of three tables, and the result of a serial load in the order of the keys."""
 
     tables = tuple((table, f"expected_{table}", "1") for table in HEADERS)
 

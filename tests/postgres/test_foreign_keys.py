@@ -35,7 +35,7 @@ CREATE TABLE {name} (
 
 
 class Job(SerialJob):
-    """Files for a partitioned target with a foreign key, and what a serial load makes of them."""
+    """Files for a partitioned target with a foreign key, and the result of a serial load."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ def test_the_missing_row_comes_while_the_load_is_stopped(
         streams=1,
     )
     inrush.write("package.toml", text)
-    # In the middle of the second careful load: one unit was loaded anew, the other one was not.
+    # In the middle of the second careful load: one unit was loaded again, the other one was not.
     died = inrush("run", "package.toml", environment={"INRUSH_FAULT": "before_unit_commit:4"})
     assert died.status == -signal.SIGKILL, died.said
     newest_database.execute("INSERT INTO parents VALUES (77)")

@@ -37,7 +37,7 @@ def job(inrush: Inrush, database: Database, **run: int | bool) -> Path:
     return inrush.write("package.toml", text)
 
 
-# What the holder does, and what the others do who must get on although the loader waits.
+# The holder's work, and the work of others that must proceed although the loader waits.
 HELD_UP = {
     "a_plain_target": (
         "CREATE TABLE loaded (id int, note text)",
@@ -89,7 +89,7 @@ def test_a_rate_is_kept(newest_database: Database, inrush: Inrush) -> None:
     report = inrush("run", path, "--max-rate", "1MB").expect(CLEAN).report
     sent = sum(stream["meter"]["sent_bytes"] for stream in report["streams"])
     assert sent > 2_900_000
-    # What is on its way when the last block goes is not waited for.
+    # Data under way when the last block is sent is not waited for.
     assert report["phases"]["load_s"] > (sent - 2 * 320_000) / 1e6
     assert any("rate_bytes_max" in note for note in report["notes"])
 

@@ -10,7 +10,7 @@ from harness.hostile_server import Client, HostileServer, Script, message
 from harness.servers import free_port
 
 SECRET = "long-and-secret"  # noqa: S105
-# What a load may take beyond one that finds no server at all.
+# The memory that a load may use beyond one that finds no server at all.
 MORE_KIB = 24 << 10
 
 
@@ -124,7 +124,7 @@ def test_rows_without_end_take_bounded_memory(inrush: Inrush) -> None:
     [
         (b"H", "answered the request for TLS with the byte 0x48"),
         (message(b"E", b"SFATAL\0Mtoo many\0\0"), "answered the request for TLS with an error"),
-        # What is sent in the clear behind the yes is no part of what TLS protects (CVE-2021-23222).
+        # Plain text behind the yes is not protected by TLS (CVE-2021-23222).
         (b"S" + hostile.AUTHENTICATION_OK + hostile.KEY_DATA + hostile.READY, "TLS"),
         (b"SHTTP/1.1 400 Bad Request\r\n", "TLS"),
     ],

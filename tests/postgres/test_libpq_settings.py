@@ -1,4 +1,4 @@
-"""Certificates and settings mean what they mean to libpq 18, which psycopg brings along."""
+"""Certificates and settings have the meaning of libpq 18, which psycopg brings along."""
 
 from __future__ import annotations
 
@@ -370,7 +370,7 @@ def test_certificates_of_clients(tls: TlsServer, inrush: Inrush) -> None:
     assert not alike(pair(mine, encrypted))
     said = inrush_connects(inrush, tls.url("localhost", base + pair(mine, encrypted), "certified"))
     assert said is not None and "encrypted" in said and "openssl pkey" in said
-    # Where the server asks for no certificate, `require` is not met, whoever lets the user in.
+    # If the server asks for no certificate, `require` is not met, even if the login succeeds.
     tls.present(presented)
     everybody = tls.url("localhost", base + pair(mine) + "&sslcertmode=require")
     assert not assert_alike(inrush, everybody)

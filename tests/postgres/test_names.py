@@ -37,7 +37,7 @@ def quoted(name: str) -> str:
 
 
 def braced(name: str) -> str:
-    """Return a text whose braces are no parameters."""
+    """Return a text whose braces are not parameters."""
     return name.replace("{", "{{").replace("}", "}}")
 
 

@@ -417,7 +417,7 @@ def test_other_destinations_refuse_it(inrush: Inrush) -> None:
 def test_after_rows_that_are_in_a_target_split_by_split(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """What a run with `atomic = false` has put in is neither forgotten nor loaded twice."""
+    """Rows of a run with `atomic = false` are neither forgotten nor loaded twice."""
     database = newest_database
     inrush.write("rows.tbl.0", text_of(rows_of(0)))
     database.execute(f"CREATE TABLE events ({COLUMNS})")
@@ -446,7 +446,7 @@ def test_preflight_predicts_it_with_one_stream(newest_database: Database, inrush
 def test_what_is_said_of_a_load_that_failed_is_true(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Nothing of it is there, whatever its ledger had of it before it was undone."""
+    """None of its rows are there, for any state of its ledger before the rollback."""
     database = newest_database
     rows = write_rows(inrush)
     database.execute(

@@ -70,7 +70,7 @@ ROWS = 300
 
 
 class Job(SerialJob):
-    """Files of three tables, and what a serial load makes of them, in the order of the keys."""
+    """Files of three tables, and the result of a serial load in the order of the keys."""
 
     tables = (
         ("zones", "expected_zones", "id"),
@@ -329,7 +329,7 @@ KEYS_THAT_COME_WITH_THE_SWITCH: dict[str, tuple[str, dict[str, Value]]] = {
 
 @pytest.mark.parametrize("how", KEYS_THAT_COME_WITH_THE_SWITCH)
 def test_keys_that_only_the_switch_makes(database: Database, inrush: Inrush, how: str) -> None:
-    """Rows whose keys are in no table before are no rejects: the load fails whole, as it says."""
+    """Rows whose keys are in no table before are not rejects: the whole load fails."""
     before, settings = KEYS_THAT_COME_WITH_THE_SWITCH[how]
     database.execute("CREATE TABLE parents (code text PRIMARY KEY)")
     database.execute(CODED + before)

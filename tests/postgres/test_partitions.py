@@ -151,7 +151,7 @@ def test_streams_share_files_only_where_one_would_end_long_after_the_others(
 
 ROWS = 5_000
 
-# Keys of a file whose first and last row promise what the rest does not keep; `id` is the line.
+# Keys of a file whose other rows lie outside its first and last key; `id` is the line.
 UNEVEN = {
     "in order": list(range(ROWS)),
     "a larger key far in": [*range(4_000), ROWS * 2, *range(4_001, ROWS)],
@@ -218,7 +218,7 @@ def test_bounds_as_a_list(newest_database: Database, inrush: Inrush) -> None:
 def test_bounds_of_timestamps_past_64_bits(
     newest_database: Database, inrush: Inrush, routing: bool
 ) -> None:
-    """They lie behind all others, though the count since 1970 begins anew with them."""
+    """They come after all others, although the numbers since 1970 wrap around at them."""
     inside = [
         "2024-01-01 00:00:00",
         "294247-01-10 04:00:54.775807",

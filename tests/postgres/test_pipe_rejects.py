@@ -66,13 +66,13 @@ def writer(path: Path, text: bytes) -> Iterator[None]:
     try:
         yield
     finally:
-        # One that nobody has opened for reading waits for that.
+        # Opening a pipe for writing waits for its reader.
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
         thread.join()
 
 
 class Job(SerialJob):
-    """A pipe, and what a serial load makes of it."""
+    """A pipe, and the result of a serial load."""
 
     def __init__(self, database: Database, inrush: Inrush, kind: str, seed: int = 1) -> None:
         super().__init__(database, inrush)
@@ -133,7 +133,7 @@ class Job(SerialJob):
         kept = (outcome.run_folders()[-1] / "rejects").glob("*.rejects")
         rows = [line for path in kept for line in path.read_text().splitlines(keepends=True)[1:]]
         assert sorted(rows) == sorted(lines[one.line - 1] for one in self.expected)
-        # What was kept of the pipe is gone.
+        # The kept data of the pipe is gone.
         names = {path.name for path in outcome.run_folders()[-1].iterdir()}
         assert names <= {"log.jsonl", "package.toml", "rejects", "report.html", "report.json"}
 

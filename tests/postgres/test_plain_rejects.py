@@ -20,7 +20,7 @@ PLAIN_ROWS = 300
 
 
 class PlainJob(SerialJob):
-    """Files for a plain target that has a row, and what a careful serial load makes of them."""
+    """Files for a plain target that has a row, and the result of a careful serial load."""
 
     tables = (("loaded", "expected", "id"),)
 
@@ -137,7 +137,7 @@ def a_refused_row(database: Database, inrush: Inrush, file: str = "rows.csv", **
 def test_the_right_row_is_rejected_after_a_stop(
     database: Database, inrush: Inrush, change: str, cause: str
 ) -> None:
-    """Which rows were refused before is known however the file is named and whatever is kept."""
+    """The rows that were refused before are known for any name of the file and any kept units."""
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY CHECK (id > 0), note text);"
         "INSERT INTO t VALUES (50, 'already')"
@@ -184,7 +184,7 @@ def test_a_refused_row_is_held_against_the_files(newest_database: Database, inru
 
 
 def test_refused_rows_behind_trailers(newest_database: Database, inrush: Inrush) -> None:
-    """A trailer is no row, so it is not counted on the way back to the file."""
+    """A trailer is not a row, so it is not counted on the way back to the file."""
     database = newest_database
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (15, 'already')"

@@ -1,4 +1,4 @@
-"""A run executes what `inrush check` printed: in each mode, held against the server's log.
+"""A run executes what `inrush check` printed, in each mode: compared with the server's log.
 
 Statements that only read, and that the plan does not print, are passed over. All others must be in
 the plan, in the transaction and at the place where they were run, and all of the plan must be run.
@@ -53,7 +53,7 @@ class Transaction:
 
 
 def pattern_of(line: str) -> str:
-    """Return what a line of the plan stands for: a statement, once, often, or under a condition."""
+    """Return the pattern of a line of the plan: a statement, once, often, or under a condition."""
     statement, _, comment = line.partition("; -- ")
     statement = statement.removesuffix(";")
     parts = re.split(r"<[^<>]+>", statement)

@@ -1,4 +1,4 @@
-"""Each code of a reject: a row at fault, and how it is told."""
+"""Each code of a reject: a bad row, and its report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CREATE DOMAIN present AS int NOT NULL;
 
 @dataclass(frozen=True)
 class Cause:
-    """A row that the server refuses, the fifth line of a file, and how that is told."""
+    """A row that the server refuses, the fifth line of a file, and its report."""
 
     name: str
     columns: str
@@ -120,7 +120,7 @@ def test_each_cause_is_told(database: Database, inrush: Inrush, cause: Cause) ->
 
 @dataclass(frozen=True)
 class Form:
-    """A row that is found at fault before it is sent, behind a good one, and how that is told."""
+    """A row whose fault is found before it is sent, behind a good one, and its report."""
 
     code: str
     columns: tuple[Any, ...]

@@ -68,13 +68,13 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
     kept = "SELECT k, id, amount FROM t ORDER BY id"
     assert database.rows(kept) == [(1, 1, 5), (1, 2, 3), (3, 9, 9)]
 
-    # It loads once, whatever was changed since.
+    # It loads once, even if the files were changed since.
     for _ in range(2):
         once_more = inrush("rejects", "replay", folder.name)
         once_more.expect(LOADED_WITH_REJECTS, "already", "2 rows rejected again")
         rows.write_text("\n".join([lines[0], "1,77,3,"]) + "\n")
     assert database.rows(kept) == [(1, 1, 5), (1, 2, 3), (3, 9, 9)]
-    # What was rejected again is mended where it stands.
+    # Rows that were rejected again are fixed in the replay's folder.
     again = replayed.run_folders()[-1]
     for rows in (again / "rejects").glob("*.rejects"):
         rows.write_text(rows.read_text().replace("2,3,0,", "2,3,4,").replace("1,1,7,", "1,7,7,"))

@@ -1,4 +1,4 @@
-"""Replacing what a partitioned target has, and undoing it."""
+"""Replacing the rows of a partitioned target, and undoing it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_undo_puts_back_exactly_what_was_there(database: Database, inrush: Inrus
     assert tidy_state(database) == before
     assert loaded(database, "sales_old_a") == rows((0, 100, "old"))
     undo(inrush, name).expect(CLEAN, "undone before")
-    # The same files are loaded anew, and undone without a trace.
+    # The same files are loaded again, and undone without a trace.
     run(inrush).expect(CLEAN, "loaded")
     assert loaded(database) == rows((50, 150, "new"), (500, 600, "new"))
     undo(inrush, newest_run(inrush), "--drop").expect(CLEAN, "dropped")
@@ -155,7 +155,7 @@ def test_a_partition_that_is_covered_in_part_is_refused(
     outcome = run(inrush).expect(FAILED, '"public"."sales_old_b"', "only in part", "bounds")
     assert "sales_old_c" not in outcome.said
     assert tidy_state(database) == before
-    # The whole table can give way instead, and what is staged is used.
+    # The whole table can be replaced instead, and the staged units are used.
     write_package(inrush, database, {"scope": "table"}, **more)
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((120, 200, "new"))
@@ -214,7 +214,7 @@ def test_one_generation_is_kept_and_named_ones_stay(database: Database, inrush: 
         run(inrush).expect(CLEAN)
         runs.append(newest_run(inrush))
     assert len(staging_tables(database)) == 2
-    # Only the last one can be undone: what the others kept is gone.
+    # Only the last one can be undone: the tables that the others kept are gone.
     undo(inrush, runs[0]).expect(FAILED, "cannot be undone")
     undo(inrush, runs[2]).expect(CLEAN)
     assert loaded(database) == rows((0, 401, "night1"))
@@ -235,7 +235,7 @@ def test_other_files_replace_and_the_first_ones_replace_again(
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((0, 30, "one"))
     (inrush.folder / "rows.tbl.3").unlink()
-    # All of these files are loaded, and one more: not what the command asks for.
+    # All of these files are loaded, and one more, so this is not the same load.
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((0, 20, "one"))
     run(inrush).expect(CLEAN, "already loaded")

@@ -196,7 +196,7 @@ def test_a_target_that_got_a_partition_meanwhile_is_loaded_anew(
     assert_nothing_staged(newest_database)
 
 
-# Keys without a partition, told before they are sent: the target, and the fields of bad rows.
+# Keys without a partition, found before they are sent: the target, and the fields of bad rows.
 STRAYS = {
     "range": (SHAPES["range"], {2: ["2023-12-31", "2024-04-01", "infinity", ""]}),
     "list": (
@@ -263,7 +263,7 @@ def test_a_row_that_fits_no_partition_is_a_reject(
 def test_timestamps_past_64_bits_find_their_partition(
     database: Database, inrush: Inrush, key: str
 ) -> None:
-    """Counted from 1970 they begin anew at the other end; the server sorts them last."""
+    """Counted from 1970 they wrap around; the server sorts them last."""
     values = [
         "-infinity",
         "4714-11-24 00:00:00 BC",

@@ -120,7 +120,7 @@ ROWS = 400
 
 
 class Job(SerialJob):
-    """Files for partitions that have rows, and what a serial load makes of them."""
+    """Files for partitions that have rows, and the result of a serial load."""
 
     def __init__(self, database: Database, inrush: Inrush, seed: int, later: str = "") -> None:
         super().__init__(database, inrush)

@@ -21,7 +21,7 @@ NULL = "\\N"
 
 @dataclass(frozen=True)
 class Kind:
-    """A type, values that fit it and what is a reject with its code and a part of its reason."""
+    """A type, values that fit it, and rejects with their code and a part of their reason."""
 
     type_name: str
     fits: tuple[str, ...]
@@ -365,7 +365,7 @@ CHANGED = [
     ("spans", "[1,5]"),
 ]
 
-# The server stores what the text says, or refuses it.
+# The server stores exactly the value of the text, or refuses it.
 KEPT = [
     ("inet", "192.168.0.1/24", "::ffff:1.2.3.4"),
     ("macaddr", "08:00:2b:01:02:03", "08-00-2b-01-02-04"),
@@ -448,7 +448,7 @@ def test_what_the_server_refuses_is_a_reject(
 
 
 def test_every_type_of_the_server_is_known(database: Database, inrush: Inrush) -> None:
-    """Each base type of the catalog is checked, kept by the server, or told."""
+    """Each base type of the catalog is checked, kept by the server, or named in the plan."""
     checked = {
         *(
             "bool bytea char name int8 int2 int4 text json jsonb float4 float8 bpchar varchar date"

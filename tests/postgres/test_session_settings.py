@@ -73,7 +73,7 @@ VALUES: list[tuple[str, list[str]]] = [
     ("numrange[]", ['{"[1.5,2)"}', "{}", "{NULL}"]),
 ]
 
-# Values that do harm, of settings that are no switch and no choice of words.
+# Harmful values of settings that are neither a switch nor a choice of words.
 HOSTILE = {
     "lc_monetary": LOCALE,
     "lc_numeric": LOCALE,
@@ -113,7 +113,7 @@ UNPLAYABLE = {
     "wal_consistency_checking",
     # Each needs files beside the server, or a build with assertions.
     "debug_discard_caches",
-    # It makes the server read damage as nothing; there is none.
+    # It makes the server read damaged pages as empty; none is damaged.
     "zero_damaged_pages",
 }
 
@@ -124,7 +124,7 @@ SETTABLE = (
 
 
 def decided() -> dict[str, str]:
-    """Return what the page says of each name or pattern: `set ...` or `kept`."""
+    """Return the page's word for each name or pattern: `set ...` or `kept`."""
     found = {}
     for line in PAGE.read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")]
@@ -137,7 +137,7 @@ def decided() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def locales(servers_folder: Path) -> Path:
-    """Return a folder with a locale in which a point is no decimal point."""
+    """Return a folder with a locale whose decimal separator is not a point."""
     folder = servers_folder / "locales_of_settings"
     folder.mkdir()
     subprocess.run(
@@ -155,7 +155,7 @@ def german(
     locales: Path,
     find_programs: FindPrograms,
 ) -> Iterator[Server]:
-    """Return a server that knows a locale more, with a role that is no superuser."""
+    """Return a server that knows one more locale, with a role that is not a superuser."""
     version = request.param
     programs = find_programs(version)
     server = Server(version, programs, servers_folder / f"german-{version}")
@@ -271,7 +271,7 @@ def set_hostile(server: Server, scope: str, values: dict[str, str]) -> None:
 
 
 def load(inrush: Inrush, server: Server, database: str, **how: str) -> list[tuple[str, ...]]:
-    """Load every type into a table of a role's own, and return what is in the database."""
+    """Load every type into a table of a role's own, and return the stored values."""
     with server.connect() as connection:
         connection.execute(f'CREATE DATABASE "{database}" OWNER {ROLE}'.encode())
     owned = Database(server, database)
@@ -333,6 +333,6 @@ numbers = itertools.count(1)
 )
 def test_settings_change_no_value(german: Server, inrush: Inrush, how: dict[str, str]) -> None:
     plain = load(inrush, german, f"plain_{next(numbers)}")
-    # Most are loaded, whatever few a type refuses.
+    # Most are loaded; a type may refuse a few.
     assert sum(name == "typed" for name, *_ in plain) > 100
     assert load(inrush, german, f"hostile_{next(numbers)}", **how) == plain

@@ -205,7 +205,7 @@ def test_the_limit_holds_over_all_streams(
     job.write(streams=streams, rows_max=limit - 1)
     outcome = job.run().expect(REJECT_LIMIT, f"{limit - 1}", "were written directly to")
     assert outcome.report["account"]["rows_rejected"] < limit
-    # What is committed stays and counts; the rest comes once more are accepted.
+    # Committed rows stay and count; the rest is loaded once more rejects are accepted.
     job.write_package("rows.*.csv", limit, streams=streams)
     job.assert_done(job.run())
 

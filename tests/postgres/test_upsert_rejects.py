@@ -54,7 +54,7 @@ KEPT = 200
 
 
 class Job(SerialJob):
-    """Files whose rows are merged into a target that has rows, and what a serial load does."""
+    """Files whose rows are merged into a target with rows, and the result of a serial load."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Job(SerialJob):
             ]
             for number in range(FILES)
         }
-        # What is refused before the merge, as the staging table does it: keys that come again.
+        # Rows that the staging table refuses before the merge: keys that come again.
         self.staged: dict[tuple[str, str], tuple[str, int]] = {}
         self.updated = 0
         self.insert(HEADER, MERGE, self.files, self.before)

@@ -12,7 +12,7 @@ COLUMNS = ["id int", "day date"]
 
 
 def write_package(inrush: Inrush, database: Database, **more: Value) -> None:
-    # Once: a stopped run goes on with the file as it was.
+    # Once: a stopped run resumes with the unchanged file.
     if not (inrush.folder / "rows.tbl").exists():
         inrush.write("rows.tbl", "1|2024-01-01|\n2|2024-01-01|\n")
     settings: dict[str, Value] = {"mode": "append", "columns": COLUMNS, **more}
@@ -68,7 +68,7 @@ def test_a_statement_that_fails_takes_all_back(
     run(inrush).expect(FAILED, setting, said, "the switch was rolled back")
     assert database.rows("SELECT id FROM facts ORDER BY id") == [(7,), (8,)]
     assert database.rows("TABLE log") == []
-    # What is loaded is used once the statement is fixed.
+    # The loaded units are used once the statement is fixed.
     write_package(inrush, database)
     run(inrush).expect(CLEAN)
     assert database.rows("SELECT id FROM facts ORDER BY id") == [(1,), (2,), (7,), (8,)]

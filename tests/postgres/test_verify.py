@@ -1,4 +1,4 @@
-"""What was read is what the database holds: each level of `verify` finds the harm that it should.
+"""The database holds the rows that were read: each level of `verify` finds the harm that it should.
 
 The harm is done on purpose: to the ledger and the staging tables from another session while the
 command stands still, and to the rows on their way by `INRUSH_FAULT`.
@@ -34,7 +34,7 @@ def file_of(inrush: Inrush, name: str = "rows.tbl") -> None:
     )
 
 
-# What is done to the ledger's splits, and what is said of it.
+# The harm to the ledger's splits, and the message.
 LEDGER_FAULTS = {
     "a range is missing": (
         "DELETE FROM inrush.shard WHERE byte_start > 0 AND byte_start < file_bytes / 2 "
@@ -87,7 +87,7 @@ HARM = {"batch_lost": "count", "row_doubled": "sums", "values_exchanged": "rows"
 def test_harm_on_the_way_is_found(
     database: Database, inrush: Inrush, harm: str, level: str, streams: int
 ) -> None:
-    """Each level finds what it promises to find, and what lesser ones find."""
+    """Each level finds the harm that it promises to find, and that of the lower levels."""
     if streams == 1:
         file_of(inrush)
     else:
@@ -110,7 +110,8 @@ def test_harm_on_the_way_is_found(
     if harm == "values_exchanged":
         assert "in other rows" in outcome.said
     assert_no_rows(database)
-    # Without harm the same command loads all; what is committed with harm is removed before.
+    # Without harm the same command loads all; rows that were committed with harm are removed
+    # before.
     if streams == 2:
         inrush("run", file).expect(VERIFICATION)
         inrush("cleanup", "--to", database.url).expect(CLEAN)
@@ -169,7 +170,7 @@ def test_changed_staging_rows_are_found(
 def test_every_type_agrees(database: Database, inrush: Inrush, level: str, form: str) -> None:
     r"""All values of all types, NULLs and extremes: both sides come to the same numbers.
 
-    What is then in the tables is what psql's `\copy` gives. A column of a type without
+    The tables then equal those of psql's `\copy`. A column of a type without
     an encoder sends the whole table in COPY's text form.
     """
     flows = []
@@ -213,7 +214,7 @@ def test_the_plan_says_what_is_not_verified(newest_database: Database, inrush: I
 
 
 def test_sums_are_resumed(newest_database: Database, inrush: Inrush) -> None:
-    """What a stopped run has summed up is added to what the next one sums up."""
+    """The sums of a stopped run are added to those of the next one."""
     row = "x" * 990
     inrush.write("rows.tbl", "".join(f"{n}|{n}.25|2024-01-01|{row}|\n" for n in range(26_000)))
     for level in LEVELS:

@@ -1,4 +1,4 @@
-"""Records anew how foreign clients send the table of `table.py`: `make capture-tds`.
+"""Records again how foreign clients send the table of `table.py`: `make capture-tds`.
 
 It installs each client where it does not disturb this checkout (`--folder`), lets it load the table
 into the recording server, and writes the message into `captures/`. The captures are committed, so

@@ -1,6 +1,7 @@
 """A server that speaks enough of TDS for a client to send a bulk load, and that keeps its bytes.
 
-It is no SQL Server: it accepts any login, answers a query of columns with those of `table.py`, any
+It is not a SQL Server: it accepts any login, answers a query of columns with those of `table.py`,
+any
 other statement with success, and stores nothing. Nothing about SQL Server follows from its answers.
 It records the work of the clients, which are known to work with real servers.
 """

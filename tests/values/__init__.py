@@ -1,1 +1,1 @@
-"""Values of every type, format and setting, held against an independent reader."""
+"""Values of every type, format and setting, compared with an independent reader."""

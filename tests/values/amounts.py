@@ -102,7 +102,7 @@ def rounded(value: Fraction, how: str) -> int:
 
 
 def kept(value: Fraction, places: int, column: Column) -> Fraction | None:
-    """Return a value with so many digits behind the point, or None where it would lose any."""
+    """Return a value with this number of digits behind the point, or None if it would lose any."""
     scaled = value * Fraction(10) ** places
     if scaled.denominator == 1:
         return value
@@ -111,7 +111,7 @@ def kept(value: Fraction, places: int, column: Column) -> Fraction | None:
 
 
 def number(text: str, column: Column) -> Meaning:
-    """Return what a text means in a column of numbers."""
+    """Return the meaning of a text in a column of numbers."""
     word = special(text)
     if word is not None:
         return _special(word, column)

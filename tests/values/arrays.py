@@ -16,7 +16,7 @@ Element = tuple[str, bool]
 
 
 class ArrayError(ValueError):
-    """A text that is no array."""
+    """A text that is not an array."""
 
 
 class _Parser:

@@ -1,4 +1,4 @@
-"""Columns of cases: types with their sizes, and what a package may declare of them."""
+"""Columns of cases: types with their sizes, and the settings that a package may declare."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ MAKERS: tuple[tuple[Maker, int], ...] = (
 
 
 def columns(random: Random, count: int) -> list[Column]:
-    """Return so many columns, each kind among them where there are enough."""
+    """Return this number of columns, with each kind among them if there are enough."""
     each = [maker for maker, _ in MAKERS]
     more = random.choices(each, [often for _, often in MAKERS], k=max(count - len(each), 0))
     makers = (each + more)[:count]

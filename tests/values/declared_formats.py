@@ -72,7 +72,7 @@ def _pattern(parts: list[Token], at: int) -> str:
         if token.letter in BLANK_PADDED and (before or behind):
             return rf"{name}[ 0-9][0-9])"
         least = width if before or behind or token.letter == "Y" else 1
-        # A plus before a year is no other year.
+        # A plus before a year does not change the year.
         sign = r"\+?" if token.letter == "Y" and not before else ""
         return rf"{'' if before else ' *'}{sign}{name}[0-9]{{{least},{width}}})"
     if token.letter == "f":
@@ -123,7 +123,7 @@ def _parts(match: re.Match[str]) -> dict[str, str] | None:
 
 
 def moment(text: str, format_text: str, pivot: int | None) -> Moment | None:
-    """Return what a text means in a format, or None where it means nothing."""
+    """Return the meaning of a text in a format, or None if it has none."""
     parts = parts_of(text, format_text)
     if parts is None:
         return None
@@ -256,7 +256,7 @@ def write(value: datetime, format_text: str, offset: int = 0) -> str:
 
 
 def declared(text: str, column: Column) -> Meaning:
-    """Return what a text means in a column that declares formats."""
+    """Return the meaning of a text in a column that declares formats."""
     said = column.setting("format")
     formats = [said] if isinstance(said, str) else list(said)
     body = text.strip(BLANKS)

@@ -1,4 +1,4 @@
-"""Loads the types that DuckDB has, too, into a file of it, and reads back what it holds."""
+"""Loads the types that DuckDB has, too, into a file of it, and reads the stored values back."""
 
 from __future__ import annotations
 

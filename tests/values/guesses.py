@@ -1,4 +1,4 @@
-"""Files whose form and columns are guessed: loaded, and held against what they truly hold."""
+"""Files whose form and columns are guessed: loaded, and compared with their true content."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def make(seed: int) -> Guessed:
 
 
 def play(seed: int, database: Database, inrush: Inrush) -> Judgement:
-    """Guess from the samples, load them with what comes later, and judge what is in the table."""
+    """Guess from the samples, load them with the later rows, and judge the rows in the table."""
     chosen = make(seed)
     file = inrush.write("guessed.csv", chosen.lines(later=False))
     to = ("--to", database.url, "--table", "guessed", "--save", "guessed.toml", "--force")
@@ -124,7 +124,7 @@ def _judge(
         cursor.execute("SELECT * FROM guessed")
         result = cursor.pgresult
     assert result is not None
-    # Of an empty field at the end nobody can tell whether it is a field: that is told.
+    # It is not clear whether an empty field at the end is a field: a note says so.
     seen = [place for place, column in enumerate(chosen.columns, 1) if any(column.samples)]
     if not max(seen, default=0) < result.nfields <= chosen.width:
         fault(f"width: the table has {result.nfields} columns for {chosen.width} fields")
@@ -134,7 +134,7 @@ def _judge(
         fields = [result.get_value(row, place) for place in range(result.nfields)]
         rows[(fields[0] or b"").decode()] = fields
     _judge_rows(found, chosen, set(rows), told, reject_count, fault)
-    # Of a header that is a row nothing but that can be said: its names are no names.
+    # If the header is a row, nothing else can be checked: its fields are not names.
     has_names = chosen.names is None or chosen.names[0] not in rows
     for place, column in enumerate(chosen.columns, 1):
         kind = "text"
@@ -215,7 +215,7 @@ def _a_code(column: Sampled) -> str:
 
 
 def meant(text: str, column: Sampled, kind: str) -> Meaning:
-    """Return what a text of a column means as a value of the type that was guessed."""
+    """Return the meaning of a column's text as a value of the guessed type."""
     if text == "":
         return must(None)
     if kind == "text":

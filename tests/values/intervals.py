@@ -1,4 +1,4 @@
-"""Reads intervals: words and clocks, ISO 8601, and what the fields of their type keep."""
+"""Reads intervals: words and clocks, ISO 8601, and the parts that the fields of their type keep."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _words(text: str, fields: str) -> Parts | None:
 
 
 def text_follows(body: str, match: re.Match[str]) -> bool:
-    """Whether the character behind the amount is no blank."""
+    """Whether the character behind the amount is not a blank."""
     return body[match.end("amount") :][:1].strip(BLANKS) != ""
 
 
@@ -198,7 +198,8 @@ def _by_fields(text: str, fields: str) -> Parts | None:
     return None
 
 
-# What a type of these last fields keeps: months of this multiple, days, and time of this one.
+# The precision of a type with these last fields: months of this multiple, days, and time of this
+# one.
 KEEPS = {
     "": (1, True, 1),
     "year": (12, False, 0),

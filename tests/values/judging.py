@@ -1,4 +1,4 @@
-"""Holds what a database returned against what the reader says, value by value."""
+"""Compares the values of a database with those of the reader, one by one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from values.rounds import Case, Round
 
 @dataclass
 class Judgement:
-    """What is wrong, and how much was looked at."""
+    """The faults, and the number of values that were checked."""
 
     faults: list[str] = field(default_factory=list)
-    # What `torture.py` needs to be told to play a case of it again.
+    # The arguments with which `torture.py` plays a case of it again.
     again: str = ""
     # Columns that the plan refuses, and rejects that have a value all the same.
     refusals: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ def judge(chosen: Round, loaded: Loaded, again: str = "") -> Judgement:
 
 
 def meant(case: Case, loaded: Loaded) -> Meaning:
-    """Return what the reader says of a case in the database that it was loaded into."""
+    """Return the reader's value of a case for the database that it was loaded into."""
     return read(case.field, case.column.with_money(loaded.money_digits))
 
 

@@ -1,4 +1,4 @@
-"""Loads a round with the command, and reads back what the database holds."""
+"""Loads a round with the command, and reads the stored values back."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def nothing(why: str) -> Meaning:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its type as PostgreSQL writes it, taken apart, and what a package says of it."""
+    """A column: its type as PostgreSQL writes it, taken apart, and its settings in a package."""
 
     kind: str
     type_name: str
@@ -67,11 +67,11 @@ class Column:
     before: str = ""
 
     def setting(self, name: str, default: Any = None) -> Any:
-        """Return what the package says of it."""
+        """Return its settings in the package."""
         return self.settings.get(name, default)
 
     def with_money(self, digits: int) -> Column:
-        """Return the column where the server's currency has so many digits behind the point."""
+        """Return the column for a server whose currency has this number of decimal digits."""
         if self.element is not None:
             return replace(self, element=self.element.with_money(digits))
         return replace(self, sizes=(digits,)) if self.kind == "money" else self
@@ -88,7 +88,7 @@ def double_bits(value: float) -> tuple[str, str]:
 
 
 def single_bits(value: float) -> tuple[str, str]:
-    """Return a float of four bytes, likewise; the value is one."""
+    """Return a float of four bytes in the same way; the value is one."""
     return ("float4", "nan" if value != value else struct.pack(">f", value).hex())
 
 

@@ -30,7 +30,7 @@ def is_leap(year: int) -> bool:
 
 
 def day_number(year: int, month: int, day: int) -> int | None:
-    """Return the days since 2000-01-01; year 0 is 1 BC. None where there is no such day."""
+    """Return the days since 2000-01-01; year 0 is 1 BC. None if there is no such day."""
     if not 1 <= month <= 12:
         return None
     if not 1 <= day <= MONTH_DAYS[month - 1] + (month == 2 and is_leap(year)):
@@ -195,7 +195,7 @@ def read_offset(text: str, past: int = OFFSET_PAST) -> int | None:
 
 
 def default(text: str, column: Column) -> Meaning:
-    """Return what a text means where no format is declared."""
+    """Return the meaning of a text without a declared format."""
     body = text.strip(BLANKS)
     kind = column.kind
     if kind in ("date", "timestamp", "timestamptz") and body.lower() in INFINITIES:

@@ -1,4 +1,4 @@
-"""An independent reader: what a field of a file means in a column, without code of Inrush's.
+"""An independent reader: the meaning of a file's field in a column, without code of Inrush.
 
 It is plain Python with exact arithmetic, and slow. Where it does not know a way to write a value it
 says that the row must be a reject, so every text that a loader takes is one that is known here.
@@ -25,7 +25,7 @@ class Field:
 
     @property
     def raw(self) -> str:
-        """What stands in the file."""
+        """The text in the file."""
         if self.quoted:
             return '"' + self.text.replace('"', '""') + '"'
         if self.escaped:
@@ -49,14 +49,14 @@ def _cut(text: str, how: str) -> str:
 
 
 def read(field: Field, column: Column) -> Meaning:
-    """Return what a field means in a column."""
+    """Return the meaning of a field in a column."""
     trim = column.setting("trim", "none")
     text = field.text
     if field.quoted:
         is_null = False
         text = _cut(text, trim) if column.setting("trim_quoted", False) else text
     else:
-        # Where blanks are escaped they stay; `escape` writes tabs and line ends so.
+        # Escaped blanks stay; `escape` writes tabs and line ends in this way.
         if field.escaped:
             cut = _cut(field.raw, trim)
             text = _unescaped(cut)
@@ -66,7 +66,7 @@ def read(field: Field, column: Column) -> Meaning:
         markers = [] if markers is False else [markers] if isinstance(markers, str) else markers
         is_null = cut in markers
         if field.escaped and not is_null and field.text == "\\N":
-            # Not NULL here, so it is an escaped letter.
+            # `\N` is not NULL here, so it is an escaped letter.
             text = "N"
     if is_null:
         return must(None)
@@ -88,7 +88,7 @@ def _unescaped(raw: str) -> str:
 
 
 def value(text: str, column: Column) -> Meaning:
-    """Return what a text means as a value of the column's type."""
+    """Return the meaning of a text as a value of the column's type."""
     match column.kind:
         case "int2" | "int4" | "int8" | "float4" | "float8" | "numeric":
             return amounts.number(text, column)

@@ -42,7 +42,7 @@ SCOPES = ("role", "database", "role in database")
 
 @dataclass(frozen=True)
 class RoleSetting:
-    """A setting, and what has it."""
+    """A setting, and its holder."""
 
     name: str
     value: str

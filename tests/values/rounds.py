@@ -38,7 +38,7 @@ class Group:
 
     @property
     def separator(self) -> str:
-        """What stands between fields."""
+        """The text between fields."""
         return "\t" if self.dialect == "tsv" else "|"
 
     @property

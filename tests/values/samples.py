@@ -1,6 +1,7 @@
 """Columns whose type is to be guessed: values of one kind, in the samples and after them.
 
-What a column truly holds is known here. Where its samples do not tell it, because their numbers or
+The true content of a column is known here. Where its samples do not tell it, because their numbers
+or
 dates can be read in two ways, the only right guess is text.
 """
 
@@ -202,7 +203,7 @@ def sampled(random: Random, sample_count: int, later_count: int) -> Sampled:
     holes = 0.15 if random.random() < 0.3 else 0.0
     samples = ["" if random.random() < holes else draw(random) for _ in range(sample_count)]
     if kind == "codes":
-        # One sample at least is what the column is about.
+        # At least one sample has the column's special property.
         samples[random.randrange(sample_count)] = code(random)
     return Sampled(
         kind, tuple(samples), tuple(later(random) for _ in range(later_count)), format_text

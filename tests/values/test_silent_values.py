@@ -124,7 +124,7 @@ def test_a_format_that_no_value_could_fill_is_refused(
     assert said in outcome.said
 
 
-# What is written, and what each width makes of it: nothing where the row is a reject.
+# The written text, and its value for each width: None if the row is a reject.
 FLOATS: dict[str, tuple[float | None, float | None]] = {
     "16777216": (16777216.0, 16777216.0),
     "16777217": (None, 16777217.0),

@@ -1,4 +1,4 @@
-"""No silent change: whatever does not fit its column is a reject, unless the column says otherwise.
+"""No silent change: a value that does not fit its column is a reject, unless declared otherwise.
 
 PostgreSQL itself takes several of these and changes them: it rounds numbers and times, cuts blanks
 off a varchar and takes NaN for a number.
@@ -58,7 +58,7 @@ CASES = [
     Case("varchar(3)", "abc ", "too_long", "ab "),
     Case("char(3)", "abcd", "too_long", "abc"),
     Case("char(1)", "\U0001f600x", "too_long", "\U0001f600"),
-    # Dates that are none, or none of PostgreSQL's.
+    # Texts that are not dates, or dates that PostgreSQL does not have.
     Case("date", "2024-02-30", "out_of_range", "2024-02-29"),
     Case("date", "2023-02-29", "out_of_range", "2023-02-28"),
     Case("date", "2024-13-01", "out_of_range", "2024-12-01"),
@@ -67,7 +67,7 @@ CASES = [
     Case("timestamp", "294277-01-01 00:00:00", "out_of_range", "294246-12-31 23:59:59"),
     Case("timestamp", "2024-01-01 25:00:00", "out_of_range", "2024-01-01 23:00:00"),
     Case("time", "24:00:01", "out_of_range", "24:00:00"),
-    # What is not written as a value of its type.
+    # Texts that are not values of their type.
     Case("numeric(5,2)", "NaN", "out_of_range", "1"),
     Case("int4", "NaN", "syntax", "1"),
     Case("int4", "1 000", "syntax", "1000"),
@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_a_reject(database: Database, inrush: Inrush) -> No
         assert values == database.rows(f"SELECT value::text FROM good{number}"), case
 
 
-# What a column may declare instead: its type, the field, what it says, and what it becomes.
+# Settings of a column: its type, the field, the setting, and the value.
 DECLARED: list[tuple[str, str, dict[str, Value], str | None]] = [
     ("numeric(5,2)", "1.005", {"round": "half_up"}, "1.01"),
     ("numeric(5,2)", "1.005", {"round": "half_even"}, "1.00"),

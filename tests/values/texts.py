@@ -1,4 +1,4 @@
-"""Reads texts and what is written in words: booleans, keys, bytes, JSON, labels and bits."""
+"""Reads texts and values in words: booleans, keys, bytes, JSON, labels and bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME_BYTES_MAX = 63
 
 
 def text(value: str, column: Column) -> Meaning:
-    """Return what a text means in a column of texts: itself."""
+    """Return the meaning of a text in a column of texts: itself."""
     if "\0" in value:
         return nothing("no text of a database holds a NUL")
     if column.kind == "name":
@@ -44,7 +44,7 @@ def _one_byte(value: str) -> Meaning:
     if value == "":
         return may(b"\0")
     if re.fullmatch(r"\\[0-3][0-7]{2}", value):
-        # So PostgreSQL 16 and later write bytes past ASCII, and read them.
+        # PostgreSQL 16 and later write and read bytes past ASCII in this form.
         return may(bytes([int(value[1:], 8)]))
     return nothing("it is more than the one byte that the type keeps")
 

@@ -147,7 +147,7 @@ def main() -> int:
 
 
 def tell(found: Judgement, refusals: bool) -> None:
-    """Print what was looked at, and after how many cases each kind of fault came."""
+    """Print the number of checked cases, and the case at which each kind of fault first came."""
     for refusal in found.refusals if refusals else ():
         print(f"refused: {refusal}")
     for name, count in sorted(found.counts.items()):

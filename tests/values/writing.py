@@ -262,7 +262,7 @@ def text_for(random: Random, column: Column) -> str:
     """Return a text for a column."""
     text = plain(random, column)
     if column.setting("format") is not None and random.random() < 0.5:
-        # What a spreadsheet or a column of integers leaves of it.
+        # The text after a spreadsheet or a column of integers.
         return random.choice((text.lstrip("0"), _lost_zeros(text), text.replace("0", " ", 1)))
     if random.random() < 0.5:
         text = nearly(random, text)

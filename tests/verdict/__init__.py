@@ -1,1 +1,1 @@
-"""Loads held back on purpose, and what the verdict and the meters say of them."""
+"""Loads slowed down on purpose, and their verdicts and meters."""

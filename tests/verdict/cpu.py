@@ -32,7 +32,7 @@ def _group_folder() -> Path:
 
 @contextmanager
 def quota(cores: float) -> Iterator[list[str]]:
-    """Make a control group with so many cores; yields the words that start a command in it."""
+    """Make a control group with this number of cores; yields the words before a command."""
     group = _group_folder() / f"inrush-verdict-{os.getpid()}"
     try:
         group.mkdir()
@@ -70,7 +70,7 @@ def kept_off(core: int, process: int) -> Iterator[None]:
 
 @contextmanager
 def neighbours(count: int, core: int) -> Iterator[list[int]]:
-    """Let so many processes compute on a core; yields their numbers."""
+    """Let this number of processes compute on a core; yields their numbers."""
     if core not in os.sched_getaffinity(0):
         raise CannotError(f"core {core} is not ours")
     busy = [

@@ -44,7 +44,7 @@ class SlowDisk(AbstractContextManager["SlowDisk"]):
 
     @contextmanager
     def limited(self, *, reads: float | None = None, writes: float | None = None) -> Iterator[None]:
-        """Limit reads, writes or both to so many bytes a second."""
+        """Limit reads, writes or both to this number of bytes a second."""
         wanted = {"read": reads, "write": writes}
         limits = {kind: int(rate) for kind, rate in wanted.items() if rate is not None}
         try:
@@ -59,7 +59,7 @@ class SlowDisk(AbstractContextManager["SlowDisk"]):
         write(GROUP / f"blkio.throttle.{kind}_bps_device", f"{self._number} {rate}")
 
     def forget(self) -> None:
-        """Let the system forget what it has of the files in memory."""
+        """Remove the files from the page cache."""
         run("sync", "--file-system", self.folder)
         for path in self.folder.rglob("*"):
             if path.is_file():

@@ -1,4 +1,4 @@
-"""What holds loads back on purpose: each with a strength that is drawn at random.
+"""Ways to slow loads down on purpose: each with a strength that is drawn at random.
 
 A strength is the factor by which a load should take longer, as far as the injection can aim: rates
 follow from what the control run was measured at.
@@ -28,7 +28,7 @@ WINDOW_BYTES = SMALL_SEND_BUFFER_BYTES / 2
 
 @dataclass
 class Scene:
-    """What an injection is made of, and what it gives to the load."""
+    """The means of an injection, and its effect on the load."""
 
     site: Site
     ground: Ground
@@ -39,7 +39,7 @@ class Scene:
     before: list[str] = field(default_factory=list)
     # The rate of the pipe.
     fed_rate: float | None = None
-    # What was done, in words.
+    # The injection, in words.
     words: list[str] = field(default_factory=list)
 
 
@@ -52,7 +52,7 @@ class Kind:
 
     name: str
     ground: Ground
-    # Any of these names it.
+    # The verdict is right if it names any of these.
     causes: frozenset[str]
     begin: Begin
     # Words that the line has to have.
@@ -127,8 +127,8 @@ def link_rate(scene: Scene) -> Iterator[None]:
 
 @_kind("network_loss", Ground(way="tun", delay_s=DELAY_S))
 def loss(scene: Scene) -> Iterator[None]:
-    """Lose packets at random, on a way that is not short: in a rack they come again at once."""
-    # What congestion control makes of loss (Mathis and others, 1997).
+    """Lose packets at random, with a long round trip: in a rack lost packets are resent at once."""
+    # The rate of congestion control under loss (Mathis and others, 1997).
     rate = scene.control.text_rate / scene.factor / scene.ground.streams
     share = min(LOSS_MAX, (1.22 * SEGMENT_BYTES / (2 * DELAY_S * rate)) ** 2)
     scene.words.append(f"{share:.2%} of packets lost at {2 * DELAY_S * 1e3:.0f} ms")

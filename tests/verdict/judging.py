@@ -1,4 +1,4 @@
-"""Whether a verdict is right, given what was injected and how much longer the load took."""
+"""Whether a verdict is right, for the injection and the factor by which the load took longer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 MOST = 0.5
 # From here on it has to be named.
 MUCH = 0.25
-# What the line names beside the first cause.
+# The causes that the line names beside the first one.
 NAMED_SHARE = 0.15
 NAMED_OF_FIRST = 0.5
 

@@ -25,7 +25,7 @@ from verdict.judging import judge, named
 from verdict.site import Ground, Measured, Site, keep
 from verdict.system import CannotError
 
-# A load takes so many times as long, as far as an injection can aim.
+# The factor by which a load should take longer, as far as an injection can aim.
 FACTORS = (2.5, 5.0)
 # Of all cases, these shares are controls, and pairs.
 CONTROLS = 0.2
@@ -90,7 +90,7 @@ class Controls:
 
 
 def play(case: Case, site: Site, controls: Controls) -> tuple[Measured, Measured, list[str]]:
-    """Run a case; returns it, its control, and what was done."""
+    """Run a case; returns it, its control, and the injection in words."""
     control = controls.of(case.ground)
     if not case.names:
         return controls.run(case.ground), control, [str(case.ground)]

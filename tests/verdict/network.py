@@ -81,7 +81,8 @@ class Network(AbstractContextManager["Network"]):
         run(*inside, "address", "add", f"{self._loader_address}/24", "dev", self._inner)
         run(*inside, "link", "set", self._inner, *mtu, "up")
         run(*inside, "link", "set", "lo", "up")
-        # One that loss slows down, as most machines have, whatever this one is set to.
+        # A congestion control that loss slows down, as on most machines, for any setting of this
+        # one.
         self._set("tcp_congestion_control", "reno")
 
     def _set(self, name: str, value: str) -> None:

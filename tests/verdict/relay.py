@@ -1,6 +1,6 @@
-"""Passes packets between two TUN devices, each after a delay that is told by lines on stdin.
+"""Passes packets between two TUN devices, each after a delay that lines on stdin set.
 
-Prints `ready` once both devices are there, and each delay that it was told. A program of its own,
+Prints `ready` once both devices are there, and each delay that it was given. A program of its own,
 so that no other thread of Python keeps a packet longer.
 """
 

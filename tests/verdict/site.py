@@ -33,7 +33,7 @@ DURABLE = servers.DURABLE | {"wal_level": "replica", "max_wal_senders": "5"}
 
 @dataclass(frozen=True)
 class Ground:
-    """What a run has in common with its control."""
+    """The facts that a run shares with its control."""
 
     # `fast`, or `durable` with its WAL on a disk of its own.
     server: str = "fast"
@@ -65,7 +65,7 @@ class Measured:
 
     @property
     def measurements(self) -> dict[str, Any]:
-        """What it measured."""
+        """Its measurements."""
         measured: dict[str, Any] = self.report["measurements"]
         return measured
 

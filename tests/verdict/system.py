@@ -27,7 +27,7 @@ def program(name: str, package: str) -> str:
 
 
 def run(*words: str | Path, text: str | None = None) -> str:
-    """Run a program and return what it said."""
+    """Run a program and return its output."""
     done = subprocess.run(
         [str(word) for word in words], input=text, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Each way to hold a load back does what it says, and leaves nothing behind.
+"""Each way to slow a load down has its effect, and leaves nothing behind.
 
 Times have lower limits here and no upper ones: a rate, a delay and a quota take their time.
 """

@@ -1,4 +1,4 @@
-"""What a run measures of itself while it goes on, as it stands in its report."""
+"""The measurements of a run, in its report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_rows(inrush: Inrush, name: str, count: int) -> None:
 
 
 def series_of(measured: dict[str, Any]) -> Iterable[list[int]]:
-    """Return all series, wherever they stand."""
+    """Return all series, at any depth."""
     for value in measured.values():
         match value:
             case dict():

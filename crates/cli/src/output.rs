@@ -30,7 +30,7 @@ pub fn lost() -> Option<&'static str> {
 
 /// Writes text to the standard output.
 pub fn say(text: &str) {
-    // No reader is a fault of the run's.
+    // A missing reader is not a fault of the run.
     let _ = write_out(&escaped(&masked(text)));
 }
 

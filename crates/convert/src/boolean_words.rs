@@ -8,7 +8,7 @@ use super::kernel::{Kernel, WINDOW_BYTES, Window, trim};
 
 /// Converts the words of one column.
 pub(super) struct DeclaredBoolean {
-    /// Words in lower case and what they mean.
+    /// Words in lower case and their meanings.
     words: Vec<(Box<str>, bool)>,
     /// The list of the words for the reasons of rejects.
     shown: String,

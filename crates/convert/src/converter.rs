@@ -262,7 +262,8 @@ impl Converter {
     ///
     /// # Panics
     ///
-    /// Where `records` is not what a scan found in `chunk`; where a column names its run, and none was told.
+    /// If `records` is not the result of a scan of `chunk`; if a column names its run, but the converter was given
+    /// none.
     pub fn convert(
         &mut self,
         chunk: &Chunk,
@@ -323,7 +324,7 @@ impl Converter {
     ///
     /// # Panics
     ///
-    /// Where the batch has no such row.
+    /// If the batch has no such row.
     pub fn row_location(&self, chunk: &Chunk, records: &Records, row: usize) -> Location {
         let record = &records.records[self.rows[row].record as usize];
         chunk.location(record.start, record.line)
@@ -334,7 +335,7 @@ impl Converter {
     ///
     /// # Panics
     ///
-    /// Where the batch has no such row.
+    /// If the batch has no such row.
     pub fn reject_row(
         &self,
         chunk: &Chunk,
@@ -447,8 +448,7 @@ impl Converter {
     }
 }
 
-/// Makes all columns, and holds the keys among them against what they must be. At most one bad row is
-/// noted for each row.
+/// Makes all columns, and checks the keys among them. For each row at most one fault is noted.
 pub(super) fn all_columns(
     columns: &mut [ColumnState],
     (key_bounds, key_set): (&Option<KeyBounds>, &Option<KeySet>),

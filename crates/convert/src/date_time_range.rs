@@ -32,7 +32,7 @@ pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
              infinity",
         ));
     }
-    // What is past the end of 64 bits goes on at their other end (`inrush_rows::timestamp`).
+    // Numbers past the end of 64 bits wrap around (`inrush_rows::timestamp`).
     Ok(microseconds as i64)
 }
 

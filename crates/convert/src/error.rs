@@ -29,7 +29,7 @@ pub enum ConvertError {
         /// The problem and the fix.
         reason: String,
     },
-    /// A format for a type that has none.
+    /// A format for a type that takes none.
     #[error(
         "column {column:?} has the format {format:?}, but only dates, times and timestamps \
          take one; remove it"
@@ -51,7 +51,7 @@ pub enum ConvertError {
         /// The zone.
         zone: String,
     },
-    /// A zone for a type that has none.
+    /// A zone for a type that takes none.
     #[error(
         "column {column:?} has the zone {zone:?}, but only a timestamp or a time with time zone takes \
          one; remove it or change the type"

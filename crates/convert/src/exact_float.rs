@@ -4,15 +4,15 @@
 //! 1.2e-38). Of those, and of numbers that are written with more digits:
 //!
 //! - A whole number is kept if the float equals it: `9007199254740992` is, `9007199254740993` is not.
-//! - Another number (with a fraction, or with an exponent) is kept if the float, printed with as many
-//!   digits as are written, or with as few as tell it from other floats, is this number. So what a
-//!   program printed from a float is kept: `0.30000000000000004`, and `0.10000000000000001` of `%.17g`.
+//! - Another number (with a fraction, or with an exponent) is kept if the float equals it when it is printed with as
+//!   many digits as are written, or with the fewest digits that identify it. So numbers that a program printed from a
+//!   float are kept: `0.30000000000000004`, and `0.10000000000000001` of `%.17g`.
 //!
-//! What is not kept is a reject, where the column does not declare `lossless = false`. In files of
-//! typed rows numbers are exactly what they say and not printed by somebody: there only the shortest
-//! text of a float counts, and few digits too (2e-45 has one, and no `real` is near it).
+//! All other numbers are rejects, unless the column declares `lossless = false`. In files of typed rows a number means
+//! exactly its digits, because no program printed it from a float. There only the shortest text of a float counts, also
+//! for few digits (2e-45 has one digit, and no `real` is near it).
 //!
-//! The quick path compares integers, and takes only what the exact one takes.
+//! The quick path compares integers, and takes only numbers that the exact path takes.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
@@ -32,7 +32,7 @@ pub(super) struct ExactFloat {
     is_single: bool,
     /// Digits that it keeps of every number that is not too small.
     digits_kept: usize,
-    /// The smallest number of which it keeps so many.
+    /// The smallest number of which a float keeps this many digits.
     smallest: f64,
     /// The values are those of typed rows.
     is_typed: bool,
@@ -83,7 +83,7 @@ impl ExactFloat {
         }
     }
 
-    /// Notes the fields of a column that become another number; `output` is what was made of them.
+    /// Notes the fields of a column that become another number; `output` has their values.
     pub fn check(&self, fields: &Fields<'_>, output: &Output, faults: &mut Vec<Fault>) {
         let Output::Array(array) = output else { return };
         let singles = array.as_primitive_opt::<Float32Type>();
@@ -233,7 +233,7 @@ impl Digits {
             let written: i32 = written.parse().ok()?;
             exponent = exponent.checked_add(written)?;
         }
-        // Zeros at the end are no digits, but they move the point.
+        // Zeros at the end do not count as digits, but they move the point.
         let exponent = exponent.checked_add(i32::try_from(zeros).ok()?)?;
         any.then_some(Digits {
             digits,

@@ -108,8 +108,8 @@ impl Fields<'_> {
         Some((window, length))
     }
 
-    /// The first field that is not NULL, where all of them stand in the chunk and NULLs are not most of
-    /// them: whether one of few is a NULL is what a processor guesses wrong, and many cost nothing then.
+    /// The first field that is not NULL, if all fields are in the chunk and only few are NULL. A processor cannot
+    /// predict the branch for few NULLs; many NULLs cost nothing.
     #[inline]
     pub fn first_among_nulls(&self) -> Option<Span> {
         if !self.unescaped.is_empty() || self.null_count > self.spans.len() / 2 {
@@ -333,7 +333,7 @@ impl Gatherer {
         for span in &mut self.spans {
             let written = span.of(input.text);
             let trimmed = input.dialect.trimmed(written);
-            // What is left is a part of the field: the way from its start is short.
+            // The rest is a part of the field, so its offset from the start is small.
             span.start += (trimmed.as_ptr().addr() - written.as_ptr().addr()) as u32;
             span.length = trimmed.len() as u32;
         }
@@ -386,7 +386,7 @@ impl Gatherer {
                         error: nul_error(),
                     });
                 }
-                // What is written is a part of the field: the way from its start is short.
+                // The written text is a part of the field, so its offset from the start is small.
                 let start = range.start + (text.as_ptr().addr() - written.as_ptr().addr());
                 Span {
                     start: start as u32,
@@ -441,7 +441,7 @@ impl Gatherer {
     }
 }
 
-/// The bytes of a dialect that change what a field means.
+/// The bytes of a dialect that change the meaning of a field.
 pub(super) struct Marks<'a> {
     quote: Option<u8>,
     /// Quote and escape, eight times each; the same where there is only one of them.

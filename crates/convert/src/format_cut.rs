@@ -1,5 +1,5 @@
-//! A declared format cut into its pieces, as the library that reads it understands them, and what can be
-//! told of them without a value. [`format_pieces`](super::format_pieces) says what they are for.
+//! A declared format cut into its pieces, as the library that reads it understands them, and the faults that can be
+//! found without a value. [`format_pieces`](super::format_pieces) explains them.
 
 use super::format_piece::{FRACTION_DIGITS_MAX, Piece, PieceKind, digits};
 
@@ -48,7 +48,7 @@ pub(super) fn cut(format: &str, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// The number at the start of a text, and what stands behind it.
+/// The number at the start of a text, and the rest.
 fn number(text: &[u8]) -> (Option<usize>, &[u8]) {
     let count = digits(text, text.len());
     let number = std::str::from_utf8(&text[..count]).ok();
@@ -85,7 +85,7 @@ fn kind(letter: u8, flag: Option<u8>, width: Option<usize>) -> PieceKind {
         _ => return PieceKind::Word,
     };
     let is_open = matches!(flag, Some(b'-' | b'_'));
-    // The library passes over the width of what is padded with blanks, or not at all.
+    // The library ignores the width of a number that is padded with blanks.
     let is_unpadded = flag.is_none() && matches!(letter, b'u' | b'w' | b'C' | b's');
     let width = width
         .filter(|_| !is_open && !is_unpadded)

@@ -30,7 +30,7 @@ impl Wanted {
     }
 }
 
-/// The error for a text that is not written as what was wanted.
+/// The error for a text that does not have the wanted form.
 pub(super) fn not_written_as(wanted: Wanted, text: &[u8]) -> ValueError {
     let expected = wanted.name();
     if text.is_empty() {

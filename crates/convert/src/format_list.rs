@@ -134,8 +134,8 @@ fn refuse_ambiguous(
     first: &Format,
     second: &Format,
 ) -> Result<(), ConvertError> {
-    // Days that could be months, hours that could be minutes or days, years of every century's
-    // end: a pair of formats that is told apart by all of these is told apart.
+    // Days that could be months, hours that could be minutes or days, years at the end of every century: if two formats
+    // read each of these differently or not at all, no value has two readings.
     let samples = [
         date(2001, 2, 3).at(4, 5, 6, 0),
         date(2012, 11, 10).at(9, 8, 7, 0),

@@ -10,18 +10,18 @@
 //!   format itself (`%Y0%m`) is a number too.
 //! - A number that touches another one takes all the digits of its width, with no blank or sign
 //!   before them but at the start of the row of digits. A value with fewer is a reject.
-//! - A year (`%Y`, `%G`) takes four digits wherever it stands. Other numbers that stand alone may
-//!   leave leading zeros away, which changes nothing: `1.1.5` by `%d.%m.%y` is `01.01.05`.
+//! - A year (`%Y`, `%G`) takes four digits everywhere. Other numbers that stand alone may leave leading zeros away,
+//!   which changes nothing: `1.1.5` by `%d.%m.%y` is `01.01.05`.
 //! - A fraction with a declared width (`%3f`) takes that many digits, unless a point or comma stands
 //!   before it: only there do fewer digits mean the same.
 //! - A number whose width is open (`%-d`, `%_d`, `%f` without a width, `%z`, `%.f`) cannot be
 //!   followed, and `%-d`, `%_d` and `%f` cannot be preceded, by a number that touches it: such a
 //!   format is refused when the plan is made.
 //!
-//! The walk over a value takes exactly what the library takes; a test holds one against the other.
+//! The walk over a value takes exactly the digits that the library takes; a test compares them.
 //!
-//! Where a format says a part twice (`%m` and `%b`, `%j` beside `%d`), the library takes one and passes
-//! over the other. Each is held against the value that was read: a contradiction is a reject.
+//! If a format has a part twice (`%m` and `%b`, `%j` beside `%d`), the library takes one and ignores the other. Each is
+//! compared with the value that was read: a contradiction is a reject.
 
 use jiff::fmt::strtime::BrokenDownTime;
 

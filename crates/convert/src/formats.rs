@@ -1,10 +1,9 @@
 //! Declared formats of dates and times, in strftime's letters.
 //!
-//! The library reads them. What it would silently change is looked for and refused: numbers that
-//! touch and lack digits ([`format_pieces`](super::format_pieces) has the rule); a 60th second, which
-//! it takes for the 59th; parts that contradict each other; a clock of twelve hours without its half
-//! of the day; and parts that the column cannot keep. A format of fixed width in digits, which most
-//! are, has a quick path as well.
+//! The library reads them. Texts that it would silently change are found and refused: numbers that touch and lack
+//! digits ([`format_pieces`](super::format_pieces) has the rule); a 60th second, which it takes for the 59th; parts
+//! that contradict each other; a 12-hour clock without its half of the day; and parts that the column cannot keep.
+//! Formats of fixed width in digits, as most are, also have a quick path.
 
 use inrush_rows::calendar::{self, DAY_MICROSECONDS};
 use inrush_rows::column::Column;
@@ -267,8 +266,8 @@ fn check_letters(
     Ok(())
 }
 
-/// Refuses a format that gives less than a value of the column needs, or more than the column keeps. `parts` are what it
-/// read of its own sample.
+/// Refuses a format that gives less than a value of the column needs, or more than the column keeps. `parts` are the
+/// parts of a sample that the format wrote and read itself.
 fn check_parts(
     letters: &[u8],
     parts: &BrokenDownTime,

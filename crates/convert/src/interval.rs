@@ -1,7 +1,8 @@
 //! Intervals: months, days and microseconds, which no arithmetic turns into each other.
 //!
-//! The two of which all parts are the largest, or the smallest, are the infinite ones from version
-//! 17 of PostgreSQL on (`inrush_rows::interval`). What is written in parts never becomes one of them.
+//! From version 17 of PostgreSQL on, the interval of which all parts are the largest is infinity, and that of which all
+//! are the smallest is -infinity (`inrush_rows::interval`). An interval that is written in parts never becomes one of
+//! them.
 //!
 //! An interval of some fields only (`interval year to month`) is set to zero below its last one by PostgreSQL; here a
 //! value that has anything there is refused.
@@ -153,7 +154,7 @@ mod tests {
         assert_eq!(of_server(false, 6, SMALLEST), Ok(MINUS_INFINITY));
         for text in ["infinity", "-infinity"] {
             assert_eq!(of_server(false, 6, text), Err(RejectCode::OutOfRange));
-            // Digits of the second's fraction are none of its matter.
+            // The digits of the second's fraction do not matter here.
             assert_eq!(of_server(true, 0, text), interval(6, text));
         }
     }
@@ -233,7 +234,7 @@ mod tests {
         iso_twice: "P1D1D" => Err(RejectCode::Syntax);
         iso_sign_first: "-P1Y" => Err(RejectCode::Syntax);
         iso_hours_in_date: "P1H" => Err(RejectCode::Syntax);
-        // What has no one meaning.
+        // Texts with more than one reading.
         empty: "" => Err(RejectCode::Syntax);
         number_alone: "5" => Err(RejectCode::Syntax);
         unknown_unit: "1 quarter" => Err(RejectCode::Syntax);

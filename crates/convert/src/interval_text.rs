@@ -70,15 +70,14 @@ const DIGITS_MAY_FOLLOW: [&str; 7] = ["d", "dec", "h", "m", "mon", "s", "y"];
 /// More digits than this are past the ends of every unit.
 const WHOLE_DIGITS_MAX: usize = 18;
 
-/// A finer fraction of any unit is no whole number of microseconds.
+/// A finer fraction of any unit is not a whole number of microseconds.
 const FRACTION_DIGITS_MAX: usize = 9;
 
 /// The most months behind the years of `1-11`.
 const MONTHS_BESIDE_YEARS_MAX: i128 = 11;
 
-/// Reads an interval without blanks around it. `fields` are those of the column, where they are some only: what they
-/// say of a number without a unit is what PostgreSQL goes by, and the standard's own forms (`1-2`, `1 02:03:04`) are
-/// read for them.
+/// Reads an interval without blanks around it. `fields` are those of the column, if it does not have all. They decide
+/// the unit of a number without one, as in PostgreSQL, and allow the forms of SQL's standard (`1-2`, `1 02:03:04`).
 pub(super) fn parse(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, ValueError> {
     match text {
         [] => Err(ValueError::syntax(
@@ -211,7 +210,7 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
     Ok(sum)
 }
 
-/// True if a time is what the cursor stands at.
+/// True if there is a time at the cursor.
 fn is_clock_next(mut cursor: Cursor<'_>) -> bool {
     sign(&mut cursor);
     !cursor.digits().is_empty() && cursor.peek() == Some(b':')
@@ -394,7 +393,7 @@ fn sign(cursor: &mut Cursor<'_>) -> bool {
     false
 }
 
-/// Digits as a whole number; nothing where there are none.
+/// Digits as a whole number; `None` if there are none.
 fn whole(digits: &[u8]) -> Result<Option<i128>, ValueError> {
     let significant = digits.iter().position(|digit| *digit != b'0');
     let significant = significant.map_or(&digits[..0], |first| &digits[first..]);

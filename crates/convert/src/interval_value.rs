@@ -50,7 +50,7 @@ pub(super) struct Amount {
     pub denominator: i128,
 }
 
-/// The sum of what was read so far.
+/// The sum of the amounts so far.
 #[derive(Default)]
 pub(super) struct Sum {
     pub months: i128,
@@ -59,7 +59,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Adds an amount of a unit. What is not whole goes to smaller units where nothing is lost.
+    /// Adds an amount of a unit. A fraction goes to smaller units if nothing is lost.
     pub fn add(&mut self, amount: Amount, unit: Unit) -> Result<(), ValueError> {
         let Amount {
             whole,

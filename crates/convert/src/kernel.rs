@@ -1,4 +1,4 @@
-//! The loop over the fields of one column, and what a column type must say to take part in it.
+//! The loop over the fields of one column, and the trait of a column type that takes part in it.
 //!
 //! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds, and
 //! `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`, which compile
@@ -25,7 +25,7 @@ pub(super) trait Kernel {
     /// may be read once more in the place of a NULL.
     fn quick(&self, window: &Window, length: usize) -> Option<Self::Native>;
 
-    /// The value of any field, or what is wrong with it.
+    /// The value of any field, or its fault.
     fn exact(&self, field: &[u8]) -> Result<Self::Native, ValueError>;
 }
 
@@ -151,7 +151,7 @@ where
     K::Native: PartialEq + std::fmt::Debug,
 {
     let exact = kernel.exact(text.as_bytes());
-    // What follows a field can be anything: the quick path must not look at it.
+    // Any bytes may follow a field: the quick path must not depend on them.
     for filler in [0, b'0', b'9', b'|', b' ', b'.', 0xff] {
         let mut bytes = vec![filler; text.len() + WINDOW_BYTES];
         bytes[..text.len()].copy_from_slice(text.as_bytes());

@@ -73,7 +73,7 @@ pub(super) fn check_set(set: &KeySet, array: &ArrayRef, faults: &mut Vec<Fault>)
                 }
             }
         }
-        // What cannot be told here the server tells.
+        // The server finds the keys that cannot be checked here.
         _ => {}
     }
 }

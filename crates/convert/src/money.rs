@@ -1,7 +1,8 @@
 //! `money`: whole numbers of the smallest coin in 64 bits. PostgreSQL rounds finer amounts; here they are refused.
 //!
-//! Accepted are plain numbers and what PostgreSQL's own programs write: a dollar sign, commas between groups of three digits,
-//! and round brackets or a minus for what is below zero. A lone comma that could as well be a decimal one is refused.
+//! Accepted are plain numbers and the forms that PostgreSQL itself writes: a dollar sign, commas between groups of
+//! three digits, and round brackets or a minus for negative sums. A lone comma that could be a decimal comma is
+//! refused.
 
 use std::borrow::Cow;
 
@@ -80,7 +81,7 @@ fn past_the_ends() -> ValueError {
     )
 }
 
-/// A sum as a plain number. What is none of the forms that are read comes back as it is.
+/// A sum as a plain number. A text in no accepted form is returned unchanged.
 fn plain(text: &[u8]) -> Result<Cow<'_, [u8]>, ValueError> {
     let is_special = |byte: &u8| matches!(byte, b'$' | b',' | b'(');
     if !text.iter().any(is_special) {

@@ -76,8 +76,7 @@ fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(count)
 }
 
-/// Why a text without surrounding blanks is not a number: what was expected, what was seen and
-/// what fixes it.
+/// The reason why a text without surrounding blanks is not a number: the expected form, the fault and the fix.
 pub(super) fn not_a_number(text: &[u8], expected: &str) -> String {
     let cause = if text.is_empty() {
         "the field is empty: if that means NULL, set null = \"\" in the format"

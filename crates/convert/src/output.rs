@@ -16,7 +16,7 @@ pub(super) enum Output {
 }
 
 impl Output {
-    /// The array. `text` and the gatherer's unescaped text are what the fields stood in.
+    /// The array. `text` and the gatherer's unescaped text contain the fields.
     pub fn finish(self, text: &PaddedText, gatherer: &mut Gatherer) -> ArrayRef {
         match self {
             Output::Array(array) => array,

@@ -47,7 +47,7 @@ impl Values {
         self.spans.len()
     }
 
-    /// True if there is none.
+    /// True if there is no value.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }

@@ -1,5 +1,5 @@
-//! Gathers the fields of a column in which quotes stand around whole fields, as most writers set
-//! them: what is between the quotes is the field. The odd field goes the long way.
+//! Gathers the fields of a column in which quotes stand around whole fields, as most writers set them: the field is the
+//! text between the quotes. A field of another form is decoded byte by byte.
 //!
 //! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds, and
 //! `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`, which compile
@@ -19,8 +19,8 @@ pub(super) struct SimpleQuotes {
 }
 
 impl SimpleQuotes {
-    /// The quotes of a batch; nothing where fields are trimmed, may be missing or hold a NUL byte,
-    /// or where more than an empty field is NULL.
+    /// The quotes of a batch; `None` if fields are trimmed, may be missing or hold a NUL byte, or where more than an
+    /// empty field is NULL.
     pub fn of(input: &GatherInput<'_>) -> Option<SimpleQuotes> {
         let dialect = input.dialect;
         let empty_is_null = match dialect.nulls.as_slice() {
@@ -203,7 +203,7 @@ mod tests {
             })
             .collect();
         let mut padded = text.as_bytes().to_vec();
-        // Quotes behind the last field are none of its own.
+        // Quotes behind the last field do not belong to it.
         padded.resize(text.len() + WINDOW_BYTES, b'"');
         let input = GatherInput {
             text: &padded,

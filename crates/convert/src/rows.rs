@@ -257,7 +257,7 @@ fn utf8_error(raw: &[u8], encoding: Option<&str>, dialect: &Dialect) -> ValueErr
     )
 }
 
-/// A record of so many bytes whose border lies inside a character, if it is that.
+/// A record of this number of bytes whose border lies inside a character, if it is one.
 fn cut_record_error(raw: &[u8], dialect: &Dialect) -> Option<ValueError> {
     let RecordEnd::Bytes(bytes) = dialect.fixed.as_ref()?.record else {
         return None;

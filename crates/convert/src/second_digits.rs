@@ -1,4 +1,4 @@
-//! Digits after the point of a second: how many a column keeps, and what becomes of the others.
+//! Digits after the point of a second: the number that a column keeps, and the treatment of the others.
 
 use std::cell::Cell;
 

@@ -5,7 +5,7 @@ use inrush_rows::reject::RejectCode;
 use super::error::ValueError;
 use super::views::{Built, Kept, TextCheck};
 
-/// Converts single bytes. What comes out is an ASCII character, an empty text for the byte 0, or `\ooo` from 128 on.
+/// Converts single bytes. The result is an ASCII character, an empty text for the byte 0, or `\ooo` from 128 on.
 pub(super) struct SingleByte {
     has_octal: bool,
 }

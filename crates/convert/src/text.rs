@@ -67,7 +67,7 @@ impl TextCheck for Text {
 
     #[inline(always)]
     fn whole_bytes_max(&self) -> Option<usize> {
-        // A character has a byte at least.
+        // Each character has at least one byte.
         Some(self.characters_max.map_or(usize::MAX, |max| max as usize))
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn smallest_and_bits_avx2(text: &[u8]) -> (u8, u8) {
     smallest_and_bits_with(text)
 }
 
-/// Bytes that are looked at together: few enough that the compiler keeps what it found in registers.
+/// The number of bytes that are checked together: few enough for the compiler to keep the results in registers.
 const BLOCK_BYTES: usize = 128;
 
 /// The smallest byte, and the bits that are set in any. A loop that the compiler makes vectors of, those of

@@ -32,7 +32,7 @@ impl Time {
 }
 
 impl Time {
-    /// Digits of a second's fraction that are kept; nothing where its column declares how values are written.
+    /// Digits of a second's fraction that are kept; `None` if its column declares how values are written.
     pub fn digits_kept(&self) -> Option<u8> {
         self.formats.is_none().then_some(self.seconds.kept)
     }
@@ -186,7 +186,7 @@ pub(super) fn time_of_day(
     Ok(microseconds)
 }
 
-/// Reads what stands between a date and a time: `T`, or blanks.
+/// Reads the separator of a date and a time: `T`, or blanks.
 pub(super) fn separator(cursor: &mut Cursor<'_>) -> bool {
     cursor.eat(b'T') || cursor.eat(b't') || !cursor.take_while(|byte| byte == b' ').is_empty()
 }

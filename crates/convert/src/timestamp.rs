@@ -1,8 +1,8 @@
 //! Timestamps with and without time zone: a date, `T` or a blank, a time, and an offset where
 //! the type has a zone.
 //!
-//! An offset in a timestamp without time zone is refused. PostgreSQL passes over it silently,
-//! which changes what the value means.
+//! An offset in a timestamp without time zone is refused. PostgreSQL silently ignores it, which changes the meaning of
+//! the value.
 
 use inrush_rows::calendar::DAY_MICROSECONDS;
 use inrush_rows::column::Column;
@@ -44,7 +44,7 @@ impl Timestamp {
 }
 
 impl Timestamp {
-    /// Digits of a second's fraction that are kept; nothing where its column declares how values are written.
+    /// Digits of a second's fraction that are kept; `None` if its column declares how values are written.
     pub fn digits_kept(&self) -> Option<u8> {
         self.formats.is_none().then_some(self.seconds.kept)
     }
@@ -129,7 +129,7 @@ impl TimestampTz {
 }
 
 impl TimestampTz {
-    /// Digits of a second's fraction that are kept; nothing where its column declares how values are written.
+    /// Digits of a second's fraction that are kept; `None` if its column declares how values are written.
     pub fn digits_kept(&self) -> Option<u8> {
         self.formats.is_none().then_some(self.seconds.kept)
     }
@@ -249,7 +249,7 @@ fn parse(text: &[u8], seconds: &SecondDigits) -> Result<Parsed, ValueError> {
     // Far years in microseconds are past 64 bits.
     let day = i128::from(DAY_MICROSECONDS);
     let microseconds = i128::from(date.calendar_days(era)?) * day + i128::from(time);
-    // Clocks are less than a day off UTC: what is farther past the ends is so everywhere.
+    // Offsets from UTC are less than a day: a value farther past the ends is out of range with any offset.
     if !(MICROSECONDS_MIN - day..=MICROSECONDS_MAX + day).contains(&microseconds) {
         in_range(microseconds)?;
     }

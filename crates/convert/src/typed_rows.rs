@@ -164,8 +164,8 @@ impl Converter {
 }
 
 impl ColumnState {
-    /// The column of values that are of its type; nothing where their text has to be looked at. Columns
-    /// of floats are so made of floats as wide, or narrower, which changes no number.
+    /// The column of values that are of its type; `None` if their text has to be looked at. Columns of floats are so
+    /// made of floats as wide, or narrower, which changes no number.
     fn direct(&mut self, column: &TypedColumn) -> Option<ArrayRef> {
         let is_usual = matches!(self.source, StateSource::Field { policy: None, .. })
             && self.lossless.is_none()

@@ -7,7 +7,7 @@ use super::kernel::{Kernel, Window};
 /// Converts UUIDs.
 pub(super) struct Uuid;
 
-/// The value of a hex digit; 16 where a byte is none.
+/// The value of a hex digit; 16 for any other byte.
 pub(super) const HEX_VALUES: [u8; 256] = {
     let mut values = [16; 256];
     let mut digit = 0;

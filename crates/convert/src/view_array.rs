@@ -77,7 +77,7 @@ impl Views {
         &self.views
     }
 
-    /// The array. `text` is what the fields stood in, `unescaped` the column's unescaped text.
+    /// The array. `text` contains the fields, `unescaped` is the column's unescaped text.
     pub fn finish(self, text: &PaddedText, unescaped: Vec<u8>) -> StringViewArray {
         let chunk = text.buffer();
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Text columns: views into the chunk, into the unescaped text of a column, or into text that
-//! was built for it. `view_array` makes an array of them, and relies on what is made here.
+//! Text columns: views into the chunk, into the unescaped text of a column, or into text that was built for it.
+//! `view_array` makes an array of them, and relies on the views made here.
 //!
 //! A view is 16 bytes: the length in the lowest four; then up to twelve bytes of text are the
 //! text itself, and of longer ones the first four bytes, the number of the text's buffer and
@@ -33,7 +33,7 @@ pub(super) enum Kept {
     Built,
 }
 
-/// The end of the buffer that built texts go to: views point into what stands before, so nothing can be taken away.
+/// The end of the buffer for built texts. Views point into the text before it, so nothing may be removed.
 pub(super) struct Built<'a>(&'a mut String);
 
 impl<'a> Built<'a> {
@@ -61,8 +61,7 @@ pub(super) trait TextCheck {
     /// The part of a field that is kept. `built` takes a text that is not a part of the field.
     fn check(&self, field: &str, built: &mut Built<'_>) -> Result<Kept, ValueError>;
 
-    /// Fields of at most this many bytes stay whole and need not be looked at; nothing where all
-    /// have to be.
+    /// Fields of at most this many bytes stay whole and need not be looked at; `None` if all have to be.
     #[inline(always)]
     fn whole_bytes_max(&self) -> Option<usize> {
         None

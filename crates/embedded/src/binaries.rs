@@ -93,8 +93,7 @@ fn folders_below(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The folders `parent/<prefix><number>/<below>` that exist, with their number (0 where there
-/// is none).
+/// The folders `parent/<prefix><number>/<below>` that exist, with their number (0 if there is none).
 fn versioned(parent: &Path, prefix: &str, below: &str) -> Vec<(u32, PathBuf)> {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return Vec::new();

@@ -29,7 +29,7 @@ pub enum EmbeddedError {
         looked: Vec<Looked>,
     },
 
-    /// The folder that the user named is no installation that can be used.
+    /// The folder that the user named is not a usable installation.
     #[error(
         "{} cannot be used for the embedded server: {problem}\n\
          name the folder that holds `initdb` and `postgres`, version 14 or newer", folder.display()
@@ -68,7 +68,7 @@ pub enum EmbeddedError {
         problem: String,
     },
 
-    /// There is no user that root could become.
+    /// There is no user that root could change to.
     #[error(
         "PostgreSQL refuses to run as root, and this machine has neither a user `postgres` nor \
          a user `nobody`\nadd one of them, or run as an ordinary user"
@@ -172,7 +172,7 @@ pub enum EmbeddedError {
         pid: Option<u32>,
     },
 
-    /// A setting that the embedded server keeps for itself, or that is none.
+    /// A setting that the embedded server keeps for itself, or that does not exist.
     #[error(
         "the setting {name:?} cannot be set for the embedded server: either it is not the name of \
          a setting, or the privacy of the server depends on it"
@@ -289,7 +289,7 @@ fn change_hint(source: &io::Error) -> &'static str {
     }
 }
 
-/// Makes an error of the system's, with what was being done to which file.
+/// Makes an error of the system's error, with the action and the file.
 pub(crate) fn file_error<'a>(
     action: &'static str,
     path: &'a Path,

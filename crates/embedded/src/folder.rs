@@ -18,7 +18,7 @@ use crate::wait_until_unused::{WAIT_LIMITS, wait_until_free};
 /// The longest path of a socket: `sun_path` has 108 bytes with the NUL at its end.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// The records that a folder with data in it must be in. Without any, none is.
+/// The records in which a folder with data must be; empty if there are none.
 pub(crate) struct Required<'a>(pub Option<&'a ServerRecords>);
 
 /// A data folder that the user keeps, checked and locked.
@@ -95,7 +95,7 @@ pub(crate) fn prepare_kept(
         }),
         Err(error) => {
             if made {
-                // It is empty and ours; what else went wrong is the better message.
+                // It is empty and ours, so the first error is the better message.
                 let _ = std::fs::remove_dir(opened.path());
             }
             Err(error)
@@ -133,7 +133,7 @@ fn prepare_open(
     Ok((account, fresh))
 }
 
-/// Free bytes on the disk of a folder; 0 where the system does not say.
+/// Free bytes on the disk of a folder; 0 if the system does not say.
 pub(crate) fn disk_free_bytes(folder: &Path) -> u64 {
     rustix::fs::statvfs(folder).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize))
 }
@@ -224,7 +224,7 @@ fn give_to(path: &Path, account: &OsAccount) -> Result<(), EmbeddedError> {
 /// Asks the system itself, as that user: modes alone are not the whole truth.
 fn can_enter(account: &OsAccount, folder: &Path) -> bool {
     if !account.change {
-        // We have just made it, or own it.
+        // We have just created it, or own it.
         return true;
     }
     command_as(Path::new("/bin/sh"), account, Signal::KILL, &[])

@@ -1,7 +1,7 @@
 //! Records of the data folders that were made here, because code that is stored in a folder runs as its server's user.
 //!
 //! A folder may have come with a package. It holds a random id, and a file of that name outside of it, in the caller's
-//! own state, holds its path. Whoever packs a folder elsewhere can write neither that file nor guess its name.
+//! own state, holds its path. The sender of a folder can neither write that file nor guess its name.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -218,7 +218,7 @@ mod tests {
         let link = case.folder.path().join("link");
         symlink(&case.data, &link).unwrap();
         let opened = OpenFolder::open(&link).unwrap();
-        // Somebody exchanges the link between the two looks at it.
+        // Another process exchanges the link between the two checks.
         fs::remove_file(&link).unwrap();
         symlink(&foreign, &link).unwrap();
         case.records.require_open(&opened).unwrap();

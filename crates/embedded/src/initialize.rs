@@ -15,7 +15,7 @@ pub(crate) const SUPERUSER: &str = "postgres";
 /// Runs initdb. When it fails it empties the folder again itself.
 pub(crate) fn initialize(tools: &Tools<'_>, data: &DataFolder) -> Result<(), EmbeddedError> {
     let program = tools.binaries.folder.join("initdb");
-    // On SIGTERM initdb removes what it has made.
+    // On SIGTERM initdb removes the folder that it has made.
     let output = command_as(&program, tools.account, Signal::TERM, &tools.inherited)
         .arg("-D")
         .arg(tools.data)
@@ -46,8 +46,8 @@ fn arguments(major: u32, data: &DataFolder, c_utf8: bool) -> Vec<&'static str> {
         SUPERUSER,
         "--encoding=UTF8",
         "--no-instructions",
-        // The access file of a run replaces this one. It holds for people who start a server on
-        // a kept folder by hand, and must not let others in.
+        // The access file of a run replaces this one. It applies if a person starts a server on a kept folder by hand,
+        // and must not let other users in.
         "--auth-local=peer",
         "--auth-host=scram-sha-256",
     ];
@@ -66,8 +66,7 @@ fn arguments(major: u32, data: &DataFolder, c_utf8: bool) -> Vec<&'static str> {
     }
     match data {
         DataFolder::Temporary { .. } => {
-            // Nobody reads this folder after a crash of the machine. Rows that are loaded are
-            // synchronized all the same.
+            // Nobody reads this folder after a crash of the machine. Loaded rows are synchronized all the same.
             arguments.push("--no-sync");
             if major >= 18 {
                 // Before 18 it is the default.

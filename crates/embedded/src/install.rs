@@ -1,10 +1,9 @@
 //! Copies an installation that the server's user cannot reach, such as a virtual environment below `/root`, to a place
 //! that it can reach.
 //!
-//! The copy stays for later runs in `<copy parent>/inrush-postgresql-<version>-<hash>`. Anybody
-//! may write to `/var/tmp`, so the folder is used only if we own it and nobody else may write
-//! to it. A copy is made beside its place under a lock and then renamed: it is there in whole or
-//! not at all.
+//! The copy stays for later runs in `<copy parent>/inrush-postgresql-<version>-<hash>`. Anybody may write to
+//! `/var/tmp`, so the folder is used only if we own it and nobody else may write to it. A copy is made beside its place
+//! under a lock and then renamed, so it is always complete.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -20,7 +19,7 @@ use crate::error::{EmbeddedError, file_error};
 use crate::process::command_as;
 use crate::server_user::{OsAccount, effective_uid};
 
-/// An installation has about 2,000 files; a folder with very many more is none.
+/// An installation has about 2,000 files; a folder with very many more is not one.
 const FILES_MAX: usize = 50_000;
 
 /// The folders of an installation that a server needs.
@@ -145,7 +144,7 @@ fn list(folder: &Path, site: &Path, items: &mut Vec<Item>) -> Result<(), Embedde
     let fail = || file_error("cannot read", folder);
     for entry in std::fs::read_dir(folder).map_err(fail())? {
         let path = entry.map_err(fail())?.path();
-        // Links are followed: the copy has none.
+        // Links are followed: the copy contains none.
         let metadata = path.metadata().map_err(file_error("cannot read", &path))?;
         if items.len() > FILES_MAX {
             return Ok(());

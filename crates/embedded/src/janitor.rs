@@ -1,6 +1,6 @@
 //! Cleans up if the loader could not: a small shell in a session of its own.
 //!
-//! It reads from a stream whose other end only the loader holds. What it hears there:
+//! It reads from a stream whose other end only the loader holds. The messages are:
 //!
 //! - `server <pid> <start time>`: the server is running as this process;
 //! - `done`: the loader has stopped the server and removed the folders itself;
@@ -20,10 +20,9 @@ use rustix::net::{SendFlags, send};
 
 use crate::process::detached;
 
-/// Standard output is the reading end of the second stream: a number below 3 needs no
-/// juggling of descriptors. Arguments: the signal that stops the server, then the folders.
-/// The end of `cat` is the end of the server; the `sleep`s only bound a server that hangs.
-/// Every helper is waited for: not every init reaps what it inherits.
+/// Standard output is the reading end of the second stream, because the shell can name descriptors below 3 directly.
+/// Arguments: the signal that stops the server, then the folders. `cat` ends when the server has ended; the `sleep`s
+/// only limit the wait for a server that hangs. Every helper is waited for, because not every init reaps orphans.
 const SCRIPT: &str = r#"
 stop_signal=$1; shift
 server= started=
@@ -87,14 +86,14 @@ impl Janitor {
     pub fn dismiss(mut self) {
         self.say("done\n");
         drop(self.words);
-        // It leaves no zombie. An error means that somebody else has reaped it.
+        // It leaves no zombie. An error means that other code has reaped it.
         let _ = self.child.wait();
     }
 
     /// Writes words to the janitor. If the janitor was killed, this must not end us by SIGPIPE, so it does not use
     /// `write`.
     fn say(&self, words: &str) {
-        // An error means that it is gone: there is nobody to tell.
+        // An error means that the janitor is gone.
         let _ = send(&self.words, words.as_bytes(), SendFlags::NOSIGNAL);
     }
 }
@@ -161,7 +160,7 @@ mod tests {
         let janitor = Janitor::start("INT", reader.into(), &paths).unwrap();
         janitor.watch(server.id());
         let Janitor { mut child, words } = janitor;
-        // This is what the loader's death does.
+        // The same happens when the loader dies.
         drop(words);
         let status = server.wait().unwrap();
         use std::os::unix::process::ExitStatusExt;
@@ -170,7 +169,7 @@ mod tests {
         for folder in &folders {
             assert!(!folder.exists(), "{} is still there", folder.display());
         }
-        // Its own helpers are gone too, and reaped: nobody is left in its process group.
+        // Its own helpers are gone and reaped, too: its process group is empty.
         let group = Pid::from_child(&child);
         assert!(test_kill_process_group(group).is_err(), "helpers are left");
     }

@@ -47,7 +47,7 @@ impl OpenFolder {
         &self.handle
     }
 
-    /// The name of one of the things in it; none where it is empty.
+    /// The name of one of the things in it; `None` if it is empty.
     pub fn first_entry(&self) -> io::Result<Option<String>> {
         for entry in Dir::read_from(&self.handle)? {
             let entry = entry?;
@@ -66,7 +66,7 @@ impl OpenFolder {
         read_small(file)
     }
 
-    /// Writes a small file of the caller's alone, in place of what is there by that name.
+    /// Writes a small file with the caller's access alone, in place of an existing one of that name.
     pub fn write_small(&self, name: &str, text: &[u8]) -> io::Result<()> {
         match unlinkat(&self.handle, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -161,7 +161,7 @@ mod tests {
         fs::remove_file(&data).unwrap();
         fs::create_dir(&data).unwrap();
         refused(&open);
-        // What is read is what was opened.
+        // The file that is read is the one that was opened.
         assert_eq!(open.read_small("PG_VERSION").unwrap(), b"18\n");
     }
 

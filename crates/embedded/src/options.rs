@@ -25,7 +25,7 @@ pub struct Listen {
     pub address: String,
     /// The port.
     pub port: u16,
-    /// The password that is then asked for over TCP. There is no way in without one.
+    /// The password that TCP connections need. TCP is not possible without one.
     pub password: String,
 }
 
@@ -52,7 +52,7 @@ pub struct Options {
     pub memory_bytes: u64,
     /// Connections that the run opens at most.
     pub connections_max: u32,
-    /// A TCP address to listen on; none means that there is no TCP at all.
+    /// A TCP address to listen on; without one there is no TCP at all.
     pub listen: Option<Listen>,
     /// The database to connect to, made where it is missing.
     pub database: String,
@@ -65,7 +65,7 @@ pub struct Options {
     pub copy_parent: PathBuf,
     /// The records of kept data folders.
     pub records: Option<ServerRecords>,
-    /// True if a kept folder that has data in it must be one of these records: the start fails where it is not.
+    /// True if a kept folder that has data in it must be one of these records: the start fails if it is not.
     pub requires_record: bool,
 }
 

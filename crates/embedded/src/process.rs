@@ -54,8 +54,8 @@ pub(crate) fn command_as(
     command
 }
 
-/// Lets a command's output go to the end of a file that its own user opens: the folder may be
-/// another user's, who must not make root write through a link.
+/// Appends a command's output to a file that its own user opens: the folder may belong to another user, who must not
+/// make root write through a link.
 pub(crate) fn log_to(command: &mut Command, path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     fork::log_to(command, path);
@@ -195,7 +195,7 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // Callers have stopped it; this holds for paths that nobody thought of.
+        // Callers have stopped it already; this covers any other path.
         self.signal(Signal::KILL);
         // A process that hangs in the kernel must not hang us: its thread is then left alone.
         if self.wait(KILL_WAIT).is_some()
@@ -209,8 +209,7 @@ impl Drop for ServerProcess {
 /// Waits for the child's end, then reaps it under the lock.
 fn reap(mut child: Child, shared: &Shared) {
     let pid = WaitId::Pid(Pid::from_child(&child));
-    // It is left to be reaped below. Another error than a signal's means that the child is no longer
-    // ours.
+    // It is left to be reaped below. An error other than an interruption means that the child is no longer ours.
     let wait = || waitid(pid.clone(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     while matches!(wait(), Err(Errno::INTR)) {}
     let mut ended = shared.lock();

@@ -75,7 +75,7 @@ impl EmbeddedServer {
         };
         run.require_in_place()?;
         if let (Some(folder), Some(records)) = (&run.folder, &options.records) {
-            // Without its record the folder is asked for again, and that message says why there is none.
+            // Without a record, the next command asks about the folder again, and that message gives the reason.
             let _ = records.add(folder);
         }
         if !fresh || options.database != "postgres" {
@@ -183,7 +183,7 @@ fn write_access_file(path: &Path) -> Result<(), EmbeddedError> {
             .mode(0o644)
             .open(path)?;
         io::Write::write_all(&mut file, lines.as_bytes())?;
-        // Readable for the server's user whatever our umask is; the folder is private.
+        // Readable for the server's user with any umask of ours; the folder is private.
         file.set_permissions(std::fs::Permissions::from_mode(0o644))
     };
     write().map_err(file_error("cannot write", path))

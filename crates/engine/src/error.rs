@@ -155,7 +155,7 @@ pub enum Error {
         run: RunName,
         /// The target.
         target: String,
-        /// The later run that replaced its rows; none where it was no run.
+        /// The later run that replaced its rows; `None` if it was no run.
         by: Option<RunName>,
     },
     /// The loaded rows differ from the rows that were read.

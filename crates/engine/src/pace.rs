@@ -18,7 +18,7 @@ use tokio::time::Instant;
 pub struct Pace {
     /// Bytes in a second, for all streams together.
     rate_bytes_max: Option<u64>,
-    /// When the next block may go.
+    /// The moment at which the next block may be sent.
     next: Mutex<Option<Instant>>,
     paused: watch::Sender<bool>,
     waited_ns: AtomicU64,
@@ -74,8 +74,8 @@ impl Pace {
         self.waited_ns.fetch_add(waited, Ordering::Relaxed);
     }
 
-    /// When a block may go that comes now. Time in which nothing was sent is not made up for, so
-    /// that no burst follows a pause.
+    /// The moment at which a block that comes now may be sent. Unused time is not saved up, so a pause is not followed
+    /// by a burst.
     fn turn(&self, block_bytes: usize, now: Instant) -> Option<Instant> {
         let rate = self.rate_bytes_max?;
         let length = Duration::from_secs_f64(block_bytes as f64 / rate as f64);
@@ -95,14 +95,14 @@ impl Pace {
 /// batches.
 pub fn value_bytes(batch: &RecordBatch) -> u64 {
     let bytes = batch.columns().iter().map(|column| {
-        // No column has more bytes than can be counted.
+        // No column has more bytes than the type can count.
         let own = column.to_data().get_slice_memory_size().unwrap_or(0);
         own + long_text_bytes(column)
     });
     bytes.sum::<usize>() as u64
 }
 
-/// Bytes of texts and binary values that stand beside their views, which are all that Arrow counts of such columns.
+/// Bytes of texts and binary values beside their views; Arrow counts only the views of such columns.
 fn long_text_bytes(column: &ArrayRef) -> usize {
     match column.data_type() {
         DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),

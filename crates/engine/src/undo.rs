@@ -37,8 +37,7 @@ pub struct Undone {
 pub struct UndoneTarget {
     /// The target, `schema.table`, quoted.
     pub target: String,
-    /// Tables that were taken out, as SQL names them, and where each is kept; none where it was
-    /// dropped.
+    /// Tables that were taken out, as SQL names them, and where each is kept; `None` if it was dropped.
     pub taken_out: Vec<(String, Option<String>)>,
     /// Tables that were put back, as SQL names them.
     pub put_back: Vec<String>,

@@ -1,5 +1,5 @@
-//! The operations that need a destination: check, run, preflight, and access to the ledger. `defaults` fill the gaps of a
-//! connection's URL: what the caller found on its machine, where libpq would look.
+//! The operations that need a destination: check, run, preflight, and access to the ledger. `defaults` complete a
+//! connection's URL: the caller has found them on its machine in the places where libpq looks.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -56,8 +56,8 @@ pub fn preflight_of(
     Ok(report)
 }
 
-/// The folder that a preflight makes beside the destination, and removes at its end: for a caller that ends the process
-/// before that. Nothing where there is no place beside the destination.
+/// The folder that a preflight makes beside the destination, and removes at its end; for a caller that ends the process
+/// before that. `None` if there is no place beside the destination.
 pub fn scratch_folder(
     package: &Package,
     options: &RunOptions<'_>,
@@ -67,7 +67,7 @@ pub fn scratch_folder(
     driver.scratch_folder(package, options)
 }
 
-/// The ledger in the destination of a connection. A destination that is no server is opened.
+/// The ledger in the destination of a connection. A destination other than a server is opened.
 pub fn ledger_of(
     connection: &Connection,
     options: &LedgerOptions<'_>,

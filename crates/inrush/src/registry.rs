@@ -75,7 +75,8 @@ pub fn client_server(
     Ok(Box::new(PostgresClients::open(url, work, defaults)?))
 }
 
-/// Opens the destination that an address means. [`inrush_destination::Error::Address`] says why there is none, and which URLs there are.
+/// Opens the destination of an address. If there is none, [`inrush_destination::Error::Address`] gives the reason and
+/// the known URLs.
 fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
     let Some(kind) = DestinationKind::of(address.url) else {
         return Err(inrush_destination::Error::Address {

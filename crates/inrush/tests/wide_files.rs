@@ -1,7 +1,7 @@
 //! The work of guessing a file and writing its package grows with its columns and not with their square.
 //!
-//! Work is counted and not timed: this program's allocator counts what is asked of it. A look-up of every column among all
-//! columns that makes a text of each asks 400 million times for 20,000 columns.
+//! Work is counted and not timed: this program's allocator counts the requests. A look-up of every column among all
+//! columns that makes a text of each would make 400 million requests for 20,000 columns.
 //!
 //! `unsafe`: a `GlobalAlloc` is unsafe to write. This one hands every call to the system's with the arguments that it was
 //! given, and does nothing else but count.
@@ -21,7 +21,7 @@ struct Counting;
 static CALLS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: all of it is `System`'s, which keeps what the trait asks for.
+// SAFETY: every call goes to `System`, which keeps the contract of the trait.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         CALLS.fetch_add(1, Ordering::Relaxed);

@@ -57,7 +57,7 @@ impl Format {
             .unwrap_or_else(|| Compression::of_file(file_name))
     }
 
-    /// The encoding that is declared; none where a byte order mark, or nothing, tells it.
+    /// The encoding that is declared; `None` if a byte order mark, or nothing, tells it.
     pub fn text_encoding(&self) -> Result<Option<TextEncoding>, PackageError> {
         self.text_encoding_checked()
             .map_err(|fault| PackageError::new(Place::default(), *fault.kind))
@@ -320,7 +320,7 @@ fn unfit(setting: &'static str, cause: &str, mend: &str) -> FormatFault {
     }
 }
 
-/// The byte that a setting of one character names; none where it is empty.
+/// The byte that a setting of one character names; `None` if it is empty.
 fn one_byte(setting: &'static str, text: &str) -> Result<Option<u8>, FormatFault> {
     match text.as_bytes() {
         [] => Ok(None),

@@ -9,7 +9,7 @@ const NUMBERS_MAX: usize = 250_000;
 /// Steps that stay at least.
 const STEPS_MIN: usize = 120;
 
-/// Series of what is at the end of a step; all others are amounts, which add up.
+/// Series of states at the end of a step; all others are amounts, which add up.
 const STATES: [&str; 4] = [
     "round_trip_us",
     "congestion_window_bytes",
@@ -17,7 +17,7 @@ const STATES: [&str; 4] = [
     "loader_memory_bytes",
 ];
 
-/// The report with longer steps; nothing where it is short enough as it is.
+/// The report with longer steps; `None` if it is short enough as it is.
 pub fn fewer_steps(report: &Value) -> Option<Value> {
     let measured = report.get("measurements")?;
     let steps = usize::try_from(measured.get("steps")?.as_u64()?).ok()?;
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(stream["tcp"]["busy_us"], json!(pairs));
         assert_eq!(stream["tcp"]["round_trip_us"], json!(ends));
         assert_eq!(measured["machine"]["loader_memory_bytes"], json!(ends));
-        // All else is what it was.
+        // Everything else is unchanged.
         assert_eq!(
             stream["backend"],
             long["measurements"]["streams"][99]["backend"]

@@ -73,7 +73,7 @@ impl Outgoing {
         self.header_sent > 0 && (self.header_sent < HEADER_BYTES || self.sent < self.end)
     }
 
-    /// Begins the next message; none where all is sent.
+    /// Begins the next message; `None` if all is sent.
     fn next_message(&mut self) -> Option<()> {
         let bytes = (self.block.len() - self.sent).min(MESSAGE_BYTES_MAX);
         if bytes == 0 {

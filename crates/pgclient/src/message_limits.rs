@@ -28,9 +28,9 @@ pub const MESSAGE_OVERHEAD_BYTES: u64 = 128;
 struct MessageKind {
     byte: u8,
     name: &'static str,
-    /// Before the login; 0 where it may not come then.
+    /// Before the login; 0 if it may not come then.
     before_login: u32,
-    /// After it; 0 where it may not come then.
+    /// After it; 0 if it may not come then.
     after_login: u32,
 }
 

@@ -138,7 +138,7 @@ impl RawConnection {
         }
     }
 
-    /// Receives into a buffer, and returns how many bytes; 0 where the server has closed the connection.
+    /// Receives into a buffer, and returns how many bytes; 0 if the server has closed the connection.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(session) = &mut self.session else {
             return not_interrupted(|| (&self.socket).read(buffer));

@@ -25,6 +25,8 @@ pub struct RefusalFacts {
     pub data_type: Option<String>,
     /// The server's CONTEXT as it stands.
     pub context: Option<String>,
+    /// The function of the server's own code that refused. Unlike the message it is in no language.
+    pub routine: Option<String>,
 }
 
 impl From<&DbError> for RefusalFacts {
@@ -43,6 +45,7 @@ impl From<&DbError> for RefusalFacts {
             column: owned(error.column()),
             data_type: owned(error.datatype()),
             context: owned(error.where_()),
+            routine: owned(error.routine()),
         }
     }
 }

@@ -187,7 +187,7 @@ struct Headers {
     asked_by: Option<AuthMethod>,
     /// Bytes of the answer to the present question so far.
     answer_bytes: u64,
-    /// The name in a `ParameterStatus` so far; none where no name is being read.
+    /// The name in a `ParameterStatus` so far; `None` if no name is being read.
     reported_name: Option<Vec<u8>>,
     /// Names of settings that were reported.
     reported: HashSet<Vec<u8>>,

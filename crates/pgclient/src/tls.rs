@@ -249,7 +249,7 @@ impl ResolvesClientCert for OwnKey {
 struct Verifier {
     /// `None` if the certificate is not checked at all.
     chain: Option<Chain>,
-    /// The host that it must be for; none where it may be for any.
+    /// The host that it must be for; `None` if it may be for any.
     host: Option<String>,
     provider: Arc<CryptoProvider>,
 }

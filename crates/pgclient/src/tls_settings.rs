@@ -100,8 +100,8 @@ impl TlsSettings {
         Ok(tls)
     }
 
-    /// True if the server's certificate must come from a trusted authority. libpq checks that under `require` too where
-    /// a root certificate is given.
+    /// True if the server's certificate must come from a trusted authority. libpq checks that under `require` too if a
+    /// root certificate is given.
     pub fn checks_chain(&self) -> bool {
         match self.mode {
             SslMode::VerifyCa | SslMode::VerifyFull => true,

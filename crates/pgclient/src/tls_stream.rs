@@ -24,7 +24,7 @@ use super::tls::PROTOCOL;
 pub struct SessionPlace(Arc<Mutex<Option<ClientConnection>>>);
 
 impl SessionPlace {
-    /// The session, once its stream is dropped; nothing where there was no TLS.
+    /// The session, once its stream is dropped; `None` if there was no TLS.
     pub fn take(&self) -> Option<ClientConnection> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -115,7 +115,7 @@ where
 }
 
 /// The certificate's digest by the hash of its own signature, with SHA-256 in the place of MD5 and SHA-1 (RFC 5929);
-/// nothing where that signature has no hash of its own, such as Ed25519's.
+/// `None` if that signature has no hash of its own, such as Ed25519's.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let parsed = Certificate::from_der(certificate).ok()?;
     match parsed.signature_algorithm.oid.to_string().as_str() {

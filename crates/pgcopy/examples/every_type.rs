@@ -1,9 +1,9 @@
-//! Writes the same rows, extremes of every type, in both forms of COPY: a look at what a real
-//! server makes of them.
+//! Writes the same rows, extremes of every type, in both forms of COPY, to see the values that a real server reads from
+//! them.
 //!
-//! `cargo run --release -p inrush-pgcopy --example every_type -- DIRECTORY` writes `binary.copy`,
-//! `text.copy` and `check.sql`. The script loads both files and prints the rows in which the
-//! server's values differ from those that were meant, of which there should be none:
+//! `cargo run --release -p inrush-pgcopy --example every_type -- DIRECTORY` writes `binary.copy`, `text.copy` and
+//! `check.sql`. The script loads both files and prints the rows in which the server's values differ from the intended
+//! ones; there should be none:
 //!
 //! ```sh
 //! psql -v ON_ERROR_STOP=1 -v directory=DIRECTORY -f DIRECTORY/check.sql

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 pub enum StopReason {
     /// The user asked: a signal, or Ctrl-C.
     Interrupted,
-    /// Another stream failed, so what the others do is in vain.
+    /// Another stream failed, so the work of the others is in vain.
     Failed,
 }
 
@@ -24,8 +24,8 @@ pub struct Stop {
     bell: Arc<OnceLock<Bell>>,
 }
 
-/// A descriptor that becomes readable when a stop is asked for, for those who wait in the
-/// system and not in the runtime. What is written into one end is never taken out of the other.
+/// A descriptor that becomes readable when a stop is asked for, for threads that wait in the system and not in the
+/// runtime. The byte that is written into one end is never read from the other.
 #[derive(Debug)]
 struct Bell {
     ringing: UnixStream,

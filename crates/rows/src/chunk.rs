@@ -52,7 +52,7 @@ pub trait Places: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Lines of the file before what the chunk's `line_offset` counts from.
+    /// Lines of the file before the place from which the chunk's `line_offset` counts.
     fn lines_before(&self) -> u64 {
         0
     }
@@ -168,7 +168,7 @@ impl Chunk {
         }
     }
 
-    /// True if its places are the numbers of rows, and there are no lines.
+    /// True if its places are row numbers, and there are no lines.
     pub fn counts_rows(&self) -> bool {
         self.places.as_ref().is_some_and(|places| places.are_rows())
     }

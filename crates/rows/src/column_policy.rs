@@ -72,12 +72,12 @@ pub struct ColumnPolicies {
     pub on_truncate: OnTruncate,
     /// How digits that the column does not keep are handled.
     pub round: Rounding,
-    /// A number of which a part of what is written would be lost is a reject.
+    /// A number whose written form would lose a part is a reject.
     pub lossless: bool,
     /// A column of floats takes the nearest one of each number; else a number that a float would
     /// change is a reject.
     pub nearest_floats: bool,
-    /// The numbers of a column of floats are those of typed rows, which say exactly what they are.
+    /// The numbers of a column of floats come from typed rows, and mean exactly their digits.
     pub exact: bool,
 }
 

@@ -52,8 +52,8 @@ pub enum ColumnType {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
     },
-    /// Microseconds since 1970-01-01T00:00:00 of an unnamed zone. Which numbers stand for the
-    /// infinities and for what is past the end of 64 bits says `inrush_rows::timestamp`.
+    /// Microseconds since 1970-01-01T00:00:00 of an unnamed zone. `inrush_rows::timestamp` says which numbers stand for
+    /// the infinities and for the time past the end of 64 bits.
     Timestamp {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,

@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Digits as a number; nothing where there are none or too many.
+/// Digits as a number; `None` if there are none or too many.
 pub fn number(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() {
         return None;

@@ -1,9 +1,8 @@
 //! The encodings that text may be written in, by the names that people know them by.
 //!
-//! The tables are those of the WHATWG's Encoding Standard, by `encoding_rs`. Two names mean here
-//! what a database means by them and not what a browser does: `iso-8859-1` (`latin1`) is true
-//! Latin-1, where browsers read Windows-1252; and `us-ascii` is not a name for Windows-1252 but
-//! none at all, since ASCII is UTF-8 already.
+//! The tables are those of the WHATWG's Encoding Standard, by `encoding_rs`. Two names have the meaning that databases
+//! give them, and not that of browsers: `iso-8859-1` (`latin1`) is true Latin-1, which browsers read as Windows-1252;
+//! and `us-ascii` is not accepted as a name for Windows-1252, because ASCII is UTF-8 already.
 
 use std::fmt;
 
@@ -176,7 +175,7 @@ impl TextEncoding {
         }
     }
 
-    /// A text in this encoding. What the encoding cannot write is left out.
+    /// A text in this encoding. Characters that the encoding does not have are left out.
     pub fn encode(self, text: &str) -> Vec<u8> {
         let units = || text.encode_utf16();
         match self {
@@ -262,7 +261,7 @@ mod tests {
             ("utf-16le", b"\xe9\0,\0\n\0"),
             ("utf-16be", b"\0\xe9\0,\0\n"),
             ("gb18030", b"\xa8\xa6,\n"),
-            // It has no such letter.
+            // The encoding has no such letter.
             ("shift_jis", b",\n"),
         ] {
             let encoding = TextEncoding::parse(name).expect("known");

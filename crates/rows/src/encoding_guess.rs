@@ -15,7 +15,7 @@ const LOOK_BYTES_MAX: usize = 256 << 10;
 /// The fault of a text that should be UTF-8, and its likely encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotUtf8 {
-    /// The first byte that is no part of a character.
+    /// The first byte that is not part of a character.
     pub byte: u8,
     /// Bytes of the text before it.
     pub at: usize,
@@ -26,8 +26,8 @@ pub struct NotUtf8 {
 }
 
 impl NotUtf8 {
-    /// Looks for the first byte that is not UTF-8; nothing where there is none. A character that the end of the text cuts
-    /// is no fault.
+    /// Finds the first byte that is not UTF-8; `None` if there is none. A character that the end of the text cuts is
+    /// not a fault.
     pub fn find(text: &[u8]) -> Option<NotUtf8> {
         let error = std::str::from_utf8(text).err()?;
         // The end of a sample may cut a character.
@@ -43,7 +43,7 @@ impl NotUtf8 {
         })
     }
 
-    /// The message behind a place: what is wrong, what the text likely is, and the setting that declares it.
+    /// The message behind a place: the fault, the likely encoding of the text, and the setting that declares it.
     pub fn explain(&self) -> String {
         let name = self.likely.name();
         format!(
@@ -87,11 +87,11 @@ fn line_in(encoding: TextEncoding, text: &[u8]) -> String {
     shown
 }
 
-/// The byte order of a text in UTF-16 without a byte order mark; nothing where it does not show.
+/// The byte order of a text in UTF-16 without a byte order mark; `None` if it does not show.
 ///
-/// Line ends, commas, semicolons, tabs, bars and quotes show it: read in the wrong order they would be characters that are
-/// hardly ever used (U+0A00, U+2C00, U+3B00 ...). Where there are none, or as many in either order, the NUL bytes of
-/// ASCII characters do.
+/// Line ends, commas, semicolons, tabs, bars and quotes show it: read in the wrong order they would be rare characters
+/// (U+0A00, U+2C00, U+3B00 ...). If there are none, or as many in either order, the NUL bytes of ASCII characters show
+/// it.
 pub fn utf16_order(text: &[u8]) -> Option<TextEncoding> {
     let units = || text.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
     let is_separator = |byte: u8| matches!(byte, b'\n' | b'\r' | b'\t' | b',' | b';' | b'|' | b'"');

@@ -15,8 +15,8 @@ pub struct PaddedText {
 }
 
 impl PaddedText {
-    /// The first `bytes_count` bytes of a buffer, and the padding behind them; what follows it is spare memory. Until
-    /// [`check_utf8`](PaddedText::check_utf8) it is taken for bytes of any kind.
+    /// The first `bytes_count` bytes of a buffer, and the padding behind them; the rest is spare memory. Until
+    /// [`check_utf8`](PaddedText::check_utf8) it may contain any bytes.
     ///
     /// # Panics
     ///

@@ -120,7 +120,7 @@ impl IntervalFields {
         IntervalFields::MinuteToSecond,
     ];
 
-    /// The finest field: what is finer is not kept, and a number without a unit counts it.
+    /// The finest field: finer parts are not kept, and a number without a unit counts this field.
     pub fn last(self) -> IntervalFields {
         match self {
             IntervalFields::YearToMonth => IntervalFields::Month,

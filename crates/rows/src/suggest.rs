@@ -13,7 +13,7 @@ pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> O
         })
         .filter(|(distance, candidate)| {
             *distance <= (candidate.chars().count().max(wanted.chars().count()) / 3).max(1)
-                // One letter of two is no likeness: `gz` is not `xz`.
+                // One common letter of two is not enough: `gz` is not `xz`.
                 && *distance * 2 < candidate.chars().count().max(1)
         })
         .min_by_key(|(distance, _)| *distance)

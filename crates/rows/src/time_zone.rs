@@ -4,7 +4,7 @@ use jiff::tz::{Offset, TimeZone};
 
 use crate::cursor::Cursor;
 
-/// The reason why a text is no offset from UTC.
+/// The reason why a text is not an offset from UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffsetFault {
     /// It is not written as one.

@@ -15,7 +15,7 @@ pub struct TypeName {
 const SECOND_FRACTION_DIGITS: u8 = 6;
 
 impl TypeName {
-    /// Takes a name apart; nothing where it is no type's name.
+    /// Takes a name apart; `None` if it is not the name of a type.
     pub fn parse(text: &str) -> Option<TypeName> {
         let (before, rest) = match text.split_once('(') {
             Some((before, rest)) => (before, Some(rest)),

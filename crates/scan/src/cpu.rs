@@ -5,15 +5,15 @@
 //! their only constructors ask the processor and return `None` where any instruction of the set is missing. Each
 //! crate keeps the proof in its own `InstructionSet` or `Instructions`, and its calls of such functions rest on it.
 //!
-//! What a proof says is the list of features in its documentation. To add a feature to a `#[target_feature]`, find it
-//! in the list of the proof that the call rests on, or add it there.
+//! The features of a proof are listed in its documentation. To add a feature to a `#[target_feature]`, find it in the
+//! list of the proof that the call rests on, or add it there.
 //!
 //! ```text
 //! Avx2 <- Avx512 <- Avx512Vbmi2     each set has all of the set on its left
 //!                <- Avx512Ifma
 //! ```
 //!
-//! `is_x86_feature_detected` keeps what it found, so a look costs a load and a test per feature.
+//! `is_x86_feature_detected` caches its result, so a check costs a load and a test per feature.
 
 /// Proof that the machine has x86-64-v3: `avx2`, `bmi1`, `bmi2`, `fma`, `lzcnt`, `movbe` and `popcnt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

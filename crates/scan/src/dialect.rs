@@ -9,7 +9,7 @@ use crate::terminator::Terminator;
 /// The way in which a special byte is made an ordinary one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Escape {
-    /// There is none.
+    /// No escape.
     None,
     /// Inside a quoted field the quote is written twice (RFC 4180).
     DoubledQuote,
@@ -61,7 +61,7 @@ pub enum ExtraFields {
 /// meaning is guessed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dialect {
-    /// Stands between fields.
+    /// The text between fields.
     pub delimiter: ShortText,
     /// Opens and closes a quoted field.
     pub quote: Option<u8>,
@@ -93,8 +93,8 @@ pub struct Dialect {
     pub extra_fields: ExtraFields,
     /// Fields stand at declared positions, and there is no delimiter.
     pub fixed: Option<FixedWidth>,
-    /// A line with nothing on it is a record of one empty field, as in a file of one column.
-    /// Else, and where a trailing delimiter is missed on it, it is counted and passed over.
+    /// A line with nothing on it is a record of one empty field, as in a file of one column. Otherwise, or if it lacks
+    /// the trailing delimiter of the dialect, it is counted and skipped.
     pub blank_lines_are_records: bool,
     /// A record longer than this is refused: one unclosed quote is not a whole file.
     pub record_bytes_max: usize,
@@ -209,8 +209,8 @@ impl Dialect {
         self.quote.is_none() && self.escape == Escape::Byte(b'\\')
     }
 
-    /// The byte that ends the lines of the file, as they are numbered; nothing where lines are
-    /// counted by the terminators alone, or by the records where there are no terminators.
+    /// The byte that ends the lines by which the file is numbered; `None` if lines are counted by the terminators
+    /// alone, or by the records if there are no terminators.
     pub fn line_byte(&self) -> Option<u8> {
         match &self.fixed {
             Some(FixedWidth {
@@ -221,7 +221,7 @@ impl Dialect {
         }
     }
 
-    /// Bytes of the terminator that `text` begins with; zero where it begins with none.
+    /// Bytes of the terminator that `text` begins with; zero if it begins with none.
     pub fn terminator_bytes_at(&self, text: &[u8]) -> usize {
         match &self.fixed {
             Some(FixedWidth {
@@ -257,8 +257,7 @@ impl Dialect {
         }
     }
 
-    /// The field without the blanks that the dialect takes off; one that is escaped is not taken
-    /// off. For unquoted fields.
+    /// The field without the blanks that the dialect removes; escaped blanks are kept. For unquoted fields.
     #[inline]
     pub fn trimmed<'a>(&self, written: &'a [u8]) -> &'a [u8] {
         let (start, end) = match self.trim {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a scan stops. Faults of single records are no errors: they stand in
+/// The reason why a scan stops. Faults of single records are not errors: they are in
 /// [`Records::faults`](crate::Records::faults).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScanError {
@@ -82,7 +82,7 @@ impl From<bool> for TextEnd {
 /// The result of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
-    /// Bytes up to the end of the last whole record and of the lines behind it that are passed over. What
-    /// follows is the beginning of a record, to be scanned again with more text behind it.
+    /// Bytes up to the end of the last whole record and of the skipped lines behind it. The rest is the beginning of a
+    /// record, to be scanned again with more text behind it.
     pub bytes_consumed: usize,
 }

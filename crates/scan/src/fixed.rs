@@ -1,6 +1,5 @@
-//! The machine for fields at declared positions: the masks mark where lines may end, and the
-//! fields of each record follow from its first byte. What it must find is said in
-//! `reference_fixed`.
+//! The machine for fields at declared positions: the masks mark where lines may end, and the fields of each record
+//! follow from its first byte. `reference_fixed` defines its result.
 
 use crate::dialect::{Dialect, ExtraFields, MissingFields};
 use crate::error::{Scan, ScanError, TextEnd};
@@ -9,7 +8,7 @@ use crate::masks::{BLOCK_BYTES, Masks};
 use crate::records::{Fault, FaultKind, Record, Records};
 use crate::terminator::Terminator;
 
-/// The state between two lines, and what has been found.
+/// The state between two lines, and the result so far.
 pub(crate) struct FixedMachine<'a> {
     dialect: &'a Dialect,
     fixed: &'a FixedWidth,

@@ -1,6 +1,6 @@
-//! The machine for dialects that are not common: delimiters of several bytes, comments, other
-//! terminators. It walks the set bits of the masks, which mark where a delimiter or a terminator
-//! may begin, and looks at the text there. What it must find is said in [`crate::reference`].
+//! The machine for uncommon dialects: delimiters of several bytes, comments, other terminators. It walks the set bits
+//! of the masks, which mark where a delimiter or a terminator may begin, and reads the text there. [`crate::reference`]
+//! defines its result.
 
 use crate::dialect::{Dialect, Escape};
 use crate::error::{Scan, ScanError, TextEnd};
@@ -37,13 +37,13 @@ enum Mode {
     Comment,
 }
 
-/// The state between two bytes that matter, and what has been found.
+/// The state between two bytes that matter, and the result so far.
 pub(crate) struct GeneralMachine<'a> {
     dialect: &'a Dialect,
     text: &'a [u8],
     records: &'a mut Records,
     mode: Mode,
-    /// Bytes before it belong to what was read already: a delimiter, an escaped byte.
+    /// Bytes before it belong to a part that was read already: a delimiter, an escaped byte.
     next: u32,
     field_start: u32,
     quote_opened: u32,
@@ -223,7 +223,7 @@ impl<'a> GeneralMachine<'a> {
         Ok(())
     }
 
-    /// Counts the lines up to the end of the terminator, and begins what follows it.
+    /// Counts the lines up to the end of the terminator, and begins the next record.
     fn end_line(&mut self, end: u32, terminator_bytes: u32) {
         let next = end + terminator_bytes;
         self.records.line_count += match self.dialect.line_byte() {

@@ -2,13 +2,12 @@
 //!
 //! Bytes in, positions out: no I/O, no Arrow, no allocation per row.
 //!
-//! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] turns a
-//! field as written into the text it means. The bytes that matter are found 64 at a time
-//! (`masks`), positions are taken from the masks (`mask_walker`, with `regular` for most blocks,
-//! `special_bytes` for the odd ones and `positions` for what depends on the processor; `general` for
-//! uncommon dialects, `fixed` for fields at declared positions), and `reference` says the same byte
-//! by byte, for the reader and for the tests. What is unsafe stands in `instruction_set`, which chooses
-//! between instructions, and in `vectors`, which loads and stores.
+//! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] decodes a field to its text. The
+//! bytes that matter are found 64 at a time (`masks`), positions are taken from the masks (`mask_walker`, with
+//! `regular` for most blocks, `special_bytes` for the odd ones and `positions` for the code that depends on the
+//! processor; `general` for uncommon dialects, `fixed` for fields at declared positions), and `reference` does the same
+//! byte by byte, for the reader and for the tests. Unsafe code is in `instruction_set`, which chooses between
+//! instructions, and in `vectors`, which loads and stores.
 
 pub mod cpu;
 mod dialect;

@@ -1,11 +1,10 @@
 //! The fast machine: walks masks, not bytes.
 //!
-//! Most blocks of 64 bytes are regular: which of their delimiters and line feeds count can be
-//! told for all at once with arithmetic on the masks ([`crate::regular`]), and the positions
-//! are then written out without a look at the text. A block with a quote where none may stand
-//! is walked special byte by special byte instead ([`crate::special_bytes`]), with the same state before and after, so
-//! that the two ways may follow each other in any order. What both must find is said, byte by
-//! byte, in [`crate::reference`].
+//! Most blocks of 64 bytes are regular: arithmetic on the masks finds all delimiters and line feeds that count at once
+//! ([`crate::regular`]), and the positions are then written out without reading the text. A block with a quote where
+//! none may stand is walked special byte by special byte instead ([`crate::special_bytes`]), with the same state before
+//! and after, so that the two ways can follow each other in any order. [`crate::reference`] defines the result of both,
+//! byte by byte.
 //!
 //! This machine reads the common dialects: a delimiter of one byte, records that end with line
 //! feeds (a carriage return before them or not) or with carriage returns, no comments. Others
@@ -109,7 +108,7 @@ pub(crate) enum Mode {
     Closed(u32),
 }
 
-/// The state between two blocks, and what it has found.
+/// The state between two blocks, and the result so far.
 pub(crate) struct MaskWalker<'a> {
     pub(crate) settings: Settings,
     instruction_set: InstructionSet,
@@ -197,11 +196,11 @@ impl<'a> MaskWalker<'a> {
 
     /// Takes the masks of the blocks that begin at `base`.
     pub(crate) fn take(&mut self, base: u32, masks: &[Masks]) -> Result<(), ScanError> {
-        // Room for every byte of the stripe, for what the blocks write past their own count,
-        // and for one field end of its own before each terminator.
+        // Room for every byte of the stripe, for the positions that blocks write past their own count, and for one
+        // field end of its own before each terminator.
         let room = self.field_count + (masks.len() + 1) * 2 * BLOCK_BYTES;
         if self.records.field_ends.len() < room {
-            // No more than that: what is set here is only to be written again.
+            // No more than that: the values that are set here are only overwritten.
             self.records.field_ends.resize(room, 0);
         }
         let instruction_set = self.instruction_set;
@@ -246,8 +245,8 @@ impl<'a> MaskWalker<'a> {
             Form::DoubledQuotes => {
                 let prior = match self.mode {
                     Mode::Unquoted => regular::Prior::Unquoted {
-                        // What an unquoted quote may stand behind. The byte before is no
-                        // quote, else the mode were another.
+                        // The byte before an unquoted quote. It is not a quote, because then the mode would be another
+                        // one.
                         at_field_start: base == self.record.start
                             || self.text[base as usize - 1] == self.settings.needles.delimiter,
                     },
@@ -594,8 +593,7 @@ impl<'a> MaskWalker<'a> {
         self.push_record(end)
     }
 
-    /// The fault of what stands behind a closing quote and is neither a delimiter nor a
-    /// terminator.
+    /// The fault of text behind a closing quote that is neither a delimiter nor a terminator.
     pub(crate) fn fault_after_quote(&self, closed: u32) -> (FaultKind, u32) {
         let position = closed + 1;
         let is_bare_return = self.settings.strips_returns

@@ -1,7 +1,6 @@
-//! From text to bit masks: which bytes of each block of 64 are delimiters, line ends, quotes
-//! or escapes. Which [`InstructionSet`]s the machine has stands in `instruction_set`; they find the same bits,
-//! and the tests hold them against each other. What is made of the bits (`mask_walker`, `positions`)
-//! is compiled for the same instruction sets.
+//! From text to bit masks: the bytes of each block of 64 that are delimiters, line ends, quotes or escapes.
+//! `instruction_set` says which [`InstructionSet`]s the machine has; all find the same bits, and the tests compare
+//! them. The users of the bits (`mask_walker`, `positions`) are compiled for the same instruction sets.
 //!
 //! This module and `instruction_set` need each other: [`InstructionSet::find`] stands here and asks `instruction_set` for the
 //! instructions, and `instruction_set` calls the code here that is compiled for them.

@@ -5,11 +5,10 @@
 
 use crate::masks::BLOCK_BYTES;
 
-/// A way of going from the bits of a mask to positions. Who has a value of the type knows that the
-/// machine has the instructions.
+/// A way from the bits of a mask to positions. A value of the type is the proof that the machine has the instructions.
 pub(crate) trait BitInstructions: Copy {
-    /// Writes the positions of the set bits, counted from `base`, to the first slots; what
-    /// follows them may be overwritten.
+    /// Writes the positions of the set bits, counted from `base`, to the first slots; the slots behind them may be
+    /// overwritten.
     fn write_positions(self, bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]);
 }
 

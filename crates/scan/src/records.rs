@@ -93,8 +93,7 @@ impl Records {
         self.line_count = 0;
     }
 
-    /// Lines that were passed over, since they are no records: blank ones, comments, COPY's
-    /// end-of-data marker.
+    /// Skipped lines, which are not records: blank ones, comments, COPY's end-of-data marker.
     pub fn skipped_count(&self) -> u64 {
         self.blank_count + self.comment_count + self.end_marker_count
     }
@@ -120,8 +119,8 @@ impl Records {
         end - first
     }
 
-    /// Settles what a last record that may be COPY's end-of-data marker is. Where `text_end`
-    /// does not tell, it is taken out, and where it starts comes back: it is not consumed.
+    /// Decides about a last record that may be COPY's end-of-data marker. If `text_end` does not tell, the record is
+    /// removed and its start is returned: it is not consumed.
     pub(crate) fn settle_end_marker(
         &mut self,
         text: &[u8],

@@ -1,5 +1,5 @@
-//! The slow machine: one byte at a time, to be read and trusted. It says what the fast one
-//! must find, and the tests hold the two against each other.
+//! The slow machine: one byte at a time, to be read and trusted. It defines the result of the fast one, and the tests
+//! compare the two.
 //!
 //! A line that begins with the comment byte, where a record would begin, is passed over up to
 //! the next terminator. In any other the rules are, in the order in which a byte is asked:
@@ -53,7 +53,7 @@ pub fn scan_reference(
             None => find_record(dialect, text, start, end),
         };
         let Some(found) = found else {
-            // What may be the beginning of a terminator is no part of the record.
+            // Bytes that may be the beginning of a terminator are not part of the record.
             let begun_bytes = dialect.terminator.begun_bytes(&text[start..]);
             if text.len() - begun_bytes - start > dialect.record_bytes_max {
                 return Err(too_long(text.len()));

@@ -1,11 +1,11 @@
 //! The slow machine for fields at fixed positions.
 //!
-//! 1. A record is a line, or a declared number of bytes; at the end of the file what is left.
+//! 1. A record is a line, or a declared number of bytes; at the end of the file, the rest.
 //! 2. A record that is shorter or longer than declared is a fault, unless the dialect allows
 //!    missing or extra fields. So is a `\r` that ends no line, where lines end with `\n` or
 //!    `\r\n`.
-//! 3. A field is what stands at its position; of a short record, as much as there is. One that
-//!    the record does not reach is listed as empty at the record's end.
+//! 3. A field is the text at its position; in a short record, the part of it that exists. A field that the record does
+//!    not reach is listed as empty at the record's end.
 
 use crate::dialect::{Dialect, ExtraFields, MissingFields};
 use crate::error::TextEnd;

@@ -34,10 +34,10 @@ pub(crate) struct QuotedBlock {
 /// Reads a block of a dialect with doubled quotes, or gives up where a quote stands that
 /// neither opens nor closes a field.
 ///
-/// In text without faults a byte is inside quotes if the quotes before it are odd in number:
-/// a doubled quote closes and opens again at once. That holds as long as each quote that opens
-/// stands behind a delimiter, a line end or a closing quote, and each that closes before one
-/// of the same. `returns` are the `\r` that belong to a `\r\n`; where that ends no record, none.
+/// In text without faults a byte is inside quotes if the quotes before it are odd in number: a doubled quote closes and
+/// opens again at once. That holds as long as each quote that opens stands behind a delimiter, a line end or a closing
+/// quote, and each that closes before one of the same. `returns` are the `\r` that belong to a `\r\n`; it is empty if
+/// `\r\n` ends no record.
 #[inline(always)]
 pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Option<QuotedBlock> {
     let quotes = masks.specials;
@@ -47,7 +47,7 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Optio
         Prior::Closed => (0, 0, 1),
     };
     if quotes == 0 {
-        // What follows a closing quote is judged below.
+        // The byte after a closing quote is judged below.
         if follows_closed == 0 {
             return Some(QuotedBlock {
                 delimiters: masks.delimiters & !inside_before,
@@ -68,7 +68,7 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Optio
     if opening & !may_open != 0 {
         return None;
     }
-    // The byte behind the last one is not known yet: that is the next block's matter.
+    // The byte behind the last one is not known yet: the next block judges it.
     let may_follow = delimiters | newlines | opening;
     let must_follow = closing << 1 | follows_closed;
     if must_follow & !(may_follow | returns) != 0 {
@@ -110,7 +110,7 @@ pub(crate) fn exclusive_or_of_all_below(bits: u64) -> u64 {
 
 /// The bytes of a block that an escape has made ordinary.
 pub(crate) struct Escaped {
-    /// Them.
+    /// The ordinary bytes.
     pub(crate) bytes: u64,
     /// The block's last byte is an escape that makes the next block's first byte ordinary.
     pub(crate) carries: bool,

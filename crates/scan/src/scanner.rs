@@ -67,17 +67,15 @@ impl Scanner {
     /// Finds the records of `text`, which starts where a record starts. `records` is cleared
     /// first.
     ///
-    /// `end` says what stands behind the text, or with a `bool` whether it is the last of its
-    /// file: then what follows the last terminator is a record too, whole or not, and all bytes
-    /// are consumed. Else they are consumed up to the last terminator that ends a record; the
-    /// caller hands in the rest again with more text behind it. (A text past 2 GiB is not
-    /// consumed in one call even at the end: call again with the rest. [`Records`] counts bytes
-    /// in 32 bits.)
+    /// `end` says what follows the text, or with a `bool` whether it is the last of its file. At the end of the file,
+    /// the text behind the last terminator is a record too, complete or not, and all bytes are consumed. Otherwise
+    /// bytes are consumed up to the last terminator that ends a record; the caller passes the rest again with more text
+    /// behind it. (A text past 2 GiB is not consumed in one call even at the end: call again with the rest. [`Records`]
+    /// counts bytes in 32 bits.)
     ///
-    /// A line with nothing but its terminator is blank, unless the dialect says otherwise: it is
-    /// counted and passed over. So are comments, and COPY's end-of-data marker where the file
-    /// ends with it. A marker at the end of a text that may be cut anywhere is not consumed: what
-    /// it means depends on what follows.
+    /// A line with nothing but its terminator is blank, unless the dialect says otherwise: it is counted and skipped.
+    /// So are comments, and COPY's end-of-data marker if the file ends with it. A marker at the end of a text that may
+    /// be cut anywhere is not consumed, because its meaning depends on the text behind it.
     pub fn scan(
         &mut self,
         text: &[u8],

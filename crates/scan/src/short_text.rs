@@ -14,7 +14,7 @@ pub struct ShortText {
 }
 
 impl ShortText {
-    /// These bytes; nothing where they are none or more than eight.
+    /// These bytes; `None` if there are none or more than eight.
     pub const fn new(text: &[u8]) -> Option<ShortText> {
         if text.is_empty() || text.len() > SHORT_TEXT_BYTES_MAX {
             return None;
@@ -57,7 +57,7 @@ impl ShortText {
         self.bytes[0]
     }
 
-    /// Its only byte; nothing where it has several.
+    /// Its only byte; `None` if it has several.
     #[inline]
     pub fn only_byte(&self) -> Option<u8> {
         (self.length == 1).then_some(self.bytes[0])

@@ -20,7 +20,7 @@ pub enum Terminator {
 }
 
 impl Terminator {
-    /// Bytes of the terminator that `text` begins with; zero where it begins with none.
+    /// Bytes of the terminator that `text` begins with; zero if it begins with none.
     #[inline]
     pub fn bytes_at(self, text: &[u8]) -> usize {
         match (self, text) {
@@ -32,8 +32,8 @@ impl Terminator {
         }
     }
 
-    /// The byte that ends the lines by which an editor would number them, inside of records too;
-    /// nothing where the terminator has no such byte: then each terminator ends a line.
+    /// The byte that ends the lines by which an editor would number them, also inside records; `None` if the terminator
+    /// has no such byte: then each terminator ends a line.
     pub fn line_byte(self) -> Option<u8> {
         match self {
             Terminator::Any | Terminator::Lf | Terminator::CrLf => Some(b'\n'),

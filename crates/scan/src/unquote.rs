@@ -1,8 +1,7 @@
 //! From a field as it is written to its text: removes quotes, decodes escapes, and tells NULL from an empty text.
 //!
-//! Only fields of records flagged [`escaped`](crate::Record::escaped) need this; in all
-//! others the text is what is written, trimmed as the dialect has it, and only the NULL markers
-//! have to be compared.
+//! Only fields of records flagged [`escaped`](crate::Record::escaped) need this. In all others the text is the written
+//! one, trimmed by the dialect's rule, and only compared with the NULL markers.
 
 use crate::dialect::{Dialect, Escape};
 
@@ -30,9 +29,9 @@ impl<'a> FieldText<'a> {
 
 /// Decodes one field: `written` is what [`Records::field`](crate::Records::field) spans.
 ///
-/// A field that begins with the quote is a quoted one, and NULL only where the dialect says so.
-/// Any other is trimmed as the dialect has it, and compared with the NULL markers before escapes
-/// are undone. `scratch` is used only where bytes have to move; what it held before is lost.
+/// A field that begins with the quote is a quoted one, and NULL only if the dialect allows that. Any other field is
+/// trimmed by the dialect's rule, and compared with the NULL markers before escapes are decoded. `scratch` is used only
+/// if bytes have to move; its earlier content is lost.
 ///
 /// Records with a fault have no agreed meaning; for their fields some text comes back, and
 /// nothing panics.
@@ -63,7 +62,7 @@ pub fn decode_field<'a>(
     }
 }
 
-/// `rest` is what follows the opening quote, up to and with the closing one.
+/// `rest` is the text behind the opening quote, up to and with the closing one.
 fn decode_quoted<'a>(
     rest: &'a [u8],
     quote: u8,

@@ -1,5 +1,5 @@
-//! The fast scanner must find what the slow one finds: every instruction set, every dialect, every
-//! split of the text.
+//! The fast scanner must give the result of the slow one: every instruction set, every dialect, every split of the
+//! text.
 
 use inrush_scan::masks::{BLOCK_BYTES, InstructionSet, Masks, Needles};
 use inrush_scan::reference::scan_reference;
@@ -137,8 +137,8 @@ fn any_dialect() -> impl Strategy<Value = Dialect> {
     ]
 }
 
-/// Pieces that meet at their worst: specials in rows, line ends of all kinds, and runs that
-/// push what follows over the edge of a block.
+/// Pieces that are hard together: specials in rows, line ends of all kinds, and runs that push the next bytes over the
+/// edge of a block.
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => prop::sample::select(vec![

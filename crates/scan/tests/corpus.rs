@@ -1,5 +1,5 @@
-//! Replays what the fuzzers have found: each input of the archives in `fuzz/corpus/` and of the
-//! folders in `fuzz/regressions/` goes through the check of its target.
+//! Replays the findings of the fuzzers: each input of the archives in `fuzz/corpus/` and of the folders in
+//! `fuzz/regressions/` goes through the check of its target.
 
 mod checks;
 

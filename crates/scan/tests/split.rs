@@ -25,7 +25,7 @@ fn any_dialect() -> impl Strategy<Value = Dialect> {
     )
 }
 
-/// Pieces that meet at their worst, and runs that push what follows over the edge of a block.
+/// Pieces that are hard together, and runs that push the next bytes over the edge of a block.
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         8 => prop::sample::select(vec![

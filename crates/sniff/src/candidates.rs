@@ -1,8 +1,8 @@
 //! The types that a column's values are tried against, by the load's own converters.
 //!
-//! A converter takes more than a guess should: `1` is a boolean to it, 32 hex digits are a UUID,
-//! a date is a timestamp of midnight. So each candidate also has a shape that its values must
-//! have; the shape may only refuse what the converter takes, never the other way round.
+//! A converter accepts more than a guess should: `1` is a boolean to it, 32 hex digits are a UUID, a date is a
+//! timestamp of midnight. So each candidate also has a shape that its values must have. The shape may only refuse
+//! values that the converter accepts, never the other way round.
 
 use inrush_convert::{Probe, Values};
 

@@ -32,8 +32,7 @@ pub(super) struct FormChoice {
     pub seen: Vec<String>,
 }
 
-/// Finds the form. `preset` is what the files' names tell, `said` the delimiter that a line of
-/// theirs names.
+/// Finds the form. `preset` comes from the files' names, `said` is the delimiter that a line of theirs names.
 pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>) -> FormChoice {
     let looks = looks(samples);
     let preset_form = preset.map(|preset| mapping::form_of(&preset.dialect()));
@@ -50,8 +49,8 @@ pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>
     choice
 }
 
-/// The choice of the best form of files with several columns. `entries` are in the order of their scores, and there
-/// is one at least.
+/// The choice of the best form of files with several columns. `entries` are in the order of their scores; there is at
+/// least one.
 fn several_columns(entries: &[Entry], preset: Option<&Form>) -> FormChoice {
     let best = &entries[0];
     let nulls = Nulls::of(best, preset);

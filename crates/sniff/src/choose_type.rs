@@ -61,7 +61,7 @@ fn reasons(facts: &ColumnFacts, is_everything: bool) -> Decision {
         .iter()
         .filter(|candidate| candidate.is_alive())
         .collect();
-    // Words such as NaN alone are no numbers.
+    // Words such as NaN alone do not make a column of numbers.
     let is_sure = |guess: &TypeGuess| *guess != TypeGuess::Double || facts.numbers.number_like > 0;
     decision.reads_as = alive
         .first()
@@ -306,7 +306,7 @@ fn formatted(alive: &[&Candidate], decision: &mut Decision) -> Option<TypeGuess>
     Some(first.guess.clone())
 }
 
-/// The word for no value that the type does not take, where there is one.
+/// A word for a missing value that the type does not take, if there is one.
 fn refused_word<'a>(
     facts: &'a ColumnFacts,
     found: &TypeGuess,

@@ -59,7 +59,7 @@ impl Rows {
     }
 }
 
-/// The columns with their names, and what was changed of those. `named` are names that no header of the load has.
+/// The columns with their names, and the changes of names. `named` are names that are in no header of the load.
 fn columns(
     choice: &FormChoice,
     evidence: &Evidence,

@@ -17,7 +17,7 @@ const LOOK_BYTES: usize = 128 << 10;
 const BEGINNINGS_MAX: usize = 4;
 const PLACES_MAX: usize = 8;
 
-/// Fewer of a hundred records that have the same number of fields are no file of several columns.
+/// If fewer records of a hundred have the same number of fields, the file does not have several columns.
 pub(super) const SHARE_MIN: f64 = 0.7;
 
 /// The factor for a form that the file itself declares (`sep=;`): it counts more than any look.
@@ -144,7 +144,7 @@ pub(super) fn looks(samples: &Samples) -> Vec<Sample> {
         .collect()
 }
 
-/// The best way of quoting with a delimiter; nothing where it parts no fields.
+/// The best way of quoting with a delimiter; nothing if it parts no fields.
 fn candidate(
     looks: &[Sample],
     delimiter: u8,
@@ -154,7 +154,7 @@ fn candidate(
     let is_preset = preset.is_some_and(|form| form.delimiter == [delimiter]);
     let usual = match preset {
         Some(form) if is_preset => form.quoting(),
-        // A quote that comes later is then a reject where it is none, and never a silent change.
+        // A quote that comes later in the file is then a reject, and never a silent change.
         _ => Quoting::DOUBLED,
     };
     let tallies: Vec<(Quoting, Tally)> = Quoting::ALL
@@ -261,7 +261,7 @@ pub(super) fn best_quoting(
         .max_by_key(|(quoting, tally)| {
             // A backslash before quotes must be needed to be believed.
             let is_plain = quoting.quote.is_none() || quoting.escape != FormEscape::Backslash;
-            // Nobody who escapes with backslashes leaves one alone.
+            // A writer that escapes with backslashes leaves none alone.
             let is_contradicted = *quoting == Quoting::BACKSLASH && tally.backslashes.lone > 0;
             (
                 in_use(quoting, tally),

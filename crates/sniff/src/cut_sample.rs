@@ -32,12 +32,12 @@ pub(super) struct Cut {
     pub starts_file: bool,
     /// Lines are counted from the file's first one.
     pub is_line_known: bool,
-    /// The encoding that the text was translated from; nothing where it is read as UTF-8.
+    /// The encoding that the text was translated from; `None` if it is read as UTF-8.
     pub translated_from: Option<TextEncoding>,
 }
 
-/// Cuts a sample; nothing where it cannot be told where its records begin, or where it holds no
-/// whole record. `field_count` is what a good record has.
+/// Cuts a sample; `None` if it is not clear where its records begin, or if it holds no whole record. `field_count` is
+/// the number of fields of a good record.
 pub(super) fn cut(sample: &Sample, form: &Form, field_count: usize) -> Option<Cut> {
     let start = match sample.starts_file {
         true => 0,
@@ -101,7 +101,7 @@ fn first_record(bytes: &[u8], form: &Form, field_count: usize) -> Option<usize> 
     }
 }
 
-/// What comes of an assumption.
+/// The result of an assumption.
 struct Assumed {
     /// Where records begin in the sample, the first one left out: it is not whole.
     starts: Vec<usize>,
@@ -122,7 +122,7 @@ impl Assumed {
 /// Cuts a sample, of which the first `shift` bytes are assumed.
 fn assume(bytes: &[u8], form: &Form, field_count: usize, shift: usize) -> Option<Assumed> {
     let mut records = Records::default();
-    // The end of the sample is no end of a record.
+    // The end of the sample is not the end of a record.
     Scanner::new(&mapping::dialect(form))
         .scan(bytes, false, &mut records)
         .ok()?;

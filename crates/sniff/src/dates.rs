@@ -41,7 +41,7 @@ pub(super) fn formats_of(value: &[u8]) -> Vec<TypeGuess> {
         .collect()
 }
 
-/// The orders that the date at the start of a text may have, and what follows it.
+/// The orders that the date at the start of a text may have, and the rest of the text.
 fn date_orders(text: &str) -> Option<(Vec<String>, &str)> {
     let (first, rest) = take_part(text)?;
     let separator = rest.chars().next()?;
@@ -85,7 +85,7 @@ fn take_part(text: &str) -> Option<(&str, &str)> {
     let end = text
         .find(|c: char| !c.is_ascii_alphanumeric())
         .unwrap_or(text.len());
-    // The `T` between date and time is no part of the year.
+    // The `T` between date and time is not part of the year.
     let end = match text[..end].find('T') {
         Some(at) if at > 0 && text.as_bytes()[at - 1].is_ascii_digit() => at,
         _ => end,
@@ -93,7 +93,7 @@ fn take_part(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// The format of what follows a date, and whether it has an offset from UTC.
+/// The format of the text behind a date, and whether it has an offset from UTC.
 fn time_format(rest: &str) -> Option<(String, bool)> {
     let separator = rest.chars().next()?;
     if !matches!(separator, ' ' | 'T') {

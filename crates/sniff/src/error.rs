@@ -23,7 +23,7 @@ pub enum SniffError {
         /// The first of the files.
         path: PathBuf,
     },
-    /// Files of typed rows that do not go together, or with what is declared.
+    /// Files of typed rows that do not fit each other, or the declared format.
     #[error("{}: {what}; {mend}", path.display())]
     Table {
         /// The file.

@@ -31,9 +31,9 @@ pub(super) struct Evidence {
     pub columns: Vec<ColumnFacts>,
     /// Rows that were looked at, those at fault not counted.
     pub rows: u64,
-    /// Rows at fault, by what is wrong, with the first of each.
+    /// Rows with a fault, by its kind, with the first of each.
     pub bad_rows: Vec<BadRows>,
-    /// Lines that begin with the sign of a comment and are no rows.
+    /// Lines that begin with the sign of a comment and do not count as rows.
     pub comments: u64,
     /// The first of them.
     pub first_comment: Option<FilePlace>,
@@ -41,12 +41,11 @@ pub(super) struct Evidence {
     pub title_records: u64,
     /// The texts of the title lines of the first file.
     pub titles: Vec<String>,
-    /// Lines before the first good record of the first file that has such records; nothing where
-    /// another one has others.
+    /// Lines before the first good record of the first file that has such records; `None` if another one has others.
     pub title_lines: Option<u64>,
     /// The first record of each file, where it is a good one, as text.
     pub first_records: Vec<FirstRecord>,
-    /// Rows of files that are read as UTF-8 have bytes that are none.
+    /// Rows of files that are read as UTF-8 contain bytes that are not UTF-8.
     pub not_utf8: bool,
     /// The number of sampled places that were left out, because it is not clear where their records begin.
     pub places_unused: u64,
@@ -104,7 +103,7 @@ impl Evidence {
         for sample in &samples.samples {
             evidence.places += 1;
             let Some(cut) = cut(sample, form, column_count) else {
-                // A file without a record is no place that was not understood.
+                // A file without a record does not count as a place that was not understood.
                 if !sample.bytes.is_empty() {
                     evidence.places_unused += 1;
                 }
@@ -123,7 +122,7 @@ impl Evidence {
     ) -> Result<Evidence, SourceError> {
         const CHUNK_BYTES: usize = 1 << 20;
         let mut evidence = Evidence::new(column_count);
-        // The lines of a title are no header, so it is looked for here.
+        // The lines of a title are not a header, so it is looked for here.
         let dialect = Dialect {
             header: false,
             ..mapping::dialect(form)

@@ -18,9 +18,9 @@ pub struct Form {
     pub header: bool,
     /// Unquoted texts that stand for NULL.
     pub nulls: Vec<String>,
-    /// Begins lines that are no records.
+    /// The first byte of lines that are not records.
     pub comment: Option<u8>,
-    /// Lines at the beginning of each file that are no records.
+    /// The number of lines at the beginning of each file that are not records.
     pub skip_lines: u32,
     /// A record is one field.
     pub is_single_column: bool,
@@ -31,7 +31,7 @@ pub struct Form {
 /// The way in which special bytes are made ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormEscape {
-    /// There is none.
+    /// No escape.
     None,
     /// The quote is written twice inside a quoted field.
     DoubledQuote,

@@ -29,7 +29,7 @@ pub struct Guess {
     pub places: u64,
     /// The files.
     pub files: Vec<PathBuf>,
-    /// All rows of all files were looked at: the guess is no guess.
+    /// All rows of all files were read, so the guess is certain.
     pub is_everything: bool,
     /// Fields that no column can take, by their names.
     pub left_out: Vec<String>,
@@ -142,7 +142,7 @@ impl Guess {
     }
 }
 
-/// The comments that say what was seen and what is unsure.
+/// The comments with the observations and the unsure guesses.
 fn comments_of(guess: &Guess) -> Comments {
     let mut beginning = vec![format!(
         "Guessed from {}: {}.",

@@ -20,8 +20,8 @@ pub(super) struct HeaderGuess {
     pub unsure: Option<String>,
 }
 
-/// Tells a header from data. `evidence` and `decisions` leave the first record of each file out;
-/// `usual` is what the files' names tell.
+/// Tells a header from data. `evidence` and `decisions` leave the first record of each file out; `usual` is the hint of
+/// the files' names.
 pub(super) fn guess(
     evidence: &Evidence,
     decisions: &[Decision],
@@ -108,7 +108,7 @@ impl Signs {
         let mut signs = Signs::default();
         let mut numbers: Vec<i128> = Vec::new();
         for ((field, facts), decision) in first.fields.iter().zip(columns).zip(decisions) {
-            // Words for no value are rows' own, whatever stands below.
+            // Words for a missing value belong to rows, above any column.
             if field.is_empty() || is_null_word(field.as_bytes()) {
                 continue;
             }
@@ -149,7 +149,7 @@ fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
         return None;
     }
     let are_distinct = are_distinct(&first.fields);
-    // One text that is no name, over one column, is more likely a bad value.
+    // If only one text is not a name, over one column, it is more likely a bad value.
     let is_odd_header = signs.odd > 1 && are_distinct;
     if misfits > fits && (signs.named > 0 || is_odd_header) {
         let unsure = (fits > 0).then(|| {

@@ -16,7 +16,7 @@ use super::{is_declared, mapping, titles};
 pub(super) struct Known {
     /// The format is taken as declared, and nothing of it guessed.
     pub is_declared: bool,
-    /// Lines that are no rows may be found and passed over: nothing is declared of them.
+    /// Lines that are not rows may be found and skipped, because nothing is declared about them.
     pub may_skip: bool,
     /// The first file.
     pub path: PathBuf,

@@ -73,7 +73,7 @@ pub struct SniffOptions {
     pub everything: bool,
 }
 
-/// Guesses what the files hold.
+/// Guesses the format and the columns of the files.
 pub fn sniff(files: &[Arc<SourceFile>], options: &SniffOptions) -> Result<Guess, SniffError> {
     sniff_within(files, options, &Extent::default())
 }

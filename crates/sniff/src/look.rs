@@ -10,7 +10,7 @@ use super::known::Known;
 use super::sample::Samples;
 use super::{header_detection, mapping, text};
 
-/// The form, with its header decided, and what the columns hold below that.
+/// The form, with the decision about its header, and the evidence of the columns below it.
 pub(super) struct Look {
     pub choice: FormChoice,
     pub evidence: Evidence,
@@ -88,7 +88,7 @@ impl Look {
         (1..=LINES_MAX).find_map(|lines| self.header_below(known, &beginnings, lines))
     }
 
-    /// The note if the record below so many lines is the header of columns with types other than text.
+    /// The note if the record below this number of lines is the header of columns with types other than text.
     fn header_below(&self, known: &Known, beginnings: &Samples, lines: u32) -> Option<String> {
         let below = beginnings.without_lines(lines, &mapping::lines_dialect());
         let choice = FormChoice {
@@ -96,7 +96,7 @@ impl Look {
             ..self.choice.clone()
         };
         let found = Look::at(known, &below, choice).ok()?;
-        // Below a header, a row that lacks values of other rows is no second header.
+        // Below a header, a row that lacks values of other rows is not a second header.
         let above = self
             .evidence
             .first_records

@@ -211,7 +211,7 @@ fn field_choice(
     })
 }
 
-/// The column that the converters are given for a load of what was guessed: it loses nothing.
+/// The column of the converters for a load of the guess: it loses nothing.
 pub(super) fn lossless_column(name: &str, column_type: &TypeGuess, field_index: usize) -> Column {
     let mut column = column(name, column_type, field_index);
     column.policies.lossless = column_type.is_number();

@@ -13,7 +13,7 @@ use inrush_package::NAME_BYTES_MAX;
 /// Columns that PostgreSQL gives every table: none of its own may be called so.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
-/// The names for a header's fields, and what was changed beyond their spelling.
+/// The names for a header's fields, and the changes beyond their spelling.
 pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
     let mut taken = BTreeSet::new();
     let mut next_numbers = BTreeMap::new();
@@ -117,7 +117,7 @@ fn unique(
     taken: &BTreeSet<String>,
     next_numbers: &mut BTreeMap<String, u64>,
 ) -> String {
-    // Names that are only told apart where they are cut share their numbers.
+    // Names that differ only in the part that is cut off share their numbers.
     const ENDING_BYTES: usize = 6;
     let beginning = cut(name, NAME_BYTES_MAX - ENDING_BYTES).to_owned();
     let number = next_numbers.entry(beginning).or_insert(2);

@@ -7,18 +7,19 @@
 //! "Datsun 710" 22.8 4
 //! ```
 //!
-//! The same look has a file whose header lacks its *last* name, and one where an unquoted decimal comma cuts a number in
-//! two (`name,amount` above `Smith,1,00`). Taken for R's, it would load every value one column too far. Names that do not
-//! fit the types of their columns are no evidence: both other readings shift them, too. R's row names are
-//! believed only where all files begin with the same header, all of the first rows have one field more, no two first fields
-//! of a file are the same, the first name names no number of rows itself (`id`), and either
+//! A file whose header lacks its *last* name looks the same, and so does a file in which an unquoted decimal comma cuts
+//! a number in two (`name,amount` above `Smith,1,00`). If they were taken for R's, every value would be loaded one
+//! column too far. Names that do not fit the types of their columns are not evidence, because both other readings shift
+//! them, too. R's row names are accepted only if all files begin with the same header, all of the first rows have one
+//! field more, no two first fields of a file are the same, the first name is not itself a name for a number of rows
+//! (`id`), and either
 //!
 //! - names and first fields stand in quotes, and the rows are numbered (`"1"`, `"2"`, ...), as R writes by default; between
 //!   commas, no two fields side by side may be one number with a decimal comma; or
 //! - the delimiter is a blank or a tab, and the rows are numbered, or names and first fields stand in quotes.
 //!
-//! The load then passes over the header's line, and the columns are named here: the first one is [`NAME`]. Every other
-//! such file with two names or more is [`Unnamed`]: a load refuses it, and `inrush init` tells the readings.
+//! The load then skips the header's line, and the columns are named here: the first one is [`NAME`]. Every other such
+//! file with two names or more is [`Unnamed`]: a load refuses it, and `inrush init` prints the possible readings.
 
 use std::collections::BTreeSet;
 
@@ -120,7 +121,7 @@ impl RowNames {
                     .take_while(|fault| fault.record_index as usize <= index)
                     .all(|fault| fault.record_index as usize != index)
         };
-        // One row that is broken is for the rejects; the first one must not be.
+        // A single broken row is left to become a reject; but the first row must not be broken.
         let whole = (1..count)
             .filter(|index| has_fields(*index, field_count))
             .count();
@@ -184,11 +185,11 @@ impl RowNames {
         })
     }
 
-    /// True if it is believed, by the rule at the head of this file.
+    /// True if it is accepted, by the rule at the head of this file.
     pub fn is_believed(&self, form: &Form) -> bool {
         let is_usual = self.are_quoted && self.are_numbered && !self.may_have_decimal_commas;
         let is_blank = matches!(form.delimiter.as_slice(), b" " | b"\t");
-        // Of a single word more is asked: it may be a title.
+        // A header of a single word needs more evidence, because it may be a title.
         let are_told = self.names.len() > 1 && self.are_names && self.are_numbered;
         self.are_unique
             && !self.names.first().is_some_and(|name| numbers_rows(name))

@@ -60,7 +60,7 @@ impl Rows {
             }
             FirstNames::Unclear(found) => {
                 look.choice.unsure.push(found.told());
-                // The first record is told already, and as no title.
+                // The first record has been reported already, and not as a title.
                 look.evidence.title_records = 0;
                 unnamed = Some(found);
             }

@@ -55,7 +55,7 @@ pub(super) struct Sample {
     pub starts_file: bool,
     /// It ends where the file ends.
     pub ends_file: bool,
-    /// The encoding that it was translated from; nothing where it is read as UTF-8.
+    /// The encoding that it was translated from; `None` if it is read as UTF-8.
     pub translated_from: Option<TextEncoding>,
 }
 

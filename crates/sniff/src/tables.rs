@@ -153,7 +153,7 @@ fn common<'a>(
     Ok(Some(table))
 }
 
-/// The type of a column for a field; nothing where none can take it.
+/// The type of a column for a field; `None` if none can take it.
 fn type_of(field: &TableField) -> Option<TypeGuess> {
     let numeric = |precision: u8, scale: u8| {
         (
@@ -216,7 +216,7 @@ fn type_of(field: &TableField) -> Option<TypeGuess> {
     })
 }
 
-/// A decimal's type: what the converters carry in 128 bits, else any number of digits.
+/// A decimal's type: one that the converters carry in 128 bits, otherwise one with any number of digits.
 fn decimal(precision: u8, scale: i8) -> (String, ColumnType) {
     match u8::try_from(scale) {
         Ok(scale) if precision <= 38 && scale <= precision => (

@@ -48,7 +48,7 @@ pub(super) struct Backslashes {
     pub doubled: u64,
     /// Before a letter or digit that COPY and MySQL escape.
     pub letters: u64,
-    /// Before anything else: an ordinary character, as in paths of Windows.
+    /// Before any other byte: an ordinary character, as in paths of Windows.
     pub lone: u64,
 }
 
@@ -65,7 +65,7 @@ impl Backslashes {
             match next {
                 Some(b'\n' | b'\r') => self.needed += 1,
                 Some(next) if delimiter.contains(next) => self.needed += 1,
-                // Two at the beginning are a share of Windows just as well.
+                // Two at the beginning may also be the beginning of a Windows share.
                 Some(b'\\') if at + found > 0 => self.doubled += 1,
                 Some(b'\\') => self.letters += 1,
                 Some(
@@ -107,7 +107,7 @@ impl Tally {
     }
 }
 
-/// Counts what a form makes of the samples.
+/// Counts the records and fields of the samples by a form.
 pub(super) fn tally(samples: &[Sample], form: &Form) -> Tally {
     let beginnings: Vec<(&Sample, Records)> = samples
         .iter()
@@ -125,7 +125,7 @@ pub(super) fn tally(samples: &[Sample], form: &Form) -> Tally {
     for sample in samples.iter().filter(|sample| !sample.starts_file) {
         match cut(sample, form, tally.field_count) {
             Some(cut) => count(&mut tally, cut.chunk.text(), &cut.records, 0, form),
-            // It cuts this place into nothing that is known.
+            // The form cuts this sample into nothing that makes sense.
             None => tally.records += 1,
         }
     }
@@ -166,7 +166,7 @@ fn count(tally: &mut Tally, text: &[u8], records: &Records, title: usize, form: 
         let fault = faults.next_if(|fault| fault.record_index as usize == index);
         let fields = records.field_count(index);
         let is_good = fault.is_none() && fields == tally.field_count;
-        // A title and comments are no records; a comment that looks like one is.
+        // A title and comments are not records; a comment that looks like a record counts as one.
         if !is_good && is_comment(text, records, index) {
             continue;
         }
@@ -203,7 +203,7 @@ fn look(tally: &mut Tally, written: &[u8], form: &Form) {
         Some(_) => {}
     }
     tally.empties += u64::from(written.is_empty());
-    // A mark of NULL says nothing of other backslashes.
+    // A mark of NULL does not show the meaning of other backslashes.
     if written == b"\\N" {
         tally.null_marks += 1;
     } else {
@@ -214,7 +214,7 @@ fn look(tally: &mut Tally, written: &[u8], form: &Form) {
 /// Cuts the whole of a sample's text, for counting.
 fn records_of(sample: &Sample, form: &Form) -> Records {
     let mut records = Records::default();
-    // What cannot be scanned has no good record.
+    // A sample that cannot be scanned has no good record.
     if Scanner::new(&mapping::dialect(form))
         .scan(&sample.bytes, sample.ends_file, &mut records)
         .is_err()

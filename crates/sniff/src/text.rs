@@ -8,10 +8,10 @@ use inrush_rows::encoding_guess::{self, NotUtf8, utf16_order};
 use super::error::SniffError;
 use super::sample::Samples;
 
-/// More control characters than this in a thousand bytes are no text.
+/// A file with more control characters in a thousand bytes is not text.
 const CONTROLS_PER_THOUSAND_MAX: usize = 50;
 
-/// Refuses files without a byte, and those that are no text.
+/// Refuses files without a byte, and files that are not text.
 pub(super) fn check(
     files: &[Arc<SourceFile>],
     samples: &Samples,
@@ -31,7 +31,7 @@ pub(super) fn check(
         let count = |wanted: fn(&u8) -> bool| bytes.iter().filter(|byte| wanted(byte)).count();
         let nuls = count(|byte| *byte == 0);
         let controls = count(|byte| {
-            // Separators of fields and records, and blanks, are no sign of another kind of file.
+            // Separators of fields and records, and blanks, do not show another kind of file.
             *byte < 0x20 && !matches!(byte, b'\t'..=b'\r' | 0x01 | 0x02 | 0x1a..=0x1f)
         });
         if controls * 1000 > bytes.len() * CONTROLS_PER_THOUSAND_MAX {
@@ -80,7 +80,7 @@ pub(super) fn check_first_lines(samples: &Samples) -> Result<(), SniffError> {
     Ok(())
 }
 
-/// Refuses the first file that is not UTF-8 and has no declared encoding, where there is one.
+/// Refuses the first file that is not UTF-8 and has no declared encoding, if there is one.
 pub(super) fn refuse(samples: &Samples) -> Result<(), SniffError> {
     for sample in samples.beginnings() {
         if sample.translated_from.is_some() {

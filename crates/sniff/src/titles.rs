@@ -17,7 +17,7 @@ pub(super) fn separator(samples: &Samples) -> Option<u8> {
         .beginnings()
         .filter(|sample| !sample.bytes.is_empty());
     let first = separator_of(beginnings.next()?)?;
-    // Where another file has none, one of its rows would be passed over.
+    // If another file has no title, one of its rows would be skipped.
     beginnings
         .all(|other| separator_of(other) == Some(first))
         .then_some(first)
@@ -147,7 +147,7 @@ impl Title {
     }
 }
 
-/// The samples without the line that names the delimiter, and what was seen.
+/// The samples without the line that names the delimiter, and the observation.
 pub(super) fn without_separator(samples: &Samples, delimiter: u8) -> (Samples, String) {
     let seen = format!(
         "the first line declares the delimiter, {}, and is skipped",

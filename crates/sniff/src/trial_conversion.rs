@@ -1,5 +1,5 @@
-//! The samples converted once more with all columns, exactly as the load converts them: what is
-//! rejected here would be rejected there.
+//! The samples converted once more with all columns, exactly as the load converts them: a row that is rejected here
+//! would be rejected there.
 
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ fn first_reject(
         let Some(cut) = cut(sample, &choice.form, columns.len()) else {
             continue;
         };
-        // A title is told elsewhere, and a header is no row.
+        // A title is reported elsewhere, and a header is not a row.
         let skipped = match (choice.form.header, cut.starts_file) {
             (true, true) => header_end(&cut, columns.len()),
             _ => 0,
@@ -68,7 +68,7 @@ fn first_reject(
             converter.convert(&cut.chunk, &cut.records, batch, &mut rejects);
             let of_column = rejects.drain(..).find_map(|reject| {
                 let index: usize = reject.column.as_ref()?.parse().ok()?;
-                // A text is rejected for its bytes, whatever its column is.
+                // A text is rejected for its bytes, in a column of any type.
                 let is_typed = columns[index].column_type != TypeGuess::Text;
                 is_typed.then_some((index, reject))
             });

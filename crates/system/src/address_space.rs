@@ -29,7 +29,7 @@ pub fn address_space() -> Option<AddressSpace> {
     })
 }
 
-/// The address space where it does not have so many bytes left.
+/// The address space, if it has less than this number of bytes left.
 pub fn lacks(bytes: u64) -> Option<AddressSpace> {
     address_space().filter(|space| space.left < bytes)
 }

@@ -25,7 +25,7 @@ pub fn try_take(path: &Path, holder: &str) -> io::Result<LockAttempt> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut other = String::new();
-            // Who holds it may be writing its name at this moment.
+            // The holder may be writing its name at this moment.
             let _ = file.read_to_string(&mut other);
             return Ok(LockAttempt::Others(match other.trim() {
                 "" => "another process".to_owned(),

@@ -58,7 +58,7 @@ pub fn parent(process_id: i32) -> Option<i32> {
     rest.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// The processes that the first thread of a process started and that are not over; none where the kernel does not tell.
+/// The processes that the first thread of a process started and that are not over; none if the kernel does not tell.
 pub fn children(process_id: i32) -> Vec<i32> {
     let path = format!("/proc/{process_id}/task/{process_id}/children");
     let text = fs::read_to_string(path).unwrap_or_default();

@@ -3,8 +3,8 @@
 //!
 //! # Why it is sound
 //!
-//! Every call gets places of ours, valid for as long as it runs and as long as it is told, and what it has filled in is
-//! read only where it says that it did. A descriptor that is not what a call wants is an error of the call.
+//! Every call gets our own memory, with its true length, valid during the call; its content is read only if the call
+//! says that it filled it in. If a descriptor is not of the needed kind, the call returns an error.
 #![expect(unsafe_code, reason = "system calls that no crate in use has safe")]
 
 use std::fs::File;
@@ -112,9 +112,9 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Of a socket; nothing where it is none of TCP's, or the kernel too old. It is named by its number, for who asks
-    /// from beside has no hold on it: should it be closed by then, the number is an error of the call or another socket's,
-    /// of which nothing but these figures is read.
+    /// The figures of a socket; `None` if it is not TCP, or if the kernel is too old. The socket is named by its
+    /// number, because a caller in another thread does not own it. If it has been closed by then, the call fails, or
+    /// the number is that of another socket, of which only these figures are read.
     pub fn of(socket: RawFd) -> Option<TcpInfo> {
         let mut info = TcpInfo::default();
         let size = size_of::<TcpInfo>() as libc::socklen_t;

@@ -2,8 +2,8 @@
 //!
 //! # Why it is sound
 //!
-//! Every call gets places of ours that are valid for as long as it runs, with their lengths, and names that end with a
-//! NUL. What it has filled in is read only where it says that it did, and copied before its memory goes.
+//! Every call gets our own memory, valid during the call, with its length, and names that end with a NUL. Its content
+//! is read only if the call says that it filled it in, and copied before the memory is freed.
 #![expect(
     unsafe_code,
     reason = "calls of the C library that no crate in use has safe"
@@ -23,7 +23,7 @@ pub struct User {
     pub gid: libc::gid_t,
 }
 
-/// The user of this number; none where the system knows none, or its name is not UTF-8.
+/// The user of this number; `None` if the system knows none, or its name is not UTF-8.
 pub fn user_of(uid: libc::uid_t) -> Option<User> {
     look_up(|entry, buffer, found| {
         // SAFETY: entry and found are valid for writes, buffer for its length.
@@ -36,7 +36,7 @@ pub fn name_of(uid: libc::uid_t) -> Option<String> {
     user_of(uid).map(|user| user.name)
 }
 
-/// The user of this name; none where the system knows none.
+/// The user of this name; `None` if the system knows none.
 pub fn user_named(name: &str) -> Option<User> {
     let name = CString::new(name).ok()?;
     look_up(|entry, buffer, found| {

@@ -1,8 +1,8 @@
 //! Collations: 5 bytes that say how a `char` or `varchar` column encodes its text.
 //!
 //! Bits 0 to 19 are the locale (LCID), 20 to 27 flags, 28 to 31 a version; the fifth byte is the sort order of the old
-//! collations (`SQL_...`), 0 for those of Windows. The sort order says the code page where there is one, else
-//! the language does ([MS-TDS] 2.2.5.1.2; the numbers stand in SQL Server's tables of collations).
+//! collations (`SQL_...`), 0 for those of Windows. The sort order gives the code page if there is one, otherwise the
+//! language does ([MS-TDS] 2.2.5.1.2; the numbers are from SQL Server's tables of collations).
 
 use crate::code_page::CodePage;
 

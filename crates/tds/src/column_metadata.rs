@@ -46,7 +46,7 @@ impl RowMetadata {
         if found != TOKEN {
             return Err(MetadataError::NoDescription { found });
         }
-        // 65,535 says that there is no description, and is refused with all other counts past the limit.
+        // 65,535 means that there is no description, and is refused like all other counts past the limit.
         let found = usize::from(reader.u16("the number of columns")?);
         if !(1..=COLUMNS_MAX).contains(&found) {
             return Err(MetadataError::ColumnCount { found });

@@ -11,7 +11,8 @@ pub const DATE_DAYS_MIN: i32 = days_from_civil(1, 1, 1) as i32;
 /// The last date, 9999-12-31, in days since 1970-01-01.
 pub const DATE_DAYS_MAX: i32 = days_from_civil(9999, 12, 31) as i32;
 
-/// The last time of day that a batch can carry, 23:59:59.999999, in microseconds since midnight. 24:00:00 is none.
+/// The last time of day that a batch can carry, 23:59:59.999999, in microseconds since midnight. 24:00:00 is not
+/// possible.
 pub const TIME_MICROSECONDS_MAX: i64 = DAY_MICROSECONDS - 1;
 
 /// The first moment of `datetime2`, in microseconds since 1970-01-01.

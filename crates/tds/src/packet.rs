@@ -28,7 +28,7 @@ impl PacketSize {
     /// The largest that TDS has.
     pub const MAX: PacketSize = PacketSize(32_767);
 
-    /// The size of so many bytes, 512 to 32,767; `None` for any other.
+    /// A packet size, 512 to 32,767 bytes; `None` for any other.
     pub fn new(bytes: u32) -> Option<PacketSize> {
         u16::try_from(bytes)
             .ok()

@@ -317,7 +317,7 @@ impl TypeInfo {
             SqlType::Binary(bytes) => binary(variable::BINARY, Length::Bytes(bytes)),
             SqlType::VarBinary(length) => binary(variable::VARBINARY, length),
             SqlType::UniqueIdentifier => vec![variable::UNIQUEIDENTIFIER, 16],
-            // "XMLTYPE is to be sent as NVARCHAR(N) or NVARCHAR(MAX)"; the collation of XML is none.
+            // "XMLTYPE is to be sent as NVARCHAR(N) or NVARCHAR(MAX)"; XML has no collation.
             SqlType::Xml => text(variable::NVARCHAR, Length::Max, Collation::default()),
         };
         out.extend_from_slice(&bytes);

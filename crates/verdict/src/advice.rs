@@ -144,7 +144,7 @@ fn latency(facts: &Facts) -> Option<Advice> {
     let cause = Cause::NetworkLatency;
     let link = facts.network.as_ref()?;
     let under_way = facts.sent_bytes() / facts.stream_s().max(1e-6) * link.round_trip_us / 1e6;
-    // Four times what is under way now: enough to see whether it helps, and for most links enough.
+    // Four times the bytes under way now: enough to see whether it helps, and enough for most links.
     let window = bytes((4.0 * under_way).max(4e6));
     let all = |change: String| {
         Some(Advice {

@@ -10,7 +10,7 @@ const FULL: f64 = 0.9;
 const NOTICED: f64 = 0.1;
 /// Other processes than the loader and its backends always use some: the server's own helpers, the kernel's threads.
 const OTHERS: f64 = 0.2;
-/// A thread that waits for a CPU for this share of its time has not what it needs.
+/// A thread that waits for a CPU for this share of its time lacks one.
 const STARVED: f64 = 0.2;
 
 /// The holder of the CPUs that a thread needs.

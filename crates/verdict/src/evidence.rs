@@ -172,7 +172,7 @@ fn holder_of_cpus(cpu: &Cpu, holder: Holder, waits: Option<f64>) -> Option<Strin
             cores(cpu.stolen_s),
             cpu.cores
         )),
-        // Whoever is pinned has fewer cores than the machine.
+        // A process that is pinned has fewer cores than the machine.
         Holder::Others if cpu.busy_cores(cpu.others_s) > cpu.cores => Some(format!(
             "other processes of this machine had {} cores, and the loader may use {}{waited}",
             cores(cpu.others_s),

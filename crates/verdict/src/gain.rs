@@ -27,8 +27,8 @@ pub(crate) fn gain_without(facts: &Facts, cause: Cause) -> f64 {
     (facts.load_s - next_s).clamp(0.0, facts.load_s)
 }
 
-/// Seconds that loading would take less if both the loader and the server had the CPUs of this machine that they need: what
-/// they run on them stays, what they wait for them does not. Nothing where those waits were not measured.
+/// Seconds that loading would take less if both the loader and the server had the CPUs of this machine that they need:
+/// their computing time stays, their waits for a CPU do not. `None` if those waits were not measured.
 pub(crate) fn gain_with_cpus(facts: &Facts, holder: Holder) -> Option<f64> {
     facts.cpu.streams_wait.and(facts.cpu.backends_wait)?;
     let cpus = [Cause::ClientCpu, Cause::DestinationCpu];
@@ -117,7 +117,7 @@ fn cpu_s(facts: &Facts, cause: Cause) -> f64 {
     let backends_s = cpu.backends_s.unwrap_or(0.0);
     let needed_s = match cause {
         Cause::ClientCpu => backends_s,
-        // Whoever decompresses less needs less CPU; a feed's work is only spread.
+        // Less decompression needs less CPU; a feed's work is only spread.
         Cause::Decompression => {
             let own_s = facts.parts.of(Part::FileDecompress);
             (cpu.loader_s - own_s).max(0.0) + backends_s
@@ -128,7 +128,7 @@ fn cpu_s(facts: &Facts, cause: Cause) -> f64 {
     needed_s / cpu.cores
 }
 
-/// The time in which a disk was full, where it is not what is removed.
+/// The time in which a disk was full, unless the cause that is removed is that disk.
 fn disk_s(facts: &Facts, cause: Cause) -> f64 {
     if matches!(cause, Cause::SourceRead | Cause::DestinationDisk) {
         return 0.0;
@@ -139,7 +139,7 @@ fn disk_s(facts: &Facts, cause: Cause) -> f64 {
     full.count() as f64 * step_s
 }
 
-/// The time in which a link was full, or lost what was sent, on the connection where it was longest.
+/// The time in which a link was full, or lost segments, on the connection where it was longest.
 fn network_s(facts: &Facts, cause: Cause) -> f64 {
     if matches!(
         cause,

@@ -1,10 +1,11 @@
 //! The measurements of a run, and the verdict: what limited it. No I/O, no clock: the engine measures, the report
 //! keeps the measurements, and anyone with a report can ask again.
 //!
-//! [`verdict()`] divides the time of each stream completely. The work of the stream itself is measured (`timeline`); the reason
-//! for each wait is told by the other side: the feeds (`feeding`), the samples of its backend (`samples`, `waits`), its
-//! connection (`network`). The sums are checked against other facts of the run (`facts`, `cpu`, `tail`), and worded
-//! (`evidence`, `advice` with its `gain`, `line`). A load that is over within a second has none (`too_short`). How a wait is divided: `docs/design/verdict.md`.
+//! [`verdict()`] divides the time of each stream completely. The work of the stream itself is measured (`timeline`).
+//! The reason for each wait is found from the other side: the feeds (`feeding`), the samples of its backend (`samples`,
+//! `waits`), its connection (`network`). The sums are checked against other facts of the run (`facts`, `cpu`, `tail`),
+//! and put into words (`evidence`, `advice` with its `gain`, `line`). A load that is over within a second has none
+//! (`too_short`). How a wait is divided: `docs/design/verdict.md`.
 
 mod advice;
 mod attribute;

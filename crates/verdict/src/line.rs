@@ -75,7 +75,7 @@ pub(crate) fn line(
     if let Some(clause) = first.evidence.first() {
         text += &format!(": {clause}");
     }
-    // What is undecided is said below.
+    // Undecided time is mentioned below.
     rest.retain(|other| other.cause != Cause::Undecided);
     let second = rest.first().filter(|second| is_close(first, second));
     if let Some(second) = second {
@@ -136,7 +136,7 @@ fn undecided(facts: &Facts, causes: &[CauseShare]) -> String {
     } else if facts.has_backends() {
         " A longer load would decide it."
     } else if facts.was_over_too_soon() {
-        // Nobody knows yet whether it is a server, which can be asked.
+        // It is not yet known whether the destination is a server that can be asked.
         match facts.destination() {
             "server" => " A longer load would decide it.",
             _ => " A longer load would tell more.",

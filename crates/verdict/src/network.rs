@@ -1,22 +1,22 @@
 //! Tells from a connection's data whether the network could limit a stream, and in which way.
 //!
 //! The kernel counts for each connection how long it had data to deliver (`busy`), and how long of that the receiver's
-//! window was shut. A shut window is the receiver, or what stands between that takes bytes and passes them on; an open
-//! one with data to deliver is the way there. Of the three limits of a way, loss leaves segments that were sent again; a
-//! full link makes a queue, so the round trip is much longer than the least that was seen; and a long round trip
-//! without a queue is a window too small for it: the receiver's, that of congestion control, or our send buffer, which
-//! holds what is under way (the kernel does not count that where a program waits for many sockets at once).
+//! window was shut. A shut window means the receiver, or something between that takes bytes and passes them on; an open
+//! one with data to deliver means the network. The network has three limits. Loss shows in segments that were sent
+//! again. A full link makes a queue, so the round trip is much longer than the least one. A long round trip without a
+//! queue means a window too small for it: the receiver's, that of congestion control, or our send buffer, which holds
+//! the bytes under way (the kernel does not count that if a program waits for many sockets at once).
 //!
-//! Two of these look alike at first. Loss also happens where a queue overflows: the queue then tells. And where a window
-//! is too small for the way, some segments that are lost cost nothing: loss limits only who fills the window of congestion
-//! control. Congestion control that keeps queues short (BBR) paces at half of its window: a link is full then although its
-//! round trip is the least.
+//! Two of these look alike at first. Loss also happens where a queue overflows: then the queue shows the cause. And if
+//! a window is too small for the round trip, some lost segments cost nothing: loss limits only a connection that fills
+//! the window of congestion control. Congestion control that keeps queues short (BBR) paces at half of its window: a
+//! link may then be full although its round trip is the least.
 
 use crate::measurements::{Phase, TcpSeries};
 use crate::parts::Part;
 use crate::timeline::{Timeline, seconds_at, seconds_of};
 
-/// Below it the way there is no longer than within a machine or a rack.
+/// Below it the round trip is no longer than within a machine or a rack.
 const ROUND_TRIP_LONG_US: f64 = 1_000.0;
 /// A queue is at least so long; the scheduling of busy machines makes less.
 const QUEUE_US: f64 = 2_000.0;
@@ -28,7 +28,7 @@ const WINDOW_SHARE: f64 = 0.3;
 const WINDOW_FULL: f64 = 0.4;
 /// Parts of the congestion window that are under way at a pace of half of it.
 const PACED: std::ops::RangeInclusive<f64> = 0.35..=0.65;
-/// Segments that arrive in bursts arrive so many times as fast as they are sent on average; those of a full link do not.
+/// Segments that arrive in bursts arrive at this multiple of their average rate; those of a full link do not.
 const BURSTS: f64 = 1.25;
 /// Fewer segments say nothing of loss.
 const SEGMENTS_MIN: u64 = 500;
@@ -116,7 +116,7 @@ impl Link {
         link
     }
 
-    /// Several as one: sums, and the connection in the middle for what has none.
+    /// Several connections as one: sums, and the median connection for figures that cannot be added.
     pub(crate) fn pooled<'a>(links: impl Iterator<Item = &'a Link>) -> Option<Link> {
         let links: Vec<&Link> = links.collect();
         let first = *links.first()?;

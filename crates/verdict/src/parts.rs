@@ -153,7 +153,7 @@ impl ByPart {
         self.0[part as usize] += value;
     }
 
-    /// Adds all of another, so many times.
+    /// Adds all parts of another, multiplied by a factor.
     pub(crate) fn add_all(&mut self, other: &ByPart, times: f64) {
         for (own, other) in self.0.iter_mut().zip(other.0) {
             *own += other * times;

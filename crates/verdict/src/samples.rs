@@ -36,12 +36,12 @@ pub(crate) enum Group {
     Between,
 }
 
-/// A load of so many seconds is over before a backend can have been looked at often enough.
+/// A load shorter than this ends before its backends are sampled often enough.
 pub(crate) fn is_too_short(load_s: f64) -> bool {
     load_s < SAMPLES_MIN * LOOK_S
 }
 
-/// Samples by what the stream and what the backend were doing.
+/// Samples by the activity of the stream and the state of the backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Joint {
     counts: [[f64; STATES.len()]; 4],
@@ -113,7 +113,7 @@ pub(crate) struct States {
 }
 
 impl States {
-    /// While the stream was doing that, by its own samples and those of all; nothing where these are too few.
+    /// While the stream was doing that, by its own samples and those of all; `None` if these are too few.
     pub(crate) fn during(group: Group, own: &Joint, pooled: &Joint) -> Option<States> {
         let pooled_count = pooled.in_group(group);
         if pooled_count < SAMPLES_MIN {

@@ -9,7 +9,7 @@ const SECONDS_MIN: f64 = 1e-6;
 
 /// A number of seconds out of a file that anybody may have written.
 pub(crate) fn sane_seconds(seconds: f64) -> f64 {
-    // A comparison with what is no number is false.
+    // A comparison with NaN is false.
     if seconds >= SECONDS_MIN {
         seconds.min(SECONDS_MAX)
     } else {
@@ -17,7 +17,7 @@ pub(crate) fn sane_seconds(seconds: f64) -> f64 {
     }
 }
 
-/// Microseconds of a step as seconds; what was not measured took none.
+/// Microseconds of a step as seconds; an unmeasured step has none.
 pub(crate) fn seconds_at(series: &[u32], step: usize) -> f64 {
     series.get(step).map_or(0.0, |&us| f64::from(us) / 1e6)
 }
@@ -191,7 +191,7 @@ fn step_lengths(count: usize, step_ms: u32, ended_s: f64) -> Vec<f64> {
     lengths
 }
 
-/// Spreads what is more than a step holds over the steps before it: a wait that is noted at its end began earlier.
+/// Spreads the time that exceeds a step over the steps before it: a wait that is noted at its end began earlier.
 pub(crate) fn spread<const N: usize>(steps: &mut [[f64; N]], lengths: &[f64]) {
     let mut carried = [0.0; N];
     for (step, &length_s) in steps.iter_mut().zip(lengths).rev() {

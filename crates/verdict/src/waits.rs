@@ -26,7 +26,7 @@ const WAL_MOST: f64 = 0.5;
 /// A disk that is busy for this share of a step is full.
 const DISK_FULL: f64 = 0.95;
 
-/// What the waits of one stream were, in shares that add up to 1.
+/// The causes of one stream's waits, in shares that add up to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Waits {
     /// Until a block was taken.
@@ -104,12 +104,12 @@ impl Waits {
     }
 }
 
-/// What the system says of a backend's process, held against the samples of its waits.
+/// The system's figures of a backend's process, compared with the samples of its waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Process {
     /// Share of the waits for it during which it was stopped.
     stopped: f64,
-    /// Share of what it spent at disks, by its wait events, that it ran on a CPU: the kernel copies pages.
+    /// The share of its time at disks, by its wait events, in which it ran on a CPU: the kernel copies pages.
     disk_on_cpu: f64,
     /// Share of the time without a wait event that it slept at a disk.
     cpu_at_disk: f64,
@@ -151,15 +151,15 @@ impl Judge<'_> {
         seen_s.max(self.known_backend_cpu_s().unwrap_or(0.0))
     }
 
-    /// Seconds of so many samples.
+    /// Seconds of this number of samples.
     fn seen_s(&self, own: &Joint, samples: Option<u32>) -> f64 {
         let share = f64::from(samples.unwrap_or(0)) / own.all.max(1.0);
         share.min(1.0) * (self.send_s + self.server_s + self.work_s)
     }
 
-    /// Of the time without a wait event, the part in which the process was not awake, neither stopped nor at a disk. A
-    /// backend does not sleep without a wait event, so it was seen at chosen moments: where the loader is kept from the CPU,
-    /// so is who looks, and it looks when the loader has just sent something.
+    /// The part of the time without a wait event in which the process was not awake, neither stopped nor at a disk. A
+    /// backend does not sleep without a wait event, so it was sampled at biased moments: if the loader does not get a
+    /// CPU, the sampling thread does not either, and it then samples when the loader has just sent something.
     fn cpu_too_much(&self, own: &Joint, groups: [Option<States>; 3]) -> f64 {
         let Some(backend) = &self.series.backend else {
             return 0.0;
@@ -174,7 +174,7 @@ impl Judge<'_> {
         ((cpu_s - known_s) / cpu_s).clamp(0.0, 1.0)
     }
 
-    /// What a backend's process did beside what its wait events say.
+    /// The time of a backend's process beside its wait events.
     fn backend(&self, own: &Joint, groups: [Option<States>; 3]) -> Process {
         let Some(backend) = &self.series.backend else {
             return Process::default();
@@ -246,9 +246,9 @@ impl Judge<'_> {
         self.with_stopped(shares, process)
     }
 
-    /// Splits what is neither the stream's nor the backend's: the network's is what the connection had under way. On an
-    /// address of this machine only a window that is shut while the backend waits is: something between has taken
-    /// the bytes and does not pass them on.
+    /// Divides the time that neither the stream nor the backend explains: the network's is the time with data under
+    /// way. On an address of this machine, only a shut window while the backend waits counts: something between has
+    /// taken the bytes and does not pass them on.
     fn add_between(&self, shares: &mut ByPart, between: f64) {
         let Some(link) = self.link else {
             shares.add(Part::HandOver, between);
@@ -297,8 +297,8 @@ impl Judge<'_> {
         self.with_stopped(shares, process)
     }
 
-    /// What a stream waited for that slept between its phases: its backend where that was busy, an answer where these take
-    /// long, and else other streams.
+    /// The cause of a sleep between two phases of a stream: its backend if that was busy, an answer if answers take
+    /// long, otherwise other streams.
     fn asleep(&self, own: &Joint, process: &Process) -> ByPart {
         let asleep_s: f64 = self.timeline.steps.iter().map(|step| step.idle_s).sum();
         let mut shares = ByPart::default();
@@ -323,7 +323,7 @@ impl Judge<'_> {
         shares.scaled_to(1.0)
     }
 
-    /// What the backend did while it did not wait for us.
+    /// The work of the backend while it did not wait for us.
     fn of_backend(&self, states: &States, process: &Process) -> ByPart {
         let mut shares = ByPart::default();
         let cpu = states.share(BackendState::Cpu);
@@ -338,8 +338,8 @@ impl Judge<'_> {
             shares.add(Part::Compute, share * process.disk_on_cpu);
         }
         shares.add(Part::Lock, states.share(BackendState::Lock));
-        // Who changes a page writes WAL of it under the page's lock: where most of those that hold locks write WAL, whoever
-        // waits for them waits for the WAL.
+        // A backend that changes a page writes its WAL under the page's lock. So if most holders of locks write WAL, a
+        // backend that waits for them waits for the WAL.
         let internal = states.share(BackendState::Internal);
         let wal = self.witness.pooled.wal_of_busy();
         let wal = if wal >= WAL_MOST { wal } else { 0.0 };
@@ -353,7 +353,7 @@ impl Judge<'_> {
         shares
     }
 
-    /// Of the waits that are none of the others, those for parallel workers.
+    /// Among the waits without another cause, those for parallel workers.
     fn share_of_workers(&self) -> f64 {
         let Some(backend) = &self.series.backend else {
             return 0.0;
@@ -379,9 +379,10 @@ impl Judge<'_> {
         shares.scaled_to(1.0)
     }
 
-    /// What waits were where no backend was looked at: only what follows without it. A destination that used more CPU
-    /// than the stream worked must have used it while the stream waited; a disk that is full while the stream waits is
-    /// what it waits for; a network with data under way too, where nothing says that the receiver is slow.
+    /// The causes of waits without samples of a backend: only those that follow from other figures. If the destination
+    /// used more CPU than the stream worked, it must have used it while the stream waited. If a disk is full while the
+    /// stream waits, the stream waits for it. The same holds for a network with data under way, if nothing shows that
+    /// the receiver is slow.
     fn unsampled(&self) -> ByPart {
         let waits_s = self.send_s + self.server_s;
         let mut shares = ByPart::default();

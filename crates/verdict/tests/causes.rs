@@ -168,7 +168,7 @@ fn a_control_group_with_a_limit() {
     assert!(share(&verdict, Cause::ClientCpu) > 0.65);
 }
 
-/// Who looks is kept from the CPU as the loader is, and looks when the backend has just been given something.
+/// The sampling thread lacks a CPU like the loader, and samples when the backend has just been given something.
 #[test]
 fn samples_that_are_taken_at_chosen_moments() {
     let starved = stream(&[
@@ -362,7 +362,7 @@ fn a_proxy_on_this_machine() {
     assert!(advice(&verdict).change.contains("proxy"));
 }
 
-/// The receiver's window is shut because the backend computes: that is no network.
+/// The receiver's window is shut because the backend computes: that is not the network.
 #[test]
 fn a_shut_window_before_a_busy_backend() {
     let run = run(20.0).streams(2, &healthy().tcp(RACK)).remote();
@@ -439,7 +439,7 @@ fn a_disk_that_wait_events_do_not_name() {
         .backend_cpu(0.15, 0.02)
         .disk_sleep(130);
     let verdict = expect(&run(20.0).streams(2, &slow).local(), Cause::DestinationDisk);
-    // What decided it comes before what is named.
+    // The decisive figures come before the other ones.
     assert_eq!(
         verdict.causes[0].evidence,
         [

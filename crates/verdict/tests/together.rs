@@ -89,7 +89,7 @@ fn one_slow_split_among_eight() {
     let verdict = expect(&run, Cause::Coordination);
     assert!(verdict.line.contains("stream 3"), "{}", verdict.line);
     assert!(verdict.line.contains("4.0 MB/s"), "{}", verdict.line);
-    // Most of what the last stream does is reading; its own table says so.
+    // The last stream mostly reads; its own table shows it.
     let third = &verdict.streams[2].seconds;
     assert!(
         third
@@ -215,7 +215,7 @@ fn a_server_that_did_not_answer_for_seconds() {
     assert!(line.contains("CPU and disk while it loads"), "{line}");
 }
 
-/// What the stream did itself needs no samples.
+/// The stream's own work needs no samples.
 #[test]
 fn a_short_load_can_be_decided() {
     let short = stream(&[(Convert, 0.9), (SendWait, 0.08)]);
@@ -252,7 +252,7 @@ fn nothing_at_all() {
     );
 }
 
-/// What comes next bounds a promise: a client that is nearly as slow as the server leaves little to gain.
+/// The next limit bounds the promise: a client that is nearly as slow as the server leaves little to gain.
 #[test]
 fn a_gain_ends_at_the_next_limit() {
     let even = stream(&[(Convert, 0.46), (SendWait, 0.52)])
@@ -279,8 +279,8 @@ fn a_gain_ends_at_the_next_limit() {
     assert!(verdict.line.contains("next to nothing"), "{}", verdict.line);
 }
 
-/// Many small units: streams hardly wait to send, but until the server has made tables and committed. What a backend is
-/// seen doing then is part of what it did in the whole run, and not beside it.
+/// Many small units: streams hardly wait to send, but for the server to create tables and to commit. The state of a
+/// backend at such a moment is part of its work in the whole run, and does not come in addition.
 #[test]
 fn a_backend_is_busy_once_for_all_that_is_known_of_it() {
     let small = |seen_sending: u32| {

@@ -37,7 +37,7 @@ pub enum WorkloadError {
         /// A hint that replaces the hint of the error itself.
         hint: Option<String>,
     },
-    /// The database does not hold what was generated.
+    /// The rows in the database differ from the generated ones.
     Contents {
         /// The differences.
         differences: Vec<String>,
@@ -60,9 +60,9 @@ pub enum WorkloadError {
         /// A folder on it.
         place: PathBuf,
     },
-    /// A server did not do what a measurement with clients asked of it.
+    /// A server failed to do something that a measurement with clients needs.
     Server(inrush::clients::Error),
-    /// Not all clients did what they were to do: what the others did is no result.
+    /// Not all clients finished their share, so the run has no result.
     Clients {
         /// The number of clients that did not.
         what: String,

@@ -1,4 +1,4 @@
-//! The schemas in `docs` are what the types of results files say.
+//! The schemas in `docs` equal those of the types of results files.
 
 use serde_json::Value;
 

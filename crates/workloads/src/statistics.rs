@@ -1,4 +1,4 @@
-//! Numbers of numbers: fairness, the end of the warm-up, the middle of several runs.
+//! Statistics: fairness, the end of the warm-up, the median of several runs.
 
 /// Jain's fairness index: 1 where all are equal, 1/n where one has all.
 pub fn fairness(numbers: &[f64]) -> f64 {
@@ -10,7 +10,7 @@ pub fn fairness(numbers: &[f64]) -> f64 {
     }
 }
 
-/// The middle one of numbers in their order, or between the two in the middle; 0 of none.
+/// The median; the mean of the two in the middle if their number is even; 0 if there are none.
 pub fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     match (sorted.len(), sorted.len() % 2) {
@@ -24,7 +24,7 @@ pub fn median(sorted: &[f64]) -> f64 {
 const SIDE_MIN: usize = 5;
 /// A change counts from this many standard errors on.
 const ERRORS_MIN: f64 = 6.0;
-/// And from this share of the later rate on.
+/// It must also be at least this share of the later rate.
 const SHARE_MIN: f64 = 0.05;
 
 /// The end of the warm-up: the bin at which the counts change first and most, within the first half. Nothing where they do not
@@ -109,7 +109,7 @@ mod tests {
         for bins in [0, 1, 5, 12, 100] {
             assert_eq!(warm_up_end(&steady(1000, bins)), None, "{bins} bins");
         }
-        // By little, and in the second half.
+        // A small change, and one in the second half.
         let counts = [steady(1000, 30), steady(1020, 30)].concat();
         assert_eq!(warm_up_end(&counts), None);
         let counts = [steady(1000, 80), steady(300, 10)].concat();

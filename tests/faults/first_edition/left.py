@@ -110,7 +110,7 @@ _JOURNAL = (
 )
 _REJECTS: dict[str, Value] = {
     "columns": COLUMNS,
-    # That build did not save a form that only the files' names told, so rejects were not replayed.
+    # That build did not save a format that only the files' names showed, so it replayed no rejects.
     "format": {"preset": "tbl"},
     "rejects": {"rows_max": 5},
 }

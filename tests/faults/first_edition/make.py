@@ -1,4 +1,4 @@
-"""Makes the fixtures anew: `python tests/faults/first_edition/make.py COMMAND`.
+"""Makes the fixtures again: `python tests/faults/first_edition/make.py COMMAND`.
 
 COMMAND is the `inrush` of a checkout of commit e68f33c, after `make build` in it. Debian's
 PostgreSQL 15 is needed.
@@ -49,7 +49,7 @@ def leave(command: Path, left: Left, folder: Path, url: str) -> None:
 
 
 def keep(left: Left, folder: Path) -> None:
-    """Keep what is in the folder beside the input files."""
+    """Keep the folder's content beside the input files."""
     inputs = {PACKAGE, *left.files()}
 
     def own(member: tarfile.TarInfo) -> tarfile.TarInfo | None:

@@ -95,7 +95,7 @@ _OIDS = f"""
 
 
 def restore(left: Left, folder: Path, url: str, database: Database | None = None) -> None:
-    """Put what a run left into a folder, and into a database that is reached by the URL."""
+    """Restore the leftovers of a run into a folder, and into the database of the URL."""
     made = json.loads((FOLDER / "made.json").read_text())[left.name]
     move = Move(left, Path(made["folder"]), made["url"], folder.resolve(), url)
     with tarfile.open(left.archive) as archive:

@@ -1,10 +1,9 @@
 //! Values of a file of typed rows as those of the target's column, without their text.
 //!
-//! A quick path like those of the kernels: it takes a column of a batch where its type and the target's are
-//! the same, or the one holds all of the other, and each value fits. It never takes what the text of a
-//! value would be refused for, and never makes another value of it. Where any value of the batch is another
-//! matter, it makes nothing, and the column is made of the values' text
-//! ([`typed_rows`](super::typed_rows)): that also words the rejects. The two are tested against each other.
+//! A quick path like those of the kernels. It takes a column of a batch if its type is that of the target, or a type
+//! whose values all fit, and if each value fits. It never takes a value whose text would be refused, and never changes
+//! one. If any value of the batch does not fit, it makes nothing, and the column is made from the values' text
+//! ([`typed_rows`](super::typed_rows)), which also words the rejects. The two are tested against each other.
 
 mod bytes;
 mod numbers;

@@ -1,7 +1,7 @@
 //! Integers, floats and decimals.
 //!
-//! The loops have no way out before their end, so that the compiler makes vectors of them. What stands
-//! where there is a NULL is looked at too: at worst the column is made of its text.
+//! The loops never end early, so that the compiler can vectorize them. They also read the slots of NULLs: at worst the
+//! column is then made from its text.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ integers!(int16, Int16Type);
 integers!(int32, Int32Type);
 integers!(int64, Int64Type);
 
-/// The array of what was made of each value.
+/// The array of the converted values.
 pub(super) fn of<T: ArrowPrimitiveType>(made: Vec<T::Native>, values: &ArrayRef) -> ArrayRef {
     Arc::new(PrimitiveArray::<T>::new(
         made.into(),

@@ -26,7 +26,7 @@ pub(super) fn date(values: &ArrayRef) -> Option<ArrayRef> {
 }
 
 pub(super) fn time(values: &ArrayRef, digits_kept: u8) -> Option<ArrayRef> {
-    // The end of a day is told by its text.
+    // Only the text expresses the end of a day (24:00:00).
     let range = (0, DAY_MICROSECONDS - 1);
     let made = match values.data_type() {
         DataType::Time32(TimeUnit::Second) => {
@@ -49,7 +49,7 @@ pub(super) fn timestamp(values: &ArrayRef, has_zone: bool, digits_kept: u8) -> O
     if zone.is_some() != has_zone {
         return None;
     }
-    // What PostgreSQL has past this is no plain number of a batch.
+    // PostgreSQL's timestamps past this are not plain numbers of a batch.
     let range = (timestamp::MIN, i64::MAX);
     let made = match unit {
         TimeUnit::Second => finer::<TimestampSecondType>(values, 1_000_000, range, digits_kept)?,

@@ -137,7 +137,7 @@ impl Gatherer {
             },
         };
         if is_in_chunk {
-            // What is written is a part of the chunk.
+            // The written text is a part of the chunk.
             let at = text.as_ptr().addr() - input.text.as_ptr().addr();
             return Ok(FoundField::Text(Span {
                 start: at as u32,
@@ -153,7 +153,7 @@ fn append(unescaped: &mut Vec<u8>, text: &[u8]) -> Span {
     let start = unescaped.len() as u32 | UNESCAPED;
     unescaped.extend_from_slice(text);
     if text.is_empty() {
-        // Where there is no text at all there would be no padding either.
+        // A chunk without any text would have no padding either.
         unescaped.push(b' ');
     }
     Span {

@@ -1,9 +1,9 @@
 //! Policies that change how a field is read before its type's kernel sees it: trimming, null
 //! markers of the column's own, defaults, forms of numbers, cutting and rounding.
 //!
-//! A column that has none of them never comes here: which way its fields are gathered is chosen
-//! when the converter is made. Policies that are the kernel's own (formats of dates, the words of
-//! a boolean, rounding of seconds) are in the kernels.
+//! A column without policies is never read here: the way in which its fields are gathered is chosen when the converter
+//! is made. Policies of the kernels themselves (formats of dates, the words of a boolean, rounding of seconds) are in
+//! the kernels.
 //!
 //! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
 //! elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a bound, a default) with

@@ -1,6 +1,5 @@
-//! Numbers that are not written as in SQL: a decimal comma, groups of three digits, an
-//! accountant's or a mainframe's minus, digits to be rounded, `NaN` for NULL. They are written
-//! anew, as the kernels read them.
+//! Numbers that are not written as in SQL: a decimal comma, groups of three digits, an accountant's or a mainframe's
+//! minus, digits to be rounded, `NaN` for NULL. They are rewritten in the form that the kernels read.
 //!
 //! What does not keep to the declared form is refused, never guessed: `1.5` where the point
 //! stands between groups is a reject, not 15.
@@ -18,7 +17,7 @@ use super::round::rounded;
 /// The result of rewriting a number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rewritten {
-    /// It is right as it stands, or its kernel says what is wrong with it.
+    /// It is right as it stands, or its kernel finds the fault.
     AsWritten,
     /// It stands for NULL.
     Null,
@@ -118,7 +117,7 @@ impl NumberRewriter {
             (NegativeForm::Trailing, [inner @ .., b'-']) if !inner.is_empty() => {
                 (Some(b'-'), trim(inner))
             }
-            // A plus stays where it is: `lossless` columns refuse it.
+            // A plus stays if it is: `lossless` columns refuse it.
             (_, [sign @ (b'-' | b'+'), inner @ ..]) => (Some(*sign), inner),
             _ => (None, text),
         };

@@ -14,9 +14,9 @@ pub(super) struct Rounded {
     pub changed: bool,
 }
 
-/// The literal with `scale` digits after the point (before it, where that is negative), where it
-/// has more. `is_whole` is for columns that take no point at all. Nothing comes back where the
-/// column's own kernel can take the text, or says better what is wrong with it.
+/// The literal with `scale` digits after the point (before it, if `scale` is negative), if it has more. `is_whole` is
+/// for columns that take no point at all. `None` if the column's own kernel can take the text, or words its fault
+/// better.
 pub(super) fn rounded(
     text: &[u8],
     scale: i64,

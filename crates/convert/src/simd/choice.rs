@@ -2,10 +2,9 @@
 //!
 //! # Why it is sound
 //!
-//! What a machine has is said by [`Instructions`](super::Instructions): they carry a proof of
-//! [`inrush_scan::cpu`], which only a look at the processor makes. [`Lanes`] say it, too: they are loaded
-//! only by code that is itself compiled for AVX-512. The functions that are called here are safe
-//! but for that.
+//! [`Instructions`](super::Instructions) say which instructions a machine has: they carry a proof of
+//! [`inrush_scan::cpu`], which only a look at the processor makes. [`Lanes`] are a proof, too: only code that is itself
+//! compiled for AVX-512 loads them. Apart from that, the functions called here are safe.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(

@@ -23,9 +23,8 @@ pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i32; LANES]) -> bool {
     true
 }
 
-/// Days since 1970-01-01 of `YYYY-MM-DD` at the start of each field, 0 for NULL; nothing where one
-/// is not written so, or where it needs a closer look, as 29 February does. `ends` has the day's
-/// digits in its highest two bytes.
+/// Days since 1970-01-01 of `YYYY-MM-DD` at the start of each field, 0 for NULL; `None` if one is not written so, or
+/// where it needs a closer look, as 29 February does. `ends` has the day's digits in its highest two bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {

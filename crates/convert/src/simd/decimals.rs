@@ -1,5 +1,4 @@
-//! Decimals of up to 16 characters: the point is spliced out of the word, and what is left are the
-//! digits of an integer.
+//! Decimals of up to 16 characters: the point is removed from the word, and the rest are the digits of an integer.
 
 use std::arch::x86_64::*;
 

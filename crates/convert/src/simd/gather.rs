@@ -2,13 +2,13 @@
 //!
 //! # Why it is sound
 //!
-//! All reads of single lanes stand here. They go to places that were compared with the length of
-//! the text or of the list first: [`Lanes`] and [`Pairs`] keep what was compared, and nobody else
-//! can change it. That a text has padding makes sure that its last fields have such places, but
-//! nothing here relies on it: without, the portable code would read them.
+//! All reads of single lanes are in this file. Their addresses were compared with the length of the text or of the list
+//! first: [`Lanes`] and [`Pairs`] keep the compared values, and no other code can change them. Because a text has
+//! padding, its last fields have such addresses too; but soundness does not depend on that: without padding, the
+//! portable code would read them.
 //!
-//! All functions are compiled for AVX-512, so that without `unsafe` only code can call them that
-//! is compiled for it, too; who has [`Lanes`] therefore knows that the machine has it.
+//! All functions are compiled for AVX-512, so without `unsafe` only code that is compiled for it, too, can call them.
+//! Code that has [`Lanes`] therefore knows that the machine has AVX-512.
 #![expect(unsafe_code, reason = "gathers through pointers")]
 
 use std::arch::x86_64::*;
@@ -33,7 +33,7 @@ pub(in super::super) struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// The fields of these spans; nothing where one of them stands in another text.
+    /// The fields of these spans; `None` if one of them stands in another text.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn load(spans: &[Span; LANES], text: &'a [u8]) -> Option<Lanes<'a>> {
@@ -94,7 +94,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Ends of the fields; nothing where one is past the last place with a whole window behind it.
+    /// Ends of the fields; `None` if one is past the last place with a whole window behind it.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn ends(&self) -> Option<__m512i> {

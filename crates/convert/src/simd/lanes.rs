@@ -1,7 +1,7 @@
 //! The digits of eight fields as numbers.
 //!
-//! A lane has 64 bits. The bytes of a field are right-aligned in it before they are read as digits,
-//! as in `digits`: what is shifted in below stands for leading zeros.
+//! A lane has 64 bits. The bytes of a field are right-aligned in it before they are read as digits, as in `digits`: the
+//! bits that are shifted in below count as leading zeros.
 
 use std::arch::x86_64::*;
 
@@ -30,8 +30,8 @@ impl Lanes<'_> {
         continue_character(self.words_behind(ends))
     }
 
-    /// The fields as digits; nothing where one has more than 16 bytes or is empty.
-    /// What stands in the words may still be no digits.
+    /// The fields as digits; `None` if one has more than 16 bytes or is empty. The words may still contain other bytes
+    /// than digits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(super) fn digit_words(&self) -> Option<DigitWords> {
@@ -82,7 +82,7 @@ impl Lanes<'_> {
 }
 
 impl DigitWords {
-    /// The numbers of the digits; nothing where a byte is none.
+    /// The numbers of the digits; `None` if a byte is not a digit.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn numbers(&self) -> Option<__m512i> {

@@ -1,7 +1,7 @@
 //! Columns made with the vector instructions of the machine.
 //!
-//! Everything that the step does stands in portable code first, and that code is what the other
-//! machines run. There are two ways to be quicker, and [`Instructions`] says which a machine has:
+//! Every part of the step exists as portable code, which machines without these instructions run. There are two ways to
+//! be quicker, and [`Instructions`] says which a machine has:
 //!
 //! - with AVX2 (and the rest of x86-64-v3) the same loops are compiled once more for those
 //!   instructions: those of `kernel`, `views` and the gathering of fields;
@@ -9,11 +9,10 @@
 //!   register, `integers`, `decimals`, `dates`, `timestamps` and `views` make their values, `spans`
 //!   finds where they stand.
 //!
-//! The values of eight fields come out whole or not at all: where one of the eight is not of the
-//! common shape, the portable kernel reads all of them, one after the other, and so decides what is
-//! a fault and words it. A type takes part by implementing [`EightKernel`] beside its
-//! [`Kernel`]. The unsafe code is in `gather` and `registers`, which read and write memory, and in
-//! `choice`, which chooses between instructions; `tests` holds each kernel against its portable
+//! The values of eight fields are made together or not at all: if one of the eight does not have the common shape, the
+//! portable kernel reads all of them, one after the other, and so finds and words the faults. A type takes part by
+//! implementing [`EightKernel`] beside its [`Kernel`]. The unsafe code is in `gather` and `registers`, which read and
+//! write memory, and in `choice`, which chooses between instructions; `tests` compares each kernel with its portable
 //! twin.
 //!
 //! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds, and
@@ -70,8 +69,8 @@ pub(super) trait EightKernel: Kernel {
     /// True if it can for this column.
     fn takes_eight(&self) -> bool;
 
-    /// The values of eight fields, NULL as the type's default; false where one of them has another
-    /// shape, or `quick` would not take it. What is in `values` then does not matter.
+    /// The values of eight fields, with the type's default for NULL; false if one of them has another shape, or if
+    /// `quick` would not take it. The content of `values` then has no meaning.
     #[cfg(target_arch = "x86_64")]
     fn eight(&self, lanes: &Lanes<'_>, values: &mut [Self::Native; LANES]) -> bool;
 }

@@ -17,7 +17,7 @@ pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i64; LANES]) -> bool {
     if _mm512_mask_cmpneq_epi64_mask(lanes.present(), lanes.lengths(), whole) != 0 {
         return false;
     }
-    // The fourth byte to the eleventh: the day, and what stands behind it.
+    // The fourth byte to the eleventh: the day, and the bytes behind it.
     let middle = lanes.words(_mm512_set1_epi64(3));
     let separator = _mm512_srli_epi64::<56>(middle);
     let is_separated = _mm512_cmpeq_epi64_mask(separator, _mm512_set1_epi64(0x20))
@@ -39,7 +39,7 @@ pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i64; LANES]) -> bool {
     true
 }
 
-/// Seconds of `HH:MM:SS`, 0 for NULL; nothing where one is not written so.
+/// Seconds of `HH:MM:SS`, 0 for NULL; `None` if one is not written so.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn seconds_of_day(lanes: &Lanes<'_>, words: __m512i) -> Option<__m512i> {

@@ -51,7 +51,7 @@ pub(in super::super) fn views(
     if is_to_check != 0 {
         return false;
     }
-    // Between ASCII characters there is no place that is not between characters.
+    // In ASCII text, every position is between two characters.
     if is_outside & lanes.present() != 0 {
         let is_empty = _mm512_testn_epi64_mask(lengths, lengths);
         let is_cut = continue_character(first) & !is_empty | lanes.continued_behind(ends);

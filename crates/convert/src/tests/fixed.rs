@@ -60,7 +60,7 @@ fn a_position_inside_a_character_is_a_reject() {
     // The form of fields that are not loaded is checked too.
     let reject = only_reject(&dialect, &both[1..], "abcä1\n");
     assert_eq!(reject.column, None);
-    // Whatever reads the field.
+    // The same for any way of reading the field.
     for column_type in [
         ColumnType::Json,
         ColumnType::Opaque,
@@ -72,7 +72,7 @@ fn a_position_inside_a_character_is_a_reject() {
         let reject = only_reject(&dialect, &columns, "abcä1\n");
         assert_eq!(reject.code, RejectCode::InvalidUtf8);
     }
-    // Counted in characters it is none.
+    // Counted in characters it is not a fault.
     let dialect = fixed(&[(1, 4), (5, 2)], PositionUnit::Characters, LINE);
     let (batch, rejects) = converted(&dialect, &both, 2, "abcä1\n".as_bytes());
     assert!(rejects.is_empty());

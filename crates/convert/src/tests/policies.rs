@@ -1,4 +1,4 @@
-//! Policies of columns over whole records: what is read, what is counted, what is rejected.
+//! Policies of columns over whole records: values, counts and rejects.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

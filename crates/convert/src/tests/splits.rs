@@ -68,7 +68,7 @@ fn rendered(array: &ArrayRef) -> Vec<String> {
         .collect()
 }
 
-/// Columns that are read in another way, or are no field at all.
+/// Columns that are gathered in another way, or that take no field.
 fn policies() -> Vec<Column> {
     let with = |name: &str, column_type, change: fn(&mut Column)| {
         let mut column = column(name, name.len() % 4, column_type);

@@ -359,7 +359,7 @@ fn column_types() -> Vec<ColumnType> {
     ]
 }
 
-/// Kinds and types that go together, so that most rows are no rejects.
+/// Kinds and types that go together, so that most rows are not rejects.
 const PAIRS: [(usize, usize); 40] = [
     (0, 1),
     (1, 1),

@@ -70,7 +70,7 @@ pub async fn partitions(session: &Session, parent: u32) -> Result<Vec<OldTable>,
     Ok(rows.iter().map(old_table).collect())
 }
 
-/// A table by its OID; none where it is gone.
+/// A table by its OID; `None` if it is gone.
 pub async fn by_oid(session: &Session, oid: u32) -> Result<Option<OldTable>, PostgresError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
@@ -82,7 +82,7 @@ pub async fn by_oid(session: &Session, oid: u32) -> Result<Option<OldTable>, Pos
     Ok(rows.first().map(old_table))
 }
 
-/// A table by its name; none where it is gone.
+/// A table by its name; none if it is gone.
 pub async fn by_name(
     session: &Session,
     schema: &str,

@@ -54,7 +54,7 @@ pub fn parse(bound: &str) -> Option<(Option<String>, Option<String>)> {
 pub enum Coverage {
     /// All of it.
     Whole,
-    /// This one of the new ranges covers a part of it, and nothing the rest.
+    /// This range alone covers a part of it; the rest is not covered.
     Partly(String),
 }
 

@@ -114,7 +114,7 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Ledge
     Ok(found)
 }
 
-/// In one transaction, fenced like any other: a loader that lives on against all signs cannot
+/// In one transaction, fenced like any other: a loader that is still alive, although all signs say otherwise, cannot
 /// commit afterwards.
 async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Result<(), LedgerError> {
     let book = Ledger::new(&which.ledger_schema);

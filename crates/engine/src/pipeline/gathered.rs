@@ -14,7 +14,7 @@ pub struct Gathered {
     pub account: Account,
     count: usize,
     is_verified: bool,
-    /// The sums of all tallies; none where one is missing.
+    /// The sums of all tallies; `None` if one is missing.
     sums: Option<Vec<ExactSum>>,
     /// The records that the ledger does not have yet.
     records: Vec<SplitRecord>,

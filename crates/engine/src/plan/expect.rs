@@ -61,7 +61,7 @@ impl ExpectPlan {
 pub struct Promise {
     /// The source of the promise, in words.
     pub by: String,
-    /// The key of the file; none where it is of all files.
+    /// The key of the file; `None` if it is of all files.
     pub file_key: Option<FileKey>,
     /// The number of rows.
     pub rows: Option<u64>,

@@ -50,7 +50,7 @@ pub struct MemoryBound {
     pub file_count: u64,
     /// Bytes of memory for them.
     pub files_bytes: u64,
-    /// Bytes of the decompressors that are at work at a time; zero where no file is compressed.
+    /// Bytes of the decompressors that are at work at a time; zero if no file is compressed.
     pub decoder_bytes: u64,
     /// Bytes of one stream.
     pub stream_bytes: u64,
@@ -58,7 +58,7 @@ pub struct MemoryBound {
     pub streams_bytes: u64,
     /// Bytes of the one reader that feeds all streams from a file that cannot be cut; zero if there is none.
     pub feed_bytes: u64,
-    /// Bytes of the row groups that all streams decode at a time; zero where no file has typed rows.
+    /// Bytes of the row groups that all streams decode at a time; zero if no file has typed rows.
     pub row_group_bytes: u64,
     /// Bytes of the destination's own library; zero if it has none.
     pub library_bytes: u64,

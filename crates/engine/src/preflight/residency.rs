@@ -15,7 +15,7 @@ use rustix::fs::{Access, Advice, access, fadvise};
 use rustix::param::page_size;
 use rustix::process::geteuid;
 
-/// Bytes of these that the page cache holds; none where the system does not tell us.
+/// Bytes of these that the page cache holds; `None` if the system does not tell us.
 pub fn cached_bytes(file: &File, byte_range: &Range<u64>) -> Option<u64> {
     if !tells(file) || byte_range.is_empty() {
         return None;

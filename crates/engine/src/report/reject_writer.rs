@@ -36,7 +36,7 @@ struct ReasonLine {
     column: Option<String>,
     value: Option<String>,
     code: RejectCode,
-    /// The cause in words; nothing where another line has it.
+    /// The cause in words; `None` if another line has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The line of this file that has the reason, counted from 1.

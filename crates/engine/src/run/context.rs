@@ -1,5 +1,7 @@
 //! The context that all parts of a run share.
 
+use std::sync::Arc;
+
 use inrush_rows::cancel::Stop;
 use inrush_source::SourceError;
 use tokio::runtime::Runtime;
@@ -15,7 +17,6 @@ use crate::pace::Pace;
 use crate::pipeline::RunOptions;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::metering::{Backends, Subjects, named_counts};
-use std::sync::Arc;
 
 /// A run under way, with its means.
 pub struct RunContext<'a, R> {

@@ -10,7 +10,7 @@ const DIFFERENCES_SHOWN: usize = 8;
 /// A number that the database and we have made of the same rows, and that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The column; none where it is of whole rows.
+    /// The column; `None` if it is of whole rows.
     pub column: Option<String>,
     /// The counted or summed measure.
     pub measure: &'static str,

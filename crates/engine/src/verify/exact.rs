@@ -58,7 +58,7 @@ impl ExactSum {
         true
     }
 
-    /// The digits of the sum times `sign`, the lowest first; nothing where that is below zero.
+    /// The digits of the sum times `sign`, the lowest first; `None` if that is below zero.
     fn digits(&self, lowest: i32, sign: i128) -> Option<Vec<u8>> {
         // 39 digits are those of the largest number of 128 bits.
         let highest = self.0.keys().next_back().copied().unwrap_or(0).max(0);

@@ -76,7 +76,7 @@ impl VerifyPlan {
         items.get(items.len().checked_sub(from_end)? + 1).cloned()
     }
 
-    /// The sums of several tallies; none where one of them is not of this plan.
+    /// The sums of several tallies; none if one of them is not of this plan.
     pub fn total<'a>(
         &self,
         tallies: impl Iterator<Item = Option<&'a [String]>>,

@@ -17,7 +17,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally; none where rows are only counted.
+    /// An empty tally; `None` if rows are only counted.
     pub fn new(plan: &VerifyPlan) -> Option<Tally> {
         let is_needed = plan.engine.is_some() || !plan.summed.is_empty();
         is_needed.then(|| Tally {

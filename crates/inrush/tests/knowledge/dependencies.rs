@@ -74,8 +74,8 @@ impl Package {
     }
 }
 
-/// Dependencies on an implementation or a client, but for the façade's and an implementation's on a client; and those of
-/// both on anything above them.
+/// The forbidden dependencies: on an implementation (only the façade may have them), on a client (only an
+/// implementation may), and of both on any crate above them.
 fn forbidden(packages: &[Package]) -> Vec<(String, String)> {
     let above = [
         "inrush-engine",

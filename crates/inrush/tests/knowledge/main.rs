@@ -1,6 +1,6 @@
 //! No source file outside a destination's crate knows which database it loads into: the test reads the sources of all
-//! other crates and says which line does. Texts for users (URLs, names of settings, the words of COPY's dialect) are no
-//! such knowledge. [`dependencies`] reads from the `Cargo.toml` files which crate depends on which.
+//! other crates and reports the lines that do. Texts for users (URLs, names of settings, the words of COPY's dialect)
+//! are allowed. [`dependencies`] reads the dependencies of each crate from its `Cargo.toml`.
 
 mod dependencies;
 
@@ -302,7 +302,7 @@ fn places(path: &Path, look: impl Fn(&str) -> Vec<&'static str>) -> Vec<(usize, 
         .collect()
 }
 
-/// True if a line has a word that is no part of a longer one.
+/// True if a line has a word that is not part of a longer one.
 fn has(line: &str, word: &str) -> bool {
     let ends_in_a_word = word.ends_with(|c: char| c.is_ascii_alphanumeric());
     line.match_indices(word).any(|(at, _)| {
@@ -311,7 +311,7 @@ fn has(line: &str, word: &str) -> bool {
     })
 }
 
-/// True if what stands between these is no part of a longer word.
+/// True if the characters around a word are not part of a longer one.
 fn is_whole(before: &str, after: &str) -> bool {
     let is_of_a_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !before.ends_with(is_of_a_word) && !after.starts_with(is_of_a_word)

@@ -1,4 +1,4 @@
-//! The columns of a batch as plain slices, and what a value of each takes in the output at most.
+//! The columns of a batch as plain slices, and the most bytes that a value of each takes in the output.
 //! [`values`](super::values) writes it, and relies on the facts given here.
 
 use std::ops::Range;

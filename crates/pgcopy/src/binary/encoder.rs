@@ -58,7 +58,7 @@ impl BinaryEncoder {
         Ok(())
     }
 
-    /// Appends what a stream starts with.
+    /// Appends the beginning of a stream.
     pub fn begin(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(SIGNATURE);
         out.extend_from_slice(&FLAGS.to_be_bytes());
@@ -91,7 +91,7 @@ impl BinaryEncoder {
         .map_err(|(column, row, fault)| fault.at(schema.field(column).name(), row))
     }
 
-    /// Appends what a stream ends with.
+    /// Appends the end of a stream.
     pub fn end(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&TRAILER.to_be_bytes());
     }

@@ -10,13 +10,13 @@
 //! 1. Each column becomes plain slices ([`column`]), its Arrow type checked once.
 //! 2. The bytes that the batch can take at most are summed: fixed widths times rows, plus the
 //!    lengths of all texts. That much is reserved in the output, once.
-//! 3. Rows are written one after the other ([`rows`], [`values`]), without another look at the
-//!    output's size ([`writer`]). Stores may be wider than the field: what a store writes too much,
-//!    the next one overwrites, and a slack at the end takes the last.
+//! 3. Rows are written one after the other ([`rows`], [`values`]), without checking the output's size again
+//!    ([`writer`]). Stores may be wider than the field: the next store overwrites the excess, and a slack at the end takes
+//!    the last one.
 //!
-//! Step 3 is compiled more than once, and what the machine has is found out when it runs
-//! ([`instruction_set`]). With AVX-512 the `numeric` fields of a few rows are made before these rows are
-//! written, eight fields at a time ([`numeric_slots`]).
+//! Step 3 is compiled more than once, and the instructions of the machine are detected at run time
+//! ([`instruction_set`]). With AVX-512 the `numeric` fields of a few rows are made before these rows are written, eight
+//! fields at a time ([`numeric_slots`]).
 //!
 //! # Before you change it
 //!

@@ -60,7 +60,7 @@ pub(super) struct QuickField {
     pub(super) head: u64,
     /// `sign` and `dscale`.
     pub(super) tail: u32,
-    /// The digits; what stands behind the last of them is not part of the field.
+    /// The digits; the bytes behind the last of them are not part of the field.
     pub(super) digits: u64,
     /// Bytes of the field, its length word included.
     pub(super) field_bytes: usize,
@@ -106,7 +106,7 @@ pub(super) fn quick_field(value: i128, layout: &Layout) -> Option<QuickField> {
     })
 }
 
-/// The digits of a `numeric` and what goes before them.
+/// The digits of a `numeric` and the words before them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WideField {
     digits: [u16; WIDE_DIGITS_MAX],

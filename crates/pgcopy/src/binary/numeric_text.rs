@@ -112,7 +112,7 @@ fn special(text: &[u8]) -> Result<DecimalText<'_>, ValueFault> {
     }
 }
 
-/// Appends what stands behind the length word of a number of any length.
+/// Appends the part behind the length word of a number of any length.
 pub(super) fn append_long(
     negative: bool,
     before_point: &[u8],

@@ -54,9 +54,9 @@ pub(super) fn append(
     out.reserve(bytes_max);
     let start = out.spare_capacity_mut().as_mut_ptr().cast::<u8>();
     let cursor = Cursor::new(start);
-    // SAFETY: `bytes_max` bytes from `start` on are reserved: what all fields take at most, and the
-    // slack. Every column has a value for each row, and the slots that it asked for. The proofs
-    // say what the machine has.
+    // SAFETY: `bytes_max` bytes from `start` on are reserved: the most that all fields take, and the slack. Every
+    // column has a value for each row, and the slots that it asked for. The proofs say which instructions the machine
+    // has.
     let cursor = unsafe {
         match instruction_set.instructions() {
             #[cfg(target_arch = "x86_64")]
@@ -71,7 +71,7 @@ pub(super) fn append(
         written_bytes + SLACK_BYTES <= bytes_max,
         "a column wrote more than its bytes_max: memory behind the output is damaged"
     );
-    // SAFETY: so many bytes have been written, and they were reserved.
+    // SAFETY: this number of bytes has been written, and they were reserved.
     unsafe { out.set_len(out.len() + written_bytes) };
     Ok(())
 }

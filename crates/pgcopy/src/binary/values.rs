@@ -2,11 +2,10 @@
 //!
 //! # Why it is sound
 //!
-//! Two promises hold for every call, and both are made in [`rows`](super::rows). The row is below
-//! the number of values that each of the column's slices has, which was looked at once for the
-//! batch, so that values are read without bounds checks. And as many bytes are reserved at the
-//! cursor as [`Column::bytes_max`] counts for the row, and the slack: what is written here for a
-//! kind of column must never be longer than `bytes_max` says of that kind.
+//! Two promises hold for every call, and [`rows`](super::rows) makes both. First, the row is below the number of values
+//! of each of the column's slices; this is checked once for the batch, so values are read without bounds checks.
+//! Second, at the cursor as many bytes are reserved as [`Column::bytes_max`] counts for the row, plus the slack. So a
+//! value written here must never be longer than `bytes_max` says for its kind of column.
 #![expect(
     unsafe_code,
     reason = "reads and writes that `rows` has checked for the whole batch"

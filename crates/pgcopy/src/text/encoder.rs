@@ -23,8 +23,8 @@ impl TextEncoder {
         TextEncoder::default()
     }
 
-    /// For a server before version 17, which takes no infinite interval: what stands for
-    /// [one](inrush_rows::interval) is written by its parts.
+    /// For a server before version 17, which has no infinite interval: the values that stand for
+    /// [one](inrush_rows::interval) are written by their parts.
     pub fn with_finite_intervals(self) -> Self {
         TextEncoder {
             intervals_are_finite: true,
@@ -50,7 +50,7 @@ impl TextEncoder {
         }
     }
 
-    /// Appends what a stream starts with: nothing, in this format.
+    /// Appends the beginning of a stream: nothing in this format.
     pub fn begin(&self, _out: &mut Vec<u8>) {}
 
     /// Appends the rows of a batch. Where it fails, `out` is as before.
@@ -78,7 +78,7 @@ impl TextEncoder {
         Ok(())
     }
 
-    /// Appends what a stream ends with: nothing. The `\.` that ends text COPY in files "is not
-    /// needed" where the protocol itself says where the data ends, as CopyDone does.
+    /// Appends the end of a stream: nothing. The `\.` that ends text COPY in files "is not needed" if the protocol
+    /// itself says where the data ends, as CopyDone does.
     pub fn end(&self, _out: &mut Vec<u8>) {}
 }

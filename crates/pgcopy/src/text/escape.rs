@@ -10,8 +10,8 @@ const BLOCK_BYTES: usize = 16;
 
 /// Appends a text with its special bytes escaped.
 pub(super) fn append_escaped(text: &[u8], out: &mut Vec<u8>) {
-    // Most texts have nothing to escape: find out in blocks, which the compiler makes SIMD of,
-    // and copy what is plain in one piece.
+    // Most texts have nothing to escape: this is checked in blocks, for which the compiler uses SIMD, and plain text is
+    // copied in one piece.
     let mut plain_start = 0;
     let mut position = 0;
     while position < text.len() {

@@ -26,7 +26,7 @@ pub fn interval_fields() -> Fields {
     ])
 }
 
-/// A batch of these columns, which may be none.
+/// A batch of these columns, of which there may be none.
 pub fn batch(columns: Vec<ArrayRef>, row_count: usize) -> RecordBatch {
     let fields: Vec<Field> = columns
         .iter()

@@ -203,7 +203,7 @@ fn plainly(columns: &[Column], stream: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-/// A number without a declared precision, with the short header; `None` if it has no such form.
+/// A number without a declared precision, with the short header; `None` if it does not fit into that.
 fn plain_numeric(field: &[u8]) -> Option<Vec<u8>> {
     let words: Vec<u16> = field
         .chunks(2)
@@ -285,7 +285,7 @@ proptest! {
         );
     }
 
-    /// Likewise for columns that make no sense.
+    /// The same for columns with senseless facts.
     #[test]
     fn any_columns_do_no_harm(
         numbers in vec((any::<u8>(), any::<u8>(), any::<u8>(), any::<i32>()), 1..4),

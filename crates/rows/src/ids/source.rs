@@ -1,7 +1,7 @@
 //! Ids of the things that rows are read from.
 
 text_key! {
-    /// The digest of a file's identity: the same wherever the command is given, and however its path is written.
+    /// The digest of a file's identity: the same in any working folder, and for any spelling of its path.
     FileKey
 }
 

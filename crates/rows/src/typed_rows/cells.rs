@@ -111,7 +111,7 @@ impl Cells {
         }
     }
 
-    /// The values of a column; nothing where its type has no text.
+    /// The values of a column; `None` if its type has no text.
     pub fn of(column: &ArrayRef, is_uuid: bool) -> Option<Cells> {
         let values = match column.data_type() {
             DataType::Null => Values::Null,

@@ -1,8 +1,8 @@
 //! Rows of typed values (of Parquet and Arrow IPC files) on their way from the source to the converters,
 //! and their text.
 //!
-//! Where the types of a column and of its values are the same, its values go on as they are. The text of a
-//! value says it exactly ([`Cells`]): it is what all others are converted from, and what a reject shows.
+//! If the types of a column and of its values are the same, its values are passed on unchanged. The text of a value
+//! says it exactly ([`Cells`]): all other columns are converted from it, and a reject shows it.
 
 mod cells;
 mod times;
@@ -30,7 +30,7 @@ pub struct TypedRows {
     pub content: Vec<u8>,
     /// Bytes of their values.
     pub bytes_count: u64,
-    /// Rows whose form is wrong, in their order: each becomes a reject, whatever its columns hold.
+    /// Rows with a fault in their form, in their order: each becomes a reject, with any values in its columns.
     pub faults: Vec<RowFault>,
 }
 
@@ -48,8 +48,7 @@ pub struct RowFault {
 /// A column of typed rows.
 #[derive(Clone, Debug)]
 pub struct TypedColumn {
-    /// Its values; nothing where its type has no text: all of them stand as NULL, and no column may take
-    /// them.
+    /// Its values; `None` if its type has no text: all of them stand as NULL, and no column may take them.
     pub values: Option<ArrayRef>,
     /// 16 bytes that are marked as a UUID.
     pub is_uuid: bool,

@@ -1,5 +1,4 @@
-//! The dialect's automaton: what a reader can be in the middle of between two bytes, and what
-//! each byte makes of it.
+//! The dialect's automaton: the states of a reader between two bytes, and their transitions by each byte.
 //!
 //! [`crate::reference`] looks ahead: at a `\r` it asks for the byte behind it, at a delimiter of
 //! three bytes for all three. An automaton takes one byte at a time. So its state is the
@@ -64,7 +63,7 @@ struct Transition {
 
 /// The effect of a text's first byte.
 enum Match {
-    /// It begins with a whole one, of so many bytes.
+    /// It begins with a whole one, of this number of bytes.
     Whole(usize),
     /// It is the beginning of one.
     Part,
@@ -125,7 +124,7 @@ impl Automaton {
         self.steps.len() / self.class_count
     }
 
-    /// The state at a place with so many bytes read but not judged, where there is one.
+    /// The state at a place with this number of bytes read but not judged, if there is one.
     pub(crate) fn state(&self, place: RecordPosition, pending: &[u8]) -> Option<State> {
         let reading = PendingState {
             place,
@@ -140,8 +139,7 @@ impl Automaton {
         self.steps[state.index() * self.class_count + class]
     }
 
-    /// The state behind `text`, and how many lines its terminators end: zero where the dialect
-    /// has a byte that ends lines.
+    /// The state behind `text`, and how many lines its terminators end: zero if the dialect has a byte that ends lines.
     #[inline]
     pub(crate) fn run(&self, state: State, text: &[u8]) -> (State, u64) {
         let mut state = state;
@@ -307,8 +305,8 @@ impl Rules {
         (PendingState { place, pending }, ends_line)
     }
 
-    /// The place behind the first byte or bytes of `text`, and how many they are; nothing if
-    /// what follows can make a difference.
+    /// The place behind the first byte or bytes of `text`, and their number; `None` if the next bytes can make a
+    /// difference.
     fn judge(&self, place: RecordPosition, text: &[u8]) -> Option<(RecordPosition, usize)> {
         let byte = text[0];
         let is_quote = self.quote == Some(byte);

@@ -1,9 +1,8 @@
 //! The pass's quick way: 64 bytes in a few instructions.
 //!
-//! Only what decides where records begin is found: which line feeds stand outside of quotes and
-//! are not escaped, and what the state is behind the block. A delimiter matters before a quote
-//! only, for there the quote opens a field. A block in which a quote stands that only the
-//! automaton can judge, or a comment, is given back to the automaton.
+//! Only the facts that decide where records begin are found: the line feeds that are outside quotes and not escaped,
+//! and the state behind the block. A delimiter matters only before a quote, because there the quote opens a field. A
+//! block with a quote that only the automaton can judge, or with a comment, is given back to the automaton.
 
 use crate::dialect::{Dialect, Escape};
 use crate::masks::{BLOCK_BYTES, InstructionSet, Masks, Needles};
@@ -48,7 +47,7 @@ pub(crate) struct Blocks {
     comment: Option<u8>,
     /// A delimiter of several bytes.
     long_delimiter: Option<Vec<u8>>,
-    /// By state; nothing for those that only the automaton goes on from.
+    /// By state; `None` for those that only the automaton continues from.
     before: Vec<Option<Before>>,
     after: After,
 }
@@ -238,8 +237,8 @@ impl Blocks {
             };
             return Some(BlockResult { state, newlines });
         }
-        // An escape outside of quotes is text. What it is taken to escape here is then a quote
-        // that stands behind text and opens nothing, or a byte that is told by other masks.
+        // An escape outside quotes is text. The byte that it seems to escape is then a quote behind text, which opens
+        // nothing, or a byte that other masks find.
         let quotes = masks.quotes & !escaped.bytes;
         let inside = exclusive_or_of_all_below(quotes) ^ before.inside;
         let newlines = self.terminators(masks.newlines & !inside, 0, block)?;
@@ -287,7 +286,7 @@ impl Blocks {
         if self.terminator != Terminator::CrLf {
             return Some(newlines);
         }
-        // What follows the last byte, and what stands before the first, is not known here.
+        // The bytes after the last one, and before the first, are not known here.
         if block[BLOCK_BYTES - 1] == b'\r' || newlines & 1 != 0 {
             return None;
         }

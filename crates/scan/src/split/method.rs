@@ -10,7 +10,7 @@ use crate::split::automaton::Automaton;
 /// The method of finding the first record of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// By arithmetic: each record has so many bytes ([`first_record_of_fixed`]).
+    /// By arithmetic: each record has this number of bytes ([`first_record_of_fixed`]).
     Arithmetic {
         /// Bytes of each record.
         record_bytes: u32,
@@ -77,7 +77,7 @@ impl RecordFinder {
     /// A finder for another range of a file in the same dialect, at less cost.
     #[must_use]
     pub fn behind(&self, before: &[u8]) -> RecordFinder {
-        // A wrong first state has become the right one behind so many bytes.
+        // The number of bytes behind which a wrong first state has become the right one.
         let (state, _) = self.automaton.run(State::FIRST, before);
         RecordFinder {
             automaton: Arc::clone(&self.automaton),
@@ -86,9 +86,8 @@ impl RecordFinder {
         }
     }
 
-    /// Takes the next bytes of the range, and of what follows it if the caller goes on: how many
-    /// bytes from the range's first stand before the first record that begins there, once it is
-    /// found.
+    /// Takes the next bytes of the range, and of the text behind it if the caller continues. Returns the number of
+    /// bytes from the range's first byte to the first record that begins there, once it is found.
     pub fn push(&mut self, text: &[u8]) -> Option<u64> {
         match self.automaton.find_record(self.state, text) {
             Some((at, _)) => Some(self.byte_count + at as u64),

@@ -9,8 +9,7 @@ use crate::split::automaton::Automaton;
 use crate::split::blocks::{BlockMasks, Blocks, STRIPE_BLOCKS};
 use crate::split::summary::{FirstRecord, RangeOutcome, RangeSummary};
 
-/// Reads one range of a file, in pieces of any size, and finds what it is for every state in
-/// which it may begin.
+/// Reads one range of a file, in pieces of any size, and finds its facts for every state in which it may begin.
 ///
 /// Records of any length are read; that one is too long is found by the scan of its range.
 ///
@@ -207,8 +206,8 @@ impl RangeScanner {
         }
     }
 
-    /// The first record of those start states of a track that have none yet: `at` bytes behind
-    /// those that all tracks have taken, with so many line bytes and terminators between.
+    /// The first record of those start states of a track that have none yet: `at` bytes behind those that all tracks
+    /// have taken, with this number of line bytes and terminators between.
     fn found_record(&mut self, track: usize, at: usize, line_bytes: u64, terminators: u64) {
         let lines = self.line_byte_count + line_bytes + terminators + self.tracks[track].line_count;
         for start in &mut self.starts {
@@ -234,7 +233,7 @@ impl RangeScanner {
             let Some(kept) = same else {
                 continue;
             };
-            // What was the last track takes the place of the one that goes.
+            // The last track takes the place of the removed one.
             self.tracks.swap_remove(last);
             let moved = self.tracks.len();
             self.tracks[kept].is_waiting |= gone.is_waiting;

@@ -34,8 +34,8 @@ pub struct RangeSummary {
 /// The beginning of a range's records in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeStart {
-    /// The byte of the file at which the range's first record begins; nothing where none begins
-    /// in it. It may be a blank line or a comment.
+    /// The byte of the file at which the range's first record begins; `None` if none begins in it. It may be a blank
+    /// line or a comment.
     pub first_record: Option<u64>,
     /// Line ends of the file before that record, or before the end of the range if there is none.
     pub line: u64,

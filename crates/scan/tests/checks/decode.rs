@@ -1,4 +1,4 @@
-//! A field means what a plain reading of the rules says.
+//! A decoded field equals that of a plain reader of the rules.
 
 use inrush_scan::{Dialect, DialectTrim, Escape, FieldText, decode_field};
 

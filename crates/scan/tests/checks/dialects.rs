@@ -8,9 +8,8 @@ use inrush_scan::{
 /// Bytes that [`dialect_of`] takes.
 pub const DIALECT_BYTES: usize = 6;
 
-/// The dialect that the first bytes of an input choose, and the rest of the input. Every choice
-/// that passes its check can be made; nothing where the choice does not pass, or where there are
-/// too few bytes.
+/// The dialect that the first bytes of an input choose, and the rest of the input. Every choice that passes its check
+/// can be made; `None` if the choice does not pass, or where there are too few bytes.
 pub fn dialect_of(input: &[u8]) -> Option<(Dialect, &[u8])> {
     let (choice, rest) = input.split_at_checked(DIALECT_BYTES)?;
     let pick = |at: usize, count: usize| usize::from(choice[at]) % count;

@@ -1,4 +1,4 @@
-//! The fast scanner finds what the slow one finds, with every instruction set, in one text or two.
+//! The fast scanner gives the result of the slow one, with every instruction set, in one text or two.
 
 use inrush_scan::masks::InstructionSet;
 use inrush_scan::reference::scan_reference;

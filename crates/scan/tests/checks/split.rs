@@ -30,8 +30,8 @@ pub fn begins(dialect: &Dialect, text: &[u8]) -> Vec<Begin> {
             let scan = scan_reference(&dialect, &rest[..bytes], end, &mut records);
             scan.expect("a record has room").bytes_consumed
         };
-        // The shortest text of which anything is consumed holds one record, and that is the
-        // least that can be told of blank lines and comments.
+        // The shortest text of which anything is consumed holds one record; more cannot be said about blank lines and
+        // comments.
         let mut enough = 1;
         while enough < rest.len() && consumed_of(enough) == 0 {
             enough = rest.len().min(enough * 2);
@@ -133,7 +133,7 @@ impl<'a> Whole<'a> {
     ///
     /// # Panics
     ///
-    /// If one of them does not hold what a serial scan finds in it.
+    /// If one of them differs from a serial scan.
     pub fn check_all_cuts(&self, piece_bytes: usize) {
         for cut in 0..=self.text.len() {
             self.check(&[cut], piece_bytes);
@@ -211,7 +211,7 @@ impl<'a> Whole<'a> {
                     let lines = self.text[..range.end].iter();
                     Some(lines.filter(|byte| **byte == line_byte).count() as u64)
                 }
-                // Which line a terminator inside the record has ended, nobody says.
+                // It is not specified which line a terminator inside the record has ended.
                 (None, None) if range.end < self.text.len() => None,
                 (None, None) => Some(self.line_count),
             };

@@ -101,7 +101,7 @@ fn below_a_header_a_row_is_no_second_header() {
     assert!(guess.form.header, "{guess:#?}");
     let unsure = guess.all_unsure().join("\n");
     assert!(!unsure.contains("below line"), "{unsure}");
-    // A header of two lines still is told.
+    // A header of two lines still gets a note.
     let guess = sniffed("a.csv", b"alpha,beta\nname,size\nx,1\ny,2\nz,3\n");
     assert_unsure(&guess, &["below line 2"]);
 }

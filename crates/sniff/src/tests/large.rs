@@ -92,7 +92,7 @@ fn of_a_compressed_file_the_beginning_is_looked_at() {
 
 #[test]
 fn large_keys_of_a_sample_leave_room() {
-    // The next file of a feed goes on where this one ends.
+    // The next file of a feed continues where this one ends.
     let text = large(BYTES, |index| {
         format!("{},{}\n", 1_500_000_000 + index, index % 7)
     });

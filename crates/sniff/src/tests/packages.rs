@@ -34,7 +34,7 @@ fn read_back(guess: &Guess) -> (String, Package) {
     (text, resolved)
 }
 
-/// Converts a whole file with what the package says, and returns rows and rejects.
+/// Converts a whole file with the package's settings, and returns rows and rejects.
 fn converted(path: &Path, guess: &Guess, package: &Package) -> (usize, Vec<String>) {
     let flow = &package.flows[0];
     let dialect = Dialect {
@@ -171,7 +171,7 @@ fn value(kind: &ValueKind, seed: u64) -> Option<String> {
     })
 }
 
-/// Writes a field; one that needs quotes where there are none loses what it cannot hold.
+/// Writes a field; if it needs quotes and the form has none, it loses the characters that would need them.
 fn write(field: Option<&str>, delimiter: char, is_quoted: bool, always: bool) -> String {
     let Some(text) = field else {
         return String::new();

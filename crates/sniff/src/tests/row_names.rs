@@ -144,7 +144,7 @@ fn what_reads_in_several_ways_is_refused() {
         assert!(!unsure.contains("a title"), "{unsure}");
         assert_eq!(guess.form.skip_lines, 0, "{text}");
     }
-    // A row that lacks a field, and a title, are none.
+    // A row that lacks a field, and a title, are not such headers.
     for text in [
         "1,2\n1,2,3\n4,5,6\n7,8,9\n",
         "Sales 2024\n1,5\n2,6\n3,7\n",

@@ -168,7 +168,7 @@ impl FileText {
     }
 }
 
-/// As large a part of a number as one number is of another.
+/// The same proportion of a number as `part` is of `whole`.
 fn share_of(number: u64, part: u64, whole: u64) -> u64 {
     let whole = u128::from(whole.max(1));
     u64::try_from(u128::from(number) * u128::from(part) / whole).unwrap_or(u64::MAX)
@@ -198,7 +198,7 @@ fn encoding_of(
             None => (TextEncoding::Utf8, 0, None),
             Some(TextEncoding::Utf16) => match utf16_order(first) {
                 Some(order) => (order, 0, Some(order)),
-                // A byte alone is told as what it is: no character.
+                // A single byte is reported as a byte that is not a character.
                 None if first.len() < 2 => (little, 0, None),
                 None => return Err(SourceError::ByteOrderUnknown { path: path() }),
             },

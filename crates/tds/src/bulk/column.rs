@@ -103,7 +103,7 @@ pub(super) enum Limit {
     Bytes(u64),
     /// UTF-16 units at most.
     Units(u64),
-    /// Exactly so many bytes.
+    /// Exactly this number of bytes.
     ExactBytes(u16),
 }
 

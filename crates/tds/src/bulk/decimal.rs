@@ -12,7 +12,7 @@ pub(super) struct Precision {
 }
 
 impl Precision {
-    /// The precision of so many digits, 1 to 38.
+    /// The precision with this number of digits, 1 to 38.
     pub(super) fn new(digits: u8) -> Precision {
         Precision {
             value_bytes: decimal_bytes(digits),

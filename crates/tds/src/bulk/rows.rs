@@ -8,8 +8,8 @@
 //! - the bytes that all rows take at most are summed and reserved, and a slack behind them. That the sum is one is the
 //!   task of [`Column::bytes_max`], and cannot be asserted beforehand; after each tile it is, so that a mistake ends the
 //!   process and does not stay unseen;
-//! - the headers that are inserted after a tile have memory of their own ([`PacketBuffer::reserve`]), so what is left of
-//!   the reserved memory is never less than what is left of the rows;
+//! - the headers that are inserted after a tile have memory of their own ([`PacketBuffer::reserve`]), so the rest of
+//!   the reserved memory is never smaller than the rest of the rows;
 //! - code for more instructions than every machine has runs where the instruction set carries the proof that this
 //!   machine has them ([`inrush_scan::cpu`]).
 #![expect(
@@ -71,7 +71,7 @@ pub(super) fn append(
             "a column wrote more than its bytes_max: memory behind the output is damaged"
         );
         bytes_left -= written_bytes;
-        // SAFETY: so many bytes have been written, and they were reserved.
+        // SAFETY: this number of bytes has been written, and they were reserved.
         unsafe { out.set_len(out.len() + written_bytes) };
         packets.cut();
     }

@@ -20,7 +20,7 @@ pub(super) struct Fraction {
 }
 
 impl Fraction {
-    /// The fraction of so many digits, 0 to 7.
+    /// The fraction of this number of digits, 0 to 7.
     pub(super) fn new(digits: u8) -> Fraction {
         let dropped = 6u32.saturating_sub(u32::from(digits));
         Fraction {
@@ -38,8 +38,8 @@ impl Fraction {
         }
     }
 
-    /// The steps of so many microseconds, which are whole steps. 10^n is 2^n times 5^n: the one is a shift, and an
-    /// exact division by the odd other is a multiplication by its inverse modulo 2^64.
+    /// The steps of this number of microseconds, which is a whole number of steps. 10^n is 2^n times 5^n: the first is
+    /// a shift, and an exact division by the second, which is odd, is a multiplication by its inverse modulo 2^64.
     #[inline(always)]
     pub(super) fn ticks(&self, microseconds: u64) -> u64 {
         (microseconds >> self.shift).wrapping_mul(self.factor)

@@ -20,7 +20,7 @@ pub(super) const SLACK_BYTES: usize = 64;
 pub(super) struct Prefix {
     /// The length.
     pub(super) byte: u8,
-    /// 1, or 0 where there is none.
+    /// 1, or 0 if there is none.
     pub(super) bytes: usize,
 }
 
@@ -96,14 +96,14 @@ impl Cursor {
         }
     }
 
-    /// A value of a fixed length, and the length byte where there is one.
+    /// A value of a fixed length, and the length byte if there is one.
     #[inline(always)]
     pub(super) unsafe fn put<const BYTES: usize>(
         self,
         prefix: Prefix,
         value: [u8; BYTES],
     ) -> Cursor {
-        // SAFETY: as above. Where there is no length byte, the value is stored over it.
+        // SAFETY: as above. Without a length byte, the value is stored over it.
         unsafe {
             self.store([prefix.byte], 0);
             self.store(value, prefix.bytes);

@@ -78,7 +78,7 @@ impl CodePage {
         }
     }
 
-    /// The text of these bytes; `None` where a byte is no character. For tests: a load decodes nothing.
+    /// The text of these bytes; `None` if a byte is not a character. For tests: a load decodes nothing.
     #[doc(hidden)]
     pub fn decode(self, bytes: &[u8]) -> Option<String> {
         match self.tables() {

@@ -61,7 +61,7 @@ pub fn target_and_batch(columns: &[TestColumn], row_count: usize) -> (RowMetadat
     (target, batch(arrays, row_count))
 }
 
-/// A batch of these columns, which may be none.
+/// A batch of these columns, of which there may be none.
 pub fn batch(columns: Vec<ArrayRef>, row_count: usize) -> RecordBatch {
     let fields: Vec<Field> = columns
         .iter()
@@ -362,7 +362,7 @@ fn longest(values: &[impl AsRef<[u8]>]) -> usize {
     longest.unwrap_or(0).max(1)
 }
 
-/// Whole steps of a fraction of so many digits.
+/// Whole steps of a fraction of this number of digits.
 fn whole(microseconds: i64, digits: u8) -> i64 {
     let step = 10i64.pow(6u32.saturating_sub(digits.into()));
     microseconds.div_euclid(step) * step

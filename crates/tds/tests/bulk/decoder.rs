@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
         u64::from_le_bytes(self.array())
     }
 
-    /// A little-endian number of so many bytes.
+    /// A little-endian number of this number of bytes.
     fn number(&mut self, bytes: usize) -> u128 {
         let bytes = self.take(bytes);
         bytes

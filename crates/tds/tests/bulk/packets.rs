@@ -106,7 +106,7 @@ fn rows_that_end_around_the_end_of_a_packet() {
     }
 }
 
-/// Only whole packets are ready, and a packet that is full waits for what follows it.
+/// Only whole packets are ready, and a full packet waits for more payload.
 #[test]
 fn the_open_packet_is_not_ready() {
     let (target, batch) = column(&[100]);

@@ -95,7 +95,7 @@ pub fn value(type_info: &TypeInfo, array: &dyn Array, row: usize) -> Value {
     }
 }
 
-/// Steps of a fraction of so many digits.
+/// Steps of a fraction of this number of digits.
 fn ticks(microseconds: i64, digits: u8) -> u64 {
     let microseconds = microseconds as u64;
     match digits {

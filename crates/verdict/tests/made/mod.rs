@@ -16,7 +16,7 @@ pub fn steady(seconds: f64, share: f64) -> Vec<u32> {
     vec![(share * STEP_US) as u32; steps]
 }
 
-/// A run of so many seconds on a machine of two cores, with nothing else known.
+/// A run of this length on a machine of two cores, without other figures.
 pub fn run(load_s: f64) -> Run {
     let steps = (load_s * 10.0).ceil() as usize;
     Run(Measurements {

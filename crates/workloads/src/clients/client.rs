@@ -1,4 +1,4 @@
-//! One client: its share of the work, its calls that are under way, and what it measured.
+//! One client: its share of the work, its calls under way, and its measurements.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -136,13 +136,13 @@ impl Client {
         }
     }
 
-    /// When the client wants to begin its next call, where it waits for nothing but the time.
+    /// The moment at which the client wants to begin its next call, if it waits only for the time.
     pub fn next_at(&self, start: Instant) -> Option<Instant> {
         let is_free = !self.measured.has_finished && self.under_way.len() < self.shape.pipeline;
         let schedule = self.schedule.as_ref().filter(|_| is_free)?;
         let next = start.checked_add(schedule.next())?;
         match self.share {
-            // At the end it has to see that it is over.
+            // At the end it has to notice that the run is over.
             Share::Until(end) => Some(next.min(start + end)),
             Share::Rows(_) => Some(next),
         }
@@ -212,7 +212,7 @@ impl Client {
         }
     }
 
-    /// The next call; at the end one that commits what is open.
+    /// The next call; at the end one that commits the open transaction.
     fn next_call(&mut self, is_over: bool) -> Option<Call> {
         if is_over {
             let is_open = std::mem::take(&mut self.in_transaction) > 0;
@@ -287,7 +287,7 @@ impl Client {
 /// Notes a latency.
 pub fn record(histogram: &mut Latencies, latency: Duration) {
     let nanoseconds = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-    // It grows where it must; one that cannot notes the most that it can.
+    // It grows if it must; if it cannot, it notes the largest value that it can.
     if histogram.record(nanoseconds).is_err() {
         histogram.saturating_record(nanoseconds);
     }
@@ -302,7 +302,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection that keeps what it is to send.
+    /// A connection that keeps the bytes that it is sent.
     struct Kept {
         calls: Arc<Mutex<Vec<Call>>>,
         file: std::fs::File,

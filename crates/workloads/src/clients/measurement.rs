@@ -208,7 +208,7 @@ impl Measurement<'_> {
         }
     }
 
-    /// Threads that move so many clients.
+    /// The number of threads for this number of clients.
     fn threads(&self, clients: u16) -> usize {
         let settings = self.settings;
         let cores = match settings.cpus.len() {

@@ -102,7 +102,7 @@ pub struct RunResult {
     pub started_at: String,
     /// Seconds from the start of the clients to the last answer.
     pub seconds: f64,
-    /// Seconds at the start that are cut off as warm-up; 0 where nothing changed.
+    /// Seconds at the start that are cut off as warm-up; 0 if nothing changed.
     pub warm_up_s: f64,
     /// Calls that were answered, warm-up included.
     pub calls: u64,

@@ -73,7 +73,7 @@ impl ResultsFolder {
         &self.path
     }
 
-    /// Writes all forms of the results: for programs, as a page, and for people who read Markdown.
+    /// Writes all forms of the results: JSON for programs, the page, and Markdown.
     pub fn write(&self, results: &Results) -> Result<(), WorkloadError> {
         let failed = |error: serde_json::Error| WorkloadError::File {
             doing: "cannot write",
@@ -84,7 +84,7 @@ impl ResultsFolder {
         let text = serde_json::to_string_pretty(&value).map_err(failed)?;
         write_whole(&self.path.join("report.html"), &inrush_page::page(&value))?;
         write_whole(&self.path.join("summary.md"), &summary::markdown(results))?;
-        // Last: whoever finds it finds the others as well.
+        // This file is written last: if it exists, the others do too.
         write_whole(&self.path.join(RESULTS_FILE), &format!("{text}\n"))
     }
 }

@@ -1,4 +1,4 @@
-//! One run: clients connect, begin together, and what they and the watcher measured becomes a result.
+//! One run: clients connect and begin together, and their measurements and those of the watcher become a result.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,7 +22,7 @@ use super::watcher::{Subjects, Watched, watch};
 use super::worker::{Common, Ended, WorkerEnded, work};
 use crate::error::WorkloadError;
 
-/// Between two looks at what the workers do.
+/// The time between two checks of the workers.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Nanoseconds by which a thread may wake up late: calls of an open loop are to begin when they are meant to.
@@ -53,7 +53,7 @@ pub struct RunPlan<'a> {
     pub comment: String,
 }
 
-/// Why there is no result.
+/// The reason why there is no result.
 pub enum RunFailure {
     /// It was asked to stop.
     Stopped,
@@ -194,7 +194,7 @@ impl RunPlan<'_> {
             let gathering = gathering.inspect_err(|_| line.give(Order::GiveUp))?;
             let start = Instant::now();
             line.give(Order::Begin(start));
-            // A look may belong to one thread: this one looks, and another one hears whoever asks to stop.
+            // The connection for samples belongs to this thread; another thread waits for a request to stop.
             let (threads, sessions) = (ready.threads, ready.sessions);
             let supervising = spawn(scope, "supervisor", || {
                 while !workers
@@ -236,7 +236,7 @@ impl RunPlan<'_> {
         })
     }
 
-    /// Connects the clients of a worker: every so many-th of all.
+    /// Connects the clients of a worker: each worker takes every n-th client.
     fn connect(
         &self,
         server: &dyn ClientServer,
@@ -320,7 +320,7 @@ impl RunPlan<'_> {
         }
     }
 
-    /// A run in which one client did not do its share is no result.
+    /// A run in which one client did not finish its share has no result.
     fn require_all(&self, raw: &Raw, stop: &Stop) -> Result<(), RunFailure> {
         let clients: Vec<&Ended> = raw
             .workers

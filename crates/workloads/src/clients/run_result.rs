@@ -199,7 +199,7 @@ fn warm_up_s(workers: &[WorkerEnded], seconds: usize) -> usize {
         }
     }
     let end = warm_up_end(&counts).map_or(0, |bin| bin.div_ceil(per_second));
-    // What is left must be a run.
+    // Enough of the run must be left.
     match end * 2 < seconds && end <= WARM_UP_MAX_S {
         true => end,
         false => 0,
@@ -222,7 +222,8 @@ fn round_trip(
         .collect();
     trips.sort_by(f64::total_cmp);
     let least = facts.iter().map(|tcp| tcp.round_trip_least_us).min();
-    // By Little's law: so many calls are at the server at any time, so each is there for so long.
+    // By Little's law: the mean number of calls at the server divided by the calls per second is the mean time of a
+    // call there.
     let server_us = watched
         .active_mean()
         .map(|active| active / calls_per_s.max(1e-9) * 1e6);
@@ -276,7 +277,7 @@ fn per_second(raw: &Raw, warm_up_s: usize) -> Vec<SecondResult> {
         .collect()
 }
 
-/// Adds what the server has counted.
+/// Adds the figures that the server counts.
 pub fn note_totals(result: &mut RunResult, before: &ServerTotals, after: &ServerTotals) {
     let wal_bytes = after.wal_bytes.saturating_sub(before.wal_bytes);
     let flushes = after.wal_flushes.zip(before.wal_flushes);

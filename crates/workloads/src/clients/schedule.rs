@@ -1,5 +1,5 @@
-//! When the calls of a client are meant to begin, in an open loop: at random moments with a mean rate, as the users of a
-//! server come who know nothing of each other.
+//! The intended beginnings of a client's calls in an open loop: at random moments with a mean rate, like calls of users
+//! who are independent of each other.
 
 use std::time::Duration;
 

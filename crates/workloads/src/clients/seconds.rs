@@ -66,7 +66,7 @@ pub fn add(sum: &mut Latencies, part: &Latencies) {
     let _ = sum.add(part);
 }
 
-/// Takes what so many workers hand in until all of them have ended, and writes each second into a log.
+/// Receives the seconds of this number of workers until all of them have ended, and writes each second into a log.
 pub fn gather(
     parts: &Receiver<SecondPart>,
     workers: usize,

@@ -21,7 +21,7 @@ struct State {
 pub enum Order {
     /// Begin; times are counted from this moment.
     Begin(Instant),
-    /// There is no run.
+    /// The run is cancelled.
     GiveUp,
 }
 
@@ -42,7 +42,7 @@ impl StartLine {
         }
     }
 
-    /// Waits until so many workers have arrived, for no longer than a time; says whether they have.
+    /// Waits until this number of workers has arrived, up to a time limit; returns true if they have.
     pub fn wait_for(&self, workers: usize, longest: Duration) -> bool {
         let state = self.lock();
         let (state, _) = self

@@ -17,7 +17,7 @@ const NETWORK_SHARE: f64 = 0.4;
 const HELD: f64 = 0.01;
 /// The curve bends where the next point gains less than this share.
 const BEND_SHARE: f64 = 0.05;
-/// A share of samples that grew by so much explains a bend.
+/// A state whose share of samples grew by this much explains a bend of the curve.
 const GROWTH_MIN: f64 = 0.05;
 
 /// The verdict of a run.

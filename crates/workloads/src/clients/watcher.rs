@@ -33,7 +33,7 @@ pub struct Watched {
     pub seconds: Vec<WatchedSecond>,
     /// Microseconds of CPU of the server's processes, where they are on this machine.
     pub server_cpu_us: Option<u64>,
-    /// Context switches of the sessions' processes, likewise.
+    /// Context switches of the sessions' processes, if they are on this machine.
     pub server_switches: Option<u64>,
     /// Microseconds of CPU of the whole machine.
     pub machine_cpu_us: u64,
@@ -116,7 +116,7 @@ fn shares(states: impl Iterator<Item = (BackendState, u64)>) -> Vec<StateShare> 
     found
 }
 
-/// The counters of processes, added up over their lives: one that is over keeps what it had.
+/// The counters of processes, added up over their lives: a process that has ended keeps its last value.
 #[derive(Default)]
 struct Processes {
     last: BTreeMap<i32, u64>,

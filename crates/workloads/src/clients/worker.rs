@@ -103,7 +103,7 @@ impl Present {
 
     fn hand_in(&mut self) {
         let naive = self.is_open.then(latencies);
-        // Who takes them may have given up.
+        // The receiver may have given up.
         let _ = self.sender.send(SecondPart {
             worker: self.worker,
             second: self.second,
@@ -266,7 +266,7 @@ fn note_end(common: &Common, client: &mut Client) -> usize {
     1
 }
 
-/// A client that fails ends the run: what is left of it would be no result.
+/// A client that fails ends the run, because the rest of it would not count.
 fn fail(common: &Common, number: usize, failure: CallFailure) -> (usize, CallFailure) {
     common.halt.store(true, Ordering::Relaxed);
     (number, failure)
@@ -300,7 +300,7 @@ impl Poll {
         })
     }
 
-    /// Waits for what a client waits for: answers, and room in its socket where it is blocked.
+    /// Waits for the events of all clients: answers, and room in the socket of a blocked client.
     fn set(&self, client: &Client) -> Result<(), CallFailure> {
         let flags = match client.is_blocked {
             true => epoll::EventFlags::IN | epoll::EventFlags::OUT,

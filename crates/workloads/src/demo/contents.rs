@@ -152,7 +152,7 @@ fn sum_of_file(file: &Path) -> io::Result<Sum> {
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
         let row = line.strip_suffix(b"\n").unwrap_or(&line);
-        // The trailing delimiter is no part of the row.
+        // The trailing delimiter is not part of the row.
         let row = row.strip_suffix(b"|").unwrap_or(row);
         let hash = Sha256::digest(row);
         sum.rows += 1;

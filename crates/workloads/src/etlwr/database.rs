@@ -72,7 +72,7 @@ impl Database {
         is_local.then(|| u32::try_from(machine().cores).unwrap_or(u32::MAX))
     }
 
-    /// Refuses a database that has a table of the workload: what is dropped at the end must be what was made here.
+    /// Refuses a database that has a table of the workload, because the command drops only tables that it has created.
     pub fn refuse_tables(&self, tables: &[TableFiles]) -> Result<(), WorkloadError> {
         let names: Vec<String> = tables
             .iter()
@@ -103,8 +103,8 @@ impl Database {
         }
     }
 
-    /// Brings the server to the same state before each run, as far as it lets us. Returns what a reader of the results
-    /// should know of it.
+    /// Brings the server to the same state before each run, as far as it allows. Returns notes for a reader of the
+    /// results.
     pub(super) fn make_ready(
         &self,
         tables: &[TableFiles],
@@ -115,7 +115,7 @@ impl Database {
         if is_series && !self.is_temporary() {
             notes.extend(self.remove_stopped_runs()?);
         }
-        // What an earlier run has left to be written is not to be paid by the next one.
+        // The next run must not pay for pages that an earlier run has not yet written.
         let refused = self.with_session(async |session| {
             match session.execute("CHECKPOINT", "making ready").await {
                 Ok(()) => Ok(None),
@@ -183,7 +183,7 @@ impl Database {
         })
     }
 
-    /// Takes out the tables that a run has made.
+    /// Drops the tables that a run has created.
     pub(super) fn drop_tables(&self, report: &RunReport) -> Result<(), WorkloadError> {
         let targets: Vec<&str> = report
             .tables

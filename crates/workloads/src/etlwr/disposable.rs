@@ -16,7 +16,7 @@ const PREFIX: &str = "inrush-etlwr-";
 
 /// A folder that is removed with its value.
 pub struct Disposable {
-    // Fields are dropped in their order: it is locked until it is gone.
+    // Fields are dropped in their order, so the folder is locked until it is removed.
     folder: TempDir,
     _lock: File,
 }
@@ -28,7 +28,7 @@ impl Disposable {
         let lock = File::open(folder.path())?;
         match lock.lock() {
             Ok(()) => {}
-            // Where there are no locks nobody finds the folder free, and it is not removed.
+            // On a file system without locks, the folder never counts as free and is not removed.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(error) => return Err(error),
         }
@@ -61,7 +61,7 @@ impl Disposable {
     }
 }
 
-/// A link may lead anywhere, and what is another user's is that user's to remove, root's too.
+/// A link may lead anywhere, and another user's folder is for that user to remove, also if we are root.
 fn is_own_folder(path: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     path.symlink_metadata()
@@ -78,7 +78,7 @@ fn remove_if_free(path: &Path) -> bool {
         Ok(()) => {}
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return false,
     }
-    // An empty one may have been made this moment, and its maker waits for this lock.
+    // An empty folder may have been created this moment, and its creator may wait for this lock.
     let has_files = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     has_files && std::fs::remove_dir_all(path).is_ok()
 }
@@ -106,7 +106,7 @@ mod tests {
         let at_work = Disposable::make(parent.path()).expect("made");
         std::fs::write(at_work.path().join("etlwr.json"), "{}").expect("written");
         let named = |name: &str| parent.path().join(name);
-        // One that was made this moment, a file, a link, and another's folder.
+        // A folder that was made this moment, a file, a link, and another user's folder.
         std::fs::create_dir(named("inrush-etlwr-empty")).expect("made");
         std::fs::write(named("inrush-etlwr-file"), "x").expect("written");
         std::fs::create_dir_all(named("other/files")).expect("made");

@@ -121,7 +121,7 @@ fn shifted(number: f64, digits: i32) -> f64 {
         let exponent = exponent.parse::<i32>().ok()? + digits;
         format!("{mantissa}e{exponent}").parse().ok()
     };
-    // What is no number has no digits.
+    // A value that is not a number has no digits.
     moved().unwrap_or(number)
 }
 

@@ -25,8 +25,8 @@ pub trait Host {
     /// The error of a load. Errors of the measurement itself are converted into it.
     type Error: From<WorkloadError>;
 
-    /// Loads the workload's package by so many streams, to its end or until it is asked to stop. `hint` says how to
-    /// fix an error, where that differs from the hint of `inrush run`.
+    /// Loads the workload's package by this number of streams, to its end or until it is asked to stop. `hint` gives
+    /// the fix of an error, if it differs from the hint of `inrush run`.
     fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, Self::Error>;
 
     /// True if the last load was asked to stop, even if the request came too late for it.
@@ -56,8 +56,8 @@ pub struct Measurement<'a> {
 type Written = (Results, PathBuf);
 
 impl Measurement<'_> {
-    /// Loads, measures, checks what was loaded, and writes the results after each load. Returns the complete results and
-    /// their folder; nothing where no load was asked for.
+    /// Loads, measures, checks the loaded rows, and writes the results after each load. Returns the complete results
+    /// and their folder; `None` if no load was asked for.
     pub fn run<H: Host>(&self, host: &mut H) -> Result<Option<Written>, H::Error> {
         let expected = Expected::of(self.set);
         let points = self.settings.points();

@@ -32,7 +32,7 @@ impl Expected {
             let units = report.units.iter().filter(|unit| unit.flow == *table);
             let mut found: BTreeMap<&str, u64> = BTreeMap::new();
             for unit in units {
-                // The server's own count, which the engine has held against what it sent.
+                // The server's own count, which the engine has compared with the number of sent rows.
                 let rows = unit.rows_counted.unwrap_or(unit.account.rows_loaded);
                 if let Some(file) = unit.files.first() {
                     *found.entry(file).or_default() += rows;
@@ -43,7 +43,7 @@ impl Expected {
             let partitions = partitions.map_or(0, |loaded| loaded.partitions.len());
             let wanted = match ["nation", "region"].contains(table) {
                 true => 0,
-                // A part without a row is no partition.
+                // A part without rows is not a partition.
                 false => expected.values().filter(|rows| **rows > 0).count(),
             };
             if partitions != wanted {

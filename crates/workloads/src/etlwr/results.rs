@@ -318,7 +318,7 @@ pub fn results_schema() -> serde_json::Value {
 pub mod tests {
     use super::*;
 
-    /// A run of so many streams that took so long.
+    /// A run of this number of streams and this time.
     pub fn run(streams: u16, seconds: f64, resumed: bool) -> RunResult {
         RunResult {
             run: format!("20260101T000000Z-etlwr-{streams}"),
@@ -361,7 +361,7 @@ pub mod tests {
             .iter()
             .map(|point| (point.streams, point.runs, point.seconds, point.speedup))
             .collect();
-        // What went on where another run stopped is no measurement.
+        // A run that resumed another run is not a measurement.
         assert_eq!(seen, [(1, 2, 7.0, 1.0), (4, 3, 2.0, 3.5)]);
         assert_eq!(
             (points[1].seconds_least, points[1].seconds_most),

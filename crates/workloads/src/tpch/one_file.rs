@@ -38,7 +38,7 @@ pub fn write(
     }
     let unfinished = unfinished(path);
     let mut file = lock(&unfinished).map_err(named)?;
-    // Whoever held the lock may have come to its end meanwhile.
+    // The holder of the lock may have completed the file in the meantime.
     if let Some(there) = there(path, keep).map_err(named)? {
         return Ok(there);
     }

@@ -1,7 +1,7 @@
 //! The sizes of TPC-H's files, computed before they are made.
 
-/// Bytes of a row on average at scale 1, what a decimal more of the scale adds to it (a digit in each
-/// of its keys), rows at scale 1, and bytes in PostgreSQL for a byte of text.
+/// The average bytes of a row at scale 1, the bytes that each further decimal digit of the scale adds to it (one for
+/// each of its keys), the rows at scale 1, and the bytes in PostgreSQL for a byte of text.
 struct Size {
     table: &'static str,
     row_bytes: f64,

@@ -8,7 +8,7 @@ use inrush_rows::ids::{RunKey, RunName};
 /// The session that holds a package's lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The run that it holds; none where it only plans yet, or removes what runs left.
+    /// The run that it holds; `None` if it only plans yet, or removes what runs left.
     pub run: Option<RunName>,
     /// Process and host where the run tells them, and the session.
     pub who: String,

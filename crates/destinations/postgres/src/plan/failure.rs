@@ -37,7 +37,7 @@ impl From<PackageError> for PlanFailure {
     }
 }
 
-/// The border: from here on its type is not known any more.
+/// The border of the crate: from here on the error's type is erased.
 impl From<PlanFailure> for PlanError {
     fn from(failure: PlanFailure) -> PlanError {
         match failure {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use inrush_package::{Bounds, Flow, Mode, UncheckedTypes};
+use inrush_package::{Bounds, Flow, Mode};
 use inrush_rows::column::ColumnType;
 use inrush_source::Source;
 
 use super::columns::{self, ResolvedColumns};
 use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
-use super::{KeyKind, KeyPlan, bounds};
+use super::{KeyKind, KeyPlan, bounds, unchecked_types};
 use crate::engine::plan::columns::KnownColumns;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_inputs::{FlowAsked, FlowInputs};
@@ -69,7 +69,11 @@ impl FlowColumns {
         let mut resolved = columns::resolve(request.session, &known, facts).await?;
         let field_count = resolved.field_count;
         let source = files.settle(flow, name, &mut resolved.columns, field_count)?;
-        notes.extend(unchecked(request, target, &resolved.unchecked)?);
+        notes.extend(unchecked_types::answer(
+            request,
+            target,
+            &resolved.unchecked,
+        )?);
         let range_key = range_key(flow, target, key_name.as_deref(), &resolved)?;
         Ok(FlowColumns {
             files,
@@ -181,31 +185,4 @@ fn key_plan(
         kind,
         rule: bounds::rule(&flow.bounds),
     })
-}
-
-/// The note, or the refusal, about columns whose values the server may change silently.
-fn unchecked(
-    request: &FlowRequest<'_>,
-    target: &FlowTarget<'_>,
-    columns: &[String],
-) -> Result<Option<String>, PlanError> {
-    if columns.is_empty() {
-        return Ok(None);
-    }
-    let what = format!(
-        "the server may silently round, cut or rewrite values of {}, because only the server reads {} text",
-        columns.join(", "),
-        if columns.len() == 1 { "its" } else { "their" }
-    );
-    match request.package.run.unchecked_types {
-        UncheckedTypes::Warn => Ok(Some(format!(
-            "{}: {what}; unchecked_types = \"refuse\" in [run] refuses such columns",
-            target.sql
-        ))),
-        UncheckedTypes::Refuse => Err(target.mismatch(
-            what,
-            "load them as text and convert them with post_sql, or load them unchanged with \
-                 unchecked_types = \"warn\" in [run]",
-        )),
-    }
 }

@@ -32,7 +32,7 @@ pub struct FlowRequest<'a> {
 }
 
 impl FlowRequest<'_> {
-    /// When rows are committed that go straight into the target; nothing where they wait in staging tables.
+    /// When rows are committed that go straight into the target; `None` if they wait in staging tables.
     pub fn straight(&self) -> Option<Commit> {
         match (self.flow.atomic, self.package.run.staging) {
             (false, _) => Some(Commit::EachSplit),

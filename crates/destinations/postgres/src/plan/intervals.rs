@@ -44,7 +44,7 @@ pub async fn declared(
     .await
 }
 
-/// The key of each file's first row; none where it has no row.
+/// The key of each file's first row; none if it has no row.
 fn first_keys(
     target: &FlowTarget<'_>,
     source: &dyn Source,

@@ -41,6 +41,7 @@ pub mod switch_statements;
 pub mod switch_steps;
 pub mod take_out_steps;
 mod target;
+mod unchecked_types;
 pub mod unit_steps;
 mod units;
 mod upsert;

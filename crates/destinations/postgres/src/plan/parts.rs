@@ -32,9 +32,9 @@ struct Cut {
 pub struct Part {
     /// The split that contains it.
     pub split: Split,
-    /// Its first key; none where the file begins.
+    /// Its first key; `None` for the part at the beginning of the file.
     pub lower: Option<KeyValue>,
-    /// The next part's first key; none where the file ends.
+    /// The next part's first key; `None` if the file ends.
     pub upper: Option<KeyValue>,
 }
 

@@ -52,8 +52,8 @@ impl KeepPlan {
 }
 
 impl ReplacePlan {
-    /// The name that a table of `target` is kept under; none where it is dropped. It is the same
-    /// each time, so that the plan can print it.
+    /// The name that a table of `target` is kept under; `None` if it is dropped. It is the same each time, so that the
+    /// plan can print it.
     pub fn kept_name(&self, target: &str, old: &OldTable) -> Option<String> {
         let digest = identity::digest([target, &old.schema, &old.name]);
         let long = |words: String| match words.len() > NAME_BYTES_MAX {

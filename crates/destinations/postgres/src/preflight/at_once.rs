@@ -98,7 +98,7 @@ impl TrialServer<'_> {
         matches!(self.address.place().host, Host::Unix(_))
     }
 
-    /// CPU seconds that a session's backend has taken; none where it cannot be seen.
+    /// CPU seconds that a session's backend has taken; `None` if it cannot be seen.
     pub fn backend_cpu_s(&self, session: &Session) -> Option<f64> {
         let database = self.address.config.get_dbname().unwrap_or_default();
         let process_id = session.backend_process_id;

@@ -27,7 +27,7 @@ pub enum Ground {
 }
 
 impl Ground {
-    /// The best that the role may use; nothing where it may make no table at all.
+    /// The best that the role may use; nothing if it may make no table at all.
     pub async fn find(
         session: &Session,
         staging_schema: &str,

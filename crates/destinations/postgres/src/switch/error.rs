@@ -1,10 +1,14 @@
 //! Errors of a switch. The targets are as they were.
 
 use inrush_pgclient::ClientError;
+use tokio_postgres::error::SqlState;
 
 use crate::PostgresError;
 use crate::engine::verify::VerifyError;
 use crate::ledger::LedgerError;
+
+/// The server's function that takes one statement, and calls several of them an error of syntax. It raises no other one.
+const TAKES_ONE_STATEMENT: &str = "exec_parse_message";
 
 /// An error of the switch.
 #[derive(Debug, thiserror::Error)]
@@ -154,8 +158,9 @@ impl SwitchError {
                     .to_owned(),
             ),
             SwitchError::Statement { source, .. } => match source.as_ref() {
-                PostgresError::Client(ClientError::Refused { message, .. })
-                    if message.contains("multiple commands") =>
+                PostgresError::Client(ClientError::Refused { code, facts, .. })
+                    if *code == SqlState::SYNTAX_ERROR
+                        && facts.routine.as_deref() == Some(TAKES_ONE_STATEMENT) =>
                 {
                     Some(
                         "write one statement for each entry of the list: [\"...\", \"...\"]"

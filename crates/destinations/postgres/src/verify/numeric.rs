@@ -10,7 +10,7 @@ const GROUP_DIGITS: usize = 4;
 /// The form of a whole number with `scale` of its digits after the point.
 pub(super) fn of_decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
     let scale = usize::from(scale);
-    // The lowest group has fewer digits of the number where the point does not end one.
+    // The lowest group has fewer digits of the number if the point does not fall between two groups.
     let padding = (GROUP_DIGITS - scale % GROUP_DIGITS) % GROUP_DIGITS;
     let unit = 10_u128.pow((GROUP_DIGITS - padding) as u32);
     let mut rest = value.unsigned_abs();
@@ -39,9 +39,8 @@ pub(super) fn of_decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
     put(value < 0, scale, weight, digits, out);
 }
 
-/// The form of a number as it is written, `-?digits[.digits]`, or of `NaN` and the infinities.
-/// `scale` are the digits after the point that the column stores; those that are written where it
-/// has no bound.
+/// The form of a number as it is written, `-?digits[.digits]`, or of `NaN` and the infinities. `scale` is the number of
+/// digits after the point that the column stores; for a column without a bound, the number of written digits.
 pub(super) fn of_text(text: &str, scale: Option<u16>, out: &mut Vec<u8>) {
     // The fields of `numeric_send` for them: a sign that marks them, and a scale.
     let special = match text {

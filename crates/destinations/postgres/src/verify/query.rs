@@ -8,8 +8,7 @@ use super::plan::{ComparedColumn, Comparison};
 use crate::engine::verify::SumForm;
 use crate::quote::identifier;
 
-/// The query that gives the server's side of a table, for [`Comparison::differences`]; none where rows are only
-/// counted.
+/// The query that gives the server's side of a table, for [`Comparison::differences`]; `None` if rows are only counted.
 pub fn compared(plan: &Comparison, table: &str) -> Option<String> {
     let mut items = vec!["count(*)".to_owned()];
     match plan.level {

@@ -161,12 +161,12 @@ impl Steps {
         self.rows.len()
     }
 
-    /// A figure over all steps; nothing where it was never known.
+    /// A figure over all steps; `None` if it was never known.
     pub fn series(&self, column: Figure) -> Option<Vec<u64>> {
         self.seen[column.0].then(|| self.rows.iter().map(|row| row[column.0]).collect())
     }
 
-    /// A figure over all steps, zero where it was not known.
+    /// A figure over all steps, zero if it was not known.
     pub fn series_or_zero(&self, column: Figure) -> Vec<u64> {
         self.rows.iter().map(|row| row[column.0]).collect()
     }

@@ -167,7 +167,7 @@ fn in_brackets(facts: &RefusalFacts, place: &RefusedTable<'_>) -> String {
 /// The server's words: message, detail and hint.
 fn said(facts: &RefusalFacts, place: &RefusedTable<'_>) -> String {
     let mut text = renamed(&facts.message, place);
-    // A row that fails is shown as a whole there; it is kept as it stands.
+    // PostgreSQL's detail shows the whole row; it is kept unchanged.
     let is_row = matches!(facts.code.as_str(), "23502" | "23514") && facts.constraint.is_some();
     if let (Some(detail), false) = (&facts.detail, is_row || facts.code == "23502") {
         text.push_str("; ");

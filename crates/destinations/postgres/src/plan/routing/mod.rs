@@ -39,7 +39,7 @@ pub async fn tree(
     }
 }
 
-/// True if rows are routed: as the package says, else where no file could be a partition.
+/// True if rows are routed: as the package says, else if no file could be a partition.
 pub fn is_wanted(
     asked: Option<bool>,
     facts: Option<&TableFacts>,
