@@ -83,7 +83,9 @@ impl FileSource {
     /// # Panics
     ///
     /// If there is no file, or they do not stand in the order in which they were found.
-    pub fn new(files: Vec<Arc<SourceFile>>, form: FileForm) -> FileSource {
+    pub fn new(mut files: Vec<Arc<SourceFile>>, form: FileForm) -> FileSource {
+        // A list that was collected in the place of a larger one has that one's memory.
+        files.shrink_to_fit();
         assert!(!files.is_empty(), "a source of files has a file");
         let mut numbered = files.iter().zip(0..);
         assert!(
