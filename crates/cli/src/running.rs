@@ -98,6 +98,7 @@ pub fn fault() -> Result<Option<Fault>, CommandError> {
 /// Plans a package whose database is reached, and runs nothing.
 pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, CommandError> {
     let options = RunOptions {
+        open_sources: inrush::open_sources,
         folder,
         streams_default: cores(),
         again,
@@ -127,6 +128,7 @@ pub fn run(
     };
     let defaults = credentials::connection_defaults().map_err(|error| (error, None))?;
     let options = RunOptions {
+        open_sources: inrush::open_sources,
         folder: setup.folder.clone(),
         runs_folder: setup.runs_folder.clone(),
         streams_default: cores(),

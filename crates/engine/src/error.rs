@@ -5,7 +5,6 @@ use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::RunName;
 use inrush_rows::plural::counted_do;
 use inrush_rows::reject::{Reject, RejectCode};
-use inrush_sniff::SniffError;
 use inrush_source::SourceError;
 
 use crate::driver_error::DriverError;
@@ -222,10 +221,7 @@ impl From<SourceError> for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Error {
         match error {
-            PlanError::Source(SourceError::Stopped { .. })
-            | PlanError::Sniff(SniffError::Source(SourceError::Stopped { .. })) => {
-                Error::Interrupted
-            }
+            PlanError::Source(SourceError::Stopped { .. }) => Error::Interrupted,
             other => Error::Plan(other),
         }
     }
@@ -361,11 +357,7 @@ mod tests {
         let stopped = || SourceError::Stopped {
             path: PathBuf::from("rows.csv"),
         };
-        for error in [
-            Error::from(stopped()),
-            PlanError::Source(stopped()).into(),
-            PlanError::Sniff(SniffError::Source(stopped())).into(),
-        ] {
+        for error in [Error::from(stopped()), PlanError::Source(stopped()).into()] {
             assert_eq!(error.exit_status(), ExitStatus::Interrupted, "{error}");
         }
     }

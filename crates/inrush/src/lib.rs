@@ -5,9 +5,11 @@
 //! below, so a caller needs this crate alone. The library never prints and never reads the environment.
 
 pub mod clients;
+mod flow_files;
 mod operations;
 mod registry;
 
+pub use flow_files::of_sniff;
 pub use inrush_convert as convert;
 pub use inrush_destination::Ability;
 pub use inrush_engine::driver_trait::{Checked, DriverPlan, PastRuns};
@@ -32,3 +34,4 @@ pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use inrush_verdict::BackendState;
 pub use operations::{check, client_server, ledger_of, preflight_of, run, scratch_folder};
+pub use registry::open_sources;

@@ -1,6 +1,8 @@
 //! The list of what this build loads into: the driver and the destination that each URL means. No other file names an
 //! implementation.
 
+use std::sync::Arc;
+
 use inrush_destination::address::DestinationKind;
 use inrush_destination::clients::{ClientServer, ClientWork};
 use inrush_destination::{Address, Destination, Result};
@@ -8,11 +10,20 @@ use inrush_engine::driver::{self, ContractDriver};
 use inrush_engine::driver_error::DriverError;
 use inrush_engine::driver_trait::Driver;
 use inrush_engine::error::Error;
+use inrush_engine::plan::flow_inputs::Sources;
 use inrush_package::{Connection, Package, URLS, redacted_url};
 use inrush_postgres::{ConnectionDefaults, Postgres, PostgresClients};
+use inrush_rows::cancel::Stop;
 use inrush_rows::exit_status::ExitStatus;
 
-/// No driver is registered for the destination of this URL.
+use crate::flow_files::FlowFiles;
+
+/// Opens the sources of a run: the files that flows name.
+pub fn open_sources(stop: &Stop) -> Arc<dyn Sources> {
+    Arc::new(FlowFiles::new(stop))
+}
+
+/// Nothing loads into the destination of this URL.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection URL {url} cannot be used: it is not the URL of a destination: {URLS}")]
 struct UnknownDestination {

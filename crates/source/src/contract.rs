@@ -3,13 +3,16 @@
 //! ```text
 //! Source                    opened by its own constructor, with the run's stop; nothing is changed
 //!   columns, input           what there is to read
-//!   splits, locate           the pieces of an input
+//!   splits, needs_locate, locate   the pieces of an input
 //!   open_stream -> SourceStream   one for each of the engine's threads
 //!     open -> SplitReader    one split after the other
 //!       next_chunk*, end
 //!   share -> SharedSplit     a split that all streams take parts of
 //!     next_part -> SharedPart     a SplitReader, in whichever stream asks
-//!   state_now, has_same_content   for a later run: is the input what it was?
+//!   has_same_content         for a later run: are the rows what they were?
+//! Input                     a file, a table, a query
+//!   name, state, identity    what it is called, and is it what it was?
+//!   text_bytes, decoder_bytes, ...   estimates, for the plan
 //! ```
 //!
 //! Every call may block. Once the run is asked to stop, a call that reads or waits ends soon with
@@ -19,18 +22,20 @@
 //! target's rows of them by one converter for all sources, so that a source cannot change a value, and does not know of
 //! targets. Calls are per chunk, never per row.
 
+use std::fmt;
 use std::ops::Range;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use crate::chunks::Chunks;
 use crate::content::{SplitContent, SplitEnd};
 use crate::error::SourceError;
-use crate::input::{Input, InputState, SourceColumn};
+use crate::input::{FirstRow, Input, SourceColumn};
 use crate::meter::SourceMeter;
 use crate::split::SourceSplit;
 
 /// Where the rows of a flow come from: files, a table, a query.
-pub trait Source: Send + Sync {
+pub trait Source: fmt::Debug + Send + Sync {
     /// Kind and place, for plans and reports: never with a secret in it.
     fn describe(&self) -> String;
 
@@ -40,16 +45,20 @@ pub trait Source: Send + Sync {
     /// How many inputs it has. Their order never changes.
     fn input_count(&self) -> usize;
 
-    /// The input with this index, as it was when the source was opened.
-    fn input(&self, index: usize) -> Input;
+    /// The input with this index.
+    fn input(&self, index: usize) -> Arc<dyn Input>;
 
-    /// Texts that name an input beside its state: two runs that read the same input get the same texts, wherever their
-    /// command is given. An input that is [read once](Input::is_read_once) has others each time.
-    fn identity(&self, input: usize) -> Vec<String>;
+    /// All of an input as one split.
+    fn whole(&self, input: usize) -> SourceSplit;
 
     /// The splits of an input with about so many bytes each. They are in order, and have each of its rows in exactly one.
     /// They depend on the input and that number alone, so that a run that was stopped continues with those that are missing.
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError>;
+
+    /// Whether the splits of an input must be [located](Source::locate), if it has more than one.
+    fn needs_locate(&self, _input: usize) -> bool {
+        false
+    }
 
     /// Finds what reading the splits of one input needs and what only a look through the input tells, by so many threads.
     /// They are all splits of that input, in their order.
@@ -73,17 +82,28 @@ pub trait Source: Send + Sync {
         _finished: &[Range<u64>],
     ) -> Result<Box<dyn SharedSplit>, SourceError> {
         Err(SourceError::Input {
-            input: self.input(split.input).name.to_path_buf(),
+            input: self.input(split.input).name().to_path_buf(),
             what: "several streams cannot read it at once".to_owned(),
             fix: "load it by one stream".to_owned(),
         })
     }
 
-    /// The state of an input now; none where that cannot be asked.
-    fn state_now(&self, input: usize) -> Option<InputState>;
-
     /// Reads what an earlier run has read of an input, and says whether it is the same. The input's size is what it was.
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError>;
+
+    /// The first row of an input, for plans in which it decides where the input goes; nothing where it has no row.
+    fn first_row(&self, input: usize) -> Result<Option<FirstRow>, SourceError> {
+        Err(SourceError::Input {
+            input: self.input(input).name().to_path_buf(),
+            what: "its first row cannot be looked at before it is loaded".to_owned(),
+            fix: "leave out `bounds`".to_owned(),
+        })
+    }
+
+    /// The text of a field in the first and in the last row of a split, where both are found without a look at all rows.
+    fn ends_of(&self, _split: &SourceSplit, _field: usize) -> Option<(String, String)> {
+        None
+    }
 
     /// What a user should know of it, in whole sentences, for the plan.
     fn notes(&self) -> Vec<String> {
@@ -97,6 +117,13 @@ pub struct ReadSettings {
     /// About how many bytes a chunk has. It has more only where one row has more.
     pub chunk_bytes: usize,
 }
+
+/// About how many bytes of text a part of a shared split has: few enough that all streams have one soon, many enough to hand
+/// over seldom. The ledger has the ranges of parts, so this never changes.
+pub const PART_BYTES: usize = 4 << 20;
+
+/// Parts of a shared split beside those in the hands of the streams: one that waits and one that is filled.
+pub const PARTS_AHEAD: usize = 2;
 
 /// How a split is shared.
 #[derive(Clone, Copy, Debug)]

@@ -11,16 +11,18 @@ mod error;
 mod input;
 mod meter;
 mod split;
+mod threads;
 mod wait;
 
 pub use chunks::Chunks;
 pub use content::{ContentHash, SplitContent, SplitEnd};
 pub use contract::{
-    NextPart, ReadSettings, ShareSettings, SharedPart, SharedSplit, Source, SourceStream,
-    SplitReader,
+    NextPart, PART_BYTES, PARTS_AHEAD, ReadSettings, ShareSettings, SharedPart, SharedSplit,
+    Source, SourceStream, SplitReader,
 };
 pub use error::SourceError;
-pub use input::{Input, InputState, SourceColumn};
+pub use input::{FirstRow, Input, InputState, SourceColumn};
 pub use meter::{SourceMeter, nanoseconds_since};
-pub use split::{RecordStart, SourceSplit};
+pub use split::{RecordStart, SourceSplit, Split};
+pub use threads::on_threads;
 pub use wait::wait;

@@ -1,8 +1,12 @@
 //! A piece of an input.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use inrush_rows::location::Location;
 use serde::{Deserialize, Serialize};
+
+use crate::input::Input;
 
 /// A piece of an input that one stream reads. It is plain data: another process that opens the same source reads the same
 /// rows by it.
@@ -29,4 +33,58 @@ pub struct RecordStart {
     pub byte_offset: u64,
     /// Its line, counted from 1.
     pub line: u64,
+}
+
+/// A split in a plan, with its input at hand: the rows whose first byte, or other position, lies in its range.
+#[derive(Clone, Debug)]
+pub struct Split {
+    /// Its input.
+    pub input: Arc<dyn Input>,
+    /// [`SourceSplit::range`].
+    pub range: Range<u64>,
+    /// [`SourceSplit::first_record`].
+    pub first_record: Option<RecordStart>,
+    /// [`SourceSplit::is_shared`].
+    pub is_shared: bool,
+    /// [`SourceSplit::size_bytes`].
+    pub size_bytes: u64,
+}
+
+impl Split {
+    /// A split that a source has cut; this is its input.
+    pub fn of(input: Arc<dyn Input>, split: SourceSplit) -> Split {
+        Split {
+            input,
+            range: split.range,
+            first_record: split.first_record,
+            is_shared: split.is_shared,
+            size_bytes: split.size_bytes,
+        }
+    }
+
+    /// The same as plain data, for its source.
+    pub fn in_source(&self) -> SourceSplit {
+        SourceSplit {
+            input: self.input.index(),
+            range: self.range.clone(),
+            first_record: self.first_record,
+            is_shared: self.is_shared,
+            size_bytes: self.size_bytes,
+        }
+    }
+
+    /// Where it begins, as far as that is known beforehand.
+    pub fn location(&self) -> Location {
+        Location {
+            file: Arc::clone(self.input.name()),
+            line: self.first_record.map_or(1, |first| first.line),
+            byte_offset: self.range.start,
+            key: None,
+        }
+    }
+
+    /// Whether it is all of its input.
+    pub fn is_whole(&self) -> bool {
+        self.range.start == 0 && self.size_bytes == self.input.size_bytes()
+    }
 }

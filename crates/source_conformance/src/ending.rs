@@ -110,7 +110,7 @@ fn stop_shared(
 pub(super) fn dropped(make: &MakeCase<'_>, random: &mut Random) -> Result<(), String> {
     let case = make(2_000);
     let source = case.open(&Stop::default()).map_err(told)?;
-    if source.input(0).is_read_once {
+    if source.input(0).is_read_once() {
         return Ok(());
     }
     let split = first_split(&*source)?;
@@ -137,7 +137,7 @@ pub(super) fn dropped(make: &MakeCase<'_>, random: &mut Random) -> Result<(), St
         }
         same(&found, expected, Clone::clone)?;
     }
-    if source.input(0).is_shareable {
+    if source.input(0).is_shareable() {
         let shared = ShareSettings {
             chunk_bytes: 500,
             streams: 2,
@@ -168,7 +168,7 @@ pub(super) fn errors_name_the_input(
     if !case.change(Change::Removed) {
         return Ok(());
     }
-    let name = source.input(0).name.display().to_string();
+    let name = source.input(0).name().display().to_string();
     match read(&*source, 0, Way::SERIAL, random) {
         Ok(_) => Err("it is gone, and was read".to_owned()),
         Err(text) if text.contains(&name) => Ok(()),

@@ -18,9 +18,9 @@ pub(super) fn no_secret(make: &MakeCase<'_>, _: &mut Random) -> Result<(), Strin
     texts.extend(
         inputs
             .clone()
-            .map(|at| source.input(at).name.display().to_string()),
+            .map(|at| source.input(at).name().display().to_string()),
     );
-    texts.extend(inputs.flat_map(|at| source.identity(at)));
+    texts.extend(inputs.flat_map(|at| source.input(at).identity()));
     for secret in case.secrets() {
         if let Some(text) = texts.iter().find(|text| text.contains(&secret)) {
             return Err(format!("the secret is told: {text}"));
@@ -37,11 +37,11 @@ pub(super) fn changes_nothing(make: &MakeCase<'_>, random: &mut Random) -> Resul
     let source = case.open(&Stop::default()).map_err(told)?;
     for input in 0..source.input_count() {
         read(&*source, input, Way::SERIAL, random)?;
-        if source.input(input).is_read_once {
+        if source.input(input).is_read_once() {
             continue;
         }
-        let now = source.state_now(input);
-        let before = source.input(input).state;
+        let now = source.input(input).state_now();
+        let before = source.input(input).state();
         if now.as_ref() != Some(&before) {
             return Err(format!("it was {before:?} and after reading is {now:?}"));
         }
@@ -54,7 +54,7 @@ pub(super) fn columns(make: &MakeCase<'_>, random: &mut Random) -> Result<(), St
     let source = case.open(&Stop::default()).map_err(told)?;
     let columns = source.columns().map_err(told)?;
     for input in 0..source.input_count() {
-        let is_read_once = source.input(input).is_read_once;
+        let is_read_once = source.input(input).is_read_once();
         let found = rows(&read(&*source, input, Way::SERIAL, random)?);
         let is_other = |row: &&Row| !row.is_faulty && row.fields.len() != columns.len();
         let other = found.iter().find(is_other);

@@ -74,7 +74,7 @@ pub(super) fn counts(make: &MakeCase<'_>, random: &mut Random) -> Result<(), Str
             }
         }
         let all = rows(&pieces).len() as u64;
-        let known = source.input(input).row_count;
+        let known = source.input(input).row_count();
         if known.is_some_and(|known| known != all) {
             return Err(format!("{all} rows, told before: {known:?}"));
         }

@@ -30,7 +30,7 @@ pub(super) fn parts_are_serial(make: &MakeCase<'_>, random: &mut Random) -> Resu
             follow(&pieces)?;
             same(&rows(&pieces), &case.rows()[*input], Clone::clone)
                 .map_err(|what| format!("{way:?}: {what}"))?;
-            if !source.input(*input).is_read_once {
+            if !source.input(*input).is_read_once() {
                 finished_parts(&*source, *input, way, &pieces, random)?;
             }
             found.push(pieces.into_iter().map(|piece| piece.range).collect());
@@ -49,7 +49,7 @@ fn shareable(case: &dyn Case) -> Result<Vec<usize>, String> {
     let source = case.open(&Stop::default()).map_err(told)?;
     let inputs = 0..source.input_count();
     Ok(inputs
-        .filter(|input| source.input(*input).is_shareable)
+        .filter(|input| source.input(*input).is_shareable())
         .collect())
 }
 

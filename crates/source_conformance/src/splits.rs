@@ -42,7 +42,7 @@ fn covers(source: &dyn Source, input: usize, splits: &[SourceSplit]) -> Result<(
         return Err(format!("one is of the input {}", other.input));
     }
     let size_bytes: u64 = splits.iter().map(|split| split.size_bytes).sum();
-    match source.input(input).state.size_bytes {
+    match source.input(input).size_bytes() {
         0 => Ok(()),
         expected if expected == size_bytes => Ok(()),
         expected => Err(format!(
@@ -56,7 +56,7 @@ pub(super) fn depend_on_the_input_alone(make: &MakeCase<'_>, _: &mut Random) -> 
     let first = case.open(&Stop::default()).map_err(told)?;
     let second = case.open(&Stop::default()).map_err(told)?;
     for input in 0..first.input_count() {
-        if first.input(input).is_read_once {
+        if first.input(input).is_read_once() {
             continue;
         }
         for split_bytes in SPLIT_BYTES {
@@ -92,7 +92,7 @@ fn in_one_way(case: &dyn Case, way: Way, random: &mut Random) -> Result<(), Stri
     for (input, expected) in case.rows().iter().enumerate() {
         let found = read(&*source, input, way, random)?;
         same(&rows(&found), expected, |row| row.fields.clone())?;
-        if !source.input(input).is_read_once {
+        if !source.input(input).is_read_once() {
             elsewhere(case, &*source, input, way)?;
         }
     }

@@ -51,8 +51,8 @@ pub fn init(arguments: &InitArguments) -> Result<ExitStatus, CommandError> {
         format,
         everything: arguments.all,
     };
-    let guess = sniff(&files, &options)
-        .map_err(|error| inrush::Error::from(inrush::plan::PlanError::from(error)))?;
+    let guess =
+        sniff(&files, &options).map_err(|error| inrush::Error::from(inrush::of_sniff(error)))?;
     package.flows[0].format = guess.format();
     package.flows[0].columns = guess.columns();
     let comments = guess.comments();

@@ -43,6 +43,7 @@ pub fn preflight(
     let stop = Stop::default();
     let defaults = credentials::connection_defaults()?;
     let options = RunOptions {
+        open_sources: inrush::open_sources,
         folder: ready.folder,
         runs_folder: arguments.runs_folder.clone(),
         streams_default: cores(),

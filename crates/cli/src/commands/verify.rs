@@ -161,7 +161,7 @@ fn dialect(files: &[Arc<SourceFile>], format: Format) -> Result<Dialect, Command
         everything: false,
     };
     let guess =
-        sniff(files, &options).map_err(|error| inrush::Error::from(PlanError::from(error)))?;
+        sniff(files, &options).map_err(|error| inrush::Error::from(inrush::of_sniff(error)))?;
     Ok(guess.dialect())
 }
 

@@ -105,8 +105,8 @@ pub(crate) mod plan {
         pub(crate) use inrush_engine::plan::error::PlanError;
     }
 
-    pub(crate) mod flow_files {
-        pub(crate) use inrush_engine::plan::flow_files::FlowFiles;
+    pub(crate) mod flow_inputs {
+        pub(crate) use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
     }
 
     pub(crate) mod loaded {
@@ -125,6 +125,10 @@ pub(crate) mod plan {
 
     pub(crate) mod options {
         pub(crate) use inrush_engine::plan::options::PlanOptions;
+    }
+
+    pub(crate) mod pieces {
+        pub(crate) use inrush_engine::plan::pieces::{pieces, wanted_bytes};
     }
 
     pub(crate) mod plan_text {

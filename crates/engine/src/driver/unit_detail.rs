@@ -3,7 +3,7 @@
 //! A unit that one stream loads has one split, and its note is that [`SplitRecord`]. Of a unit that is fed each record has
 //! the ranges that one stream took for it, in a list.
 
-use inrush_files::Split;
+use inrush_source::Split;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::SplitRecord;
@@ -17,7 +17,7 @@ enum Detail {
 
 /// The note of the splits that a record commits, which are `planned` or ranges of it.
 pub fn of_records(planned: &Split, mut records: Vec<SplitRecord>) -> String {
-    if planned.is_fed {
+    if planned.is_shared {
         return text(&Detail::Ranges(records));
     }
     match records.pop() {

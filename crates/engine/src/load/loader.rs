@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use inrush_files::Split;
+use inrush_source::Split;
 use inrush_verdict::Phase;
 
 use super::run::LoadRun;
@@ -189,7 +189,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         let run = self.run;
         let place = self.item.unit_place();
         let (flow, unit) = run.unit(place);
-        let splits = unit.whole_splits();
+        let splits = unit.whole_splits(&*flow.reading().source);
         run.fed_files.close(place);
         run.rejects[self.item.flow].take_back(committed);
         self.events().aborted(committed_bytes);
@@ -231,15 +231,15 @@ impl<'a, T: Transactions> Loader<'a, T> {
     pub(super) fn refusal(&self, error: Error) -> Result<Error, Error> {
         let (flow, unit) = self.run.unit(self.item.unit_place());
         let is_lost = |split: &&Split| {
-            let is_fed_again = self.commits_each_split() && split.file.is_pipe();
-            is_fed_again || !split.file.is_read_again()
+            let is_fed_again = self.commits_each_split() && split.input.is_read_once();
+            is_fed_again || !split.input.is_read_again()
         };
         let pipe = unit.splits().iter().find(is_lost);
         match (self.retry(&error), pipe, error) {
             (Retry::WithoutRows, Some(split), Error::Driver(source)) => {
                 Err(Error::RefusedFromPipe {
                     limit: flow.reading().reject_limit.rows_accepted(),
-                    pipe: split.file.path.display().to_string(),
+                    pipe: split.input.name().display().to_string(),
                     source,
                 })
             }
@@ -265,7 +265,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
     fn tell_start(&self) {
         let (_, unit) = self.run.unit(self.item.unit_place());
         let first = unit.splits()[self.item.splits.clone()].first();
-        let file = first.map(|split| split.file.path.display().to_string());
+        let file = first.map(|split| split.input.name().display().to_string());
         self.events().started(file.unwrap_or_default());
     }
 }

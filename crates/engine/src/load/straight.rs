@@ -6,8 +6,7 @@
 //! may end in a deadlock or a lock timeout. The piece whose transaction fails is loaded again while no
 //! other piece of the run is being loaded, so it does not have to wait.
 
-use inrush_files::Split;
-use inrush_source::{SharedPart, SharedSplit};
+use inrush_source::{SharedPart, SharedSplit, Split};
 
 use super::loader::Loader;
 use super::transaction::TransactionEnd;

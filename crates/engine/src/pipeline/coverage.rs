@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use inrush_files::{FileOrigin, SourceFile};
-use inrush_rows::compression::Compression;
 use inrush_rows::ids::FileKey;
+use inrush_source::Input;
 
 use crate::ledger::SplitRecord;
 use crate::plan::identity;
@@ -29,7 +28,7 @@ pub enum FileEnd {
 
 /// Checks files by their records in the ledger: the ranges of each file cover it exactly, and all its bytes were read.
 pub fn check_files<'a>(
-    files: impl Iterator<Item = (&'a Arc<SourceFile>, FileEnd)>,
+    files: impl Iterator<Item = (&'a Arc<dyn Input>, FileEnd)>,
     own: &[&SplitRecord],
 ) -> Result<(), VerifyError> {
     let mut by_file: BTreeMap<&FileKey, Vec<&SplitRecord>> = BTreeMap::new();
@@ -37,32 +36,32 @@ pub fn check_files<'a>(
         by_file.entry(&split.file_key).or_default().push(split);
     }
     for (file, end) in files {
-        let key = identity::file_key(file);
+        let key = identity::file_key(&**file);
         let of_file = by_file.remove(&key).unwrap_or_default();
         match end {
             FileEnd::File => {
                 // The end of a file that is read whole may not be known before.
                 let ends = of_file.iter().all(|split| split.byte_end.is_some());
-                check_file(file, &of_file, ends.then_some(file.size_bytes))?;
-                check_bytes(file, &of_file)?;
+                check_file(&**file, &of_file, ends.then_some(file.size_bytes()))?;
+                check_bytes(&**file, &of_file)?;
             }
-            FileEnd::Fed(end) => check_file(file, &of_file, end)?,
+            FileEnd::Fed(end) => check_file(&**file, &of_file, end)?,
         }
     }
     Ok(())
 }
 
 /// Checks that all bytes of a file that is read as it is were read.
-fn check_bytes(file: &SourceFile, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
-    if file.origin != FileOrigin::File || file.compression != Compression::None {
+fn check_bytes(file: &dyn Input, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
+    if !file.is_stored_as_text() {
         return Ok(());
     }
     let read = splits.iter().map(|split| split.account.bytes_read).sum();
-    if read != file.size_bytes {
+    if read != file.size_bytes() {
         return Err(VerifyError::Bytes {
-            file: file.path.display().to_string(),
+            file: file.name().display().to_string(),
             read,
-            size: file.size_bytes,
+            size: file.size_bytes(),
         });
     }
     Ok(())
@@ -71,11 +70,11 @@ fn check_bytes(file: &SourceFile, splits: &[&SplitRecord]) -> Result<(), VerifyE
 /// Checks the account of each range of a file, and that the ranges follow each other from 0 to
 /// the file's end.
 pub fn check_file(
-    file: &SourceFile,
+    file: &dyn Input,
     splits: &[&SplitRecord],
     end: Option<u64>,
 ) -> Result<(), VerifyError> {
-    let name = || file.path.display().to_string();
+    let name = || file.name().display().to_string();
     let mut ranges = Vec::with_capacity(splits.len());
     for split in splits {
         let range = split.byte_start..split.byte_end.or(end).unwrap_or(split.byte_start);

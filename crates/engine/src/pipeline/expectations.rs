@@ -2,12 +2,22 @@
 
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
+use inrush_source::Input;
 
 use crate::ledger::SplitRecord;
 use crate::plan::expect::{self, Promise};
 use crate::plan::{Reading, identity};
 use crate::verify::{ExactSum, VerifyError};
+
+/// Checks the files of a flow by what the ledger has of its own file ranges.
+pub fn check<'a>(
+    flow: &Reading,
+    files: impl Iterator<Item = &'a Arc<dyn Input>>,
+    own: &[&SplitRecord],
+) -> Result<(), VerifyError> {
+    check_promises(flow, own)?;
+    check_trailers(flow, files, own)
+}
 
 /// Checks what control files and the package promise of a flow by all of its file ranges.
 pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), VerifyError> {
@@ -25,16 +35,16 @@ pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), Verify
 /// Checks the trailers of files by all of their ranges.
 pub fn check_trailers<'a>(
     flow: &Reading,
-    files: impl Iterator<Item = &'a Arc<SourceFile>>,
+    files: impl Iterator<Item = &'a Arc<dyn Input>>,
     own: &[&SplitRecord],
 ) -> Result<(), VerifyError> {
     if flow.expect.trailer.is_some() {
         for file in files {
-            let key = identity::file_key(file);
+            let key = identity::file_key(&**file);
             let of_file = own.iter().filter(|split| split.file_key == key);
             check_trailer(
                 flow,
-                &file.path.display().to_string(),
+                &file.name().display().to_string(),
                 &of_file.copied().collect::<Vec<_>>(),
             )?;
         }

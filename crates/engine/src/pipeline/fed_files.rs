@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use inrush_files::{SourceFile, Split};
+use inrush_source::{Input, Split};
 
 use super::feeding::FedFile;
 use super::metering::FedSource;
@@ -26,7 +26,7 @@ impl FedFiles {
         for (flow_at, flow) in flows.iter().enumerate() {
             for (unit_at, unit) in flow.units().iter().enumerate() {
                 let splits = unit.splits().iter().enumerate();
-                for (split_at, _) in splits.filter(|(_, split)| split.is_fed) {
+                for (split_at, _) in splits.filter(|(_, split)| split.is_shared) {
                     let place = (flow_at, unit_at, split_at);
                     let file = FedFile::new(chunk_bytes, streams, finished(place));
                     found.insert(place, file);
@@ -57,19 +57,19 @@ impl FedFiles {
         &self,
         flows: &[F],
         flow: usize,
-        file: &Arc<SourceFile>,
+        file: &Arc<dyn Input>,
     ) -> Option<u64> {
         let first = (flow, 0, 0);
         let last = (flow, usize::MAX, usize::MAX);
         let mut own = self.0.range(first..=last);
-        let found = own.find(|(place, _)| Arc::ptr_eq(&split(flows, **place).file, file));
+        let found = own.find(|(place, _)| Arc::ptr_eq(&split(flows, **place).input, file));
         found.and_then(|(_, fed)| fed.text_end())
     }
 
     /// All of them by their paths, to be metered.
     pub fn sources<F: PlannedFlow>(&self, flows: &[F]) -> Vec<(String, &dyn FedSource)> {
         let named = |(place, file): (&SplitPlace, _)| {
-            let path = split(flows, *place).file.path.display().to_string();
+            let path = split(flows, *place).input.name().display().to_string();
             (path, file)
         };
         let all = self

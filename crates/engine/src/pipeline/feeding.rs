@@ -5,8 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inrush_files::{Split, share_file};
-use inrush_source::{ShareSettings, SharedPart, SharedSplit, SourceError, SourceMeter};
+use inrush_source::{ShareSettings, SharedPart, SharedSplit, SourceError, SourceMeter, Split};
 
 use super::metering::FedSource;
 use crate::plan::Reading;
@@ -67,8 +66,8 @@ impl FedFile {
         if let Some(feed) = &*feed {
             return Ok(Arc::clone(feed));
         }
-        let form = flow.file_form();
-        let begun = share_file(&split.file, &form, self.settings, &self.finished)?;
+        let split = split.in_source();
+        let begun = flow.source.share(&split, self.settings, &self.finished)?;
         let begun: Arc<dyn SharedSplit> = begun.into();
         *feed = Some(Arc::clone(&begun));
         Ok(begun)
@@ -91,7 +90,7 @@ impl FedFile {
             streams: 1,
             ..self.settings
         };
-        share_file(&split.file, &flow.file_form(), settings, &[])
+        flow.source.share(&split.in_source(), settings, &[])
     }
 
     /// The server has refused a row of it.

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
-use inrush_rows::cancel::Stop;
+use inrush_source::Input;
 
 use super::coverage::{self, FileEnd};
 use super::{expectations, recheck};
@@ -17,13 +16,12 @@ pub async fn check<'a, F>(
     flow: &Reading,
     files: impl Fn() -> F,
     own: &[&SplitRecord],
-    stop: &Stop,
 ) -> Result<(), Error>
 where
-    F: Iterator<Item = (&'a Arc<SourceFile>, FileEnd)>,
+    F: Iterator<Item = (&'a Arc<dyn Input>, FileEnd)>,
 {
     let each = || files().map(|(file, _)| file);
-    recheck::texts(&flow.dialect, each(), own, stop).await?;
+    recheck::texts(&*flow.source, each(), own).await?;
     coverage::check_files(files(), own)?;
     Ok(expectations::check_trailers(flow, each(), own)?)
 }

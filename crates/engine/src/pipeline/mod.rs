@@ -34,13 +34,14 @@ pub mod work_items;
 
 use inrush_rows::ids::RunName;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use inrush_files::Pipes;
 use inrush_rows::cancel::Stop;
 
 use crate::error::Error;
 use crate::event::{Observer, Silent};
 use crate::fault::Fault;
+use crate::plan::flow_inputs::{OpenSources, Sources, no_sources};
 use crate::plan::{ContentChecks, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 
@@ -48,8 +49,8 @@ pub use self::threads::{require_address_space, runtime};
 
 /// The options of a run beside its package. The caller reads the environment; the library does not.
 ///
-/// The default loads from and into the current folder, by one stream, and sends events to nobody. A caller sets the
-/// fields that differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
+/// The default loads into the current folder, by one stream, tells nobody, and can open no source. A caller sets the fields that
+/// differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
 pub struct RunOptions<'a> {
     /// Relative paths of files start here.
     pub folder: PathBuf,
@@ -66,6 +67,8 @@ pub struct RunOptions<'a> {
     pub site_packages: Option<PathBuf>,
     /// The embedded server, where the caller started one; its URL stands in the package.
     pub embedded: Option<EmbeddedReport>,
+    /// Opens what flows name. The caller has the list of sources; the engine names none.
+    pub open_sources: OpenSources,
     /// Asks the run to stop.
     pub stop: Stop,
     /// Receives the events.
@@ -90,6 +93,7 @@ impl Default for RunOptions<'_> {
             replays: None,
             site_packages: None,
             embedded: None,
+            open_sources: no_sources,
             stop: Stop::default(),
             observer: &Silent,
             hint: None,
@@ -99,7 +103,12 @@ impl Default for RunOptions<'_> {
 }
 
 impl RunOptions<'_> {
-    /// The hint for an error, if there is one.
+    /// The sources of the run: one for all of its plans.
+    pub fn sources(&self) -> Arc<dyn Sources> {
+        (self.open_sources)(&self.stop)
+    }
+
+    /// How to fix an error, where that is known.
     pub fn hint_for(&self, error: &Error) -> Option<String> {
         let own = self.hint.and_then(|hint| hint(error));
         own.or_else(|| error.hint())
@@ -145,12 +154,12 @@ impl Success {
 /// The options of the plan of a run. With `unlocked`, another run of the package may be in progress.
 pub fn plan_options<'a>(
     options: &'a RunOptions<'_>,
-    pipes: &'a Pipes,
+    sources: &'a dyn Sources,
     contents: &'a ContentChecks,
     unlocked: bool,
 ) -> PlanOptions<'a> {
     PlanOptions {
-        pipes,
+        sources,
         contents,
         folder: &options.folder,
         streams_default: options.streams_default,

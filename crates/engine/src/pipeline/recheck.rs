@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
-use inrush_rows::cancel::Stop;
-use inrush_scan::Dialect;
-use inrush_source::SourceError;
+use inrush_source::{Input, Source, SourceError};
 
 use crate::error::Error;
 use crate::ledger::SplitRecord;
@@ -15,30 +12,26 @@ use crate::plan::identity;
 /// A file that was written to while it was loaded, and whose size and time are the same as before, has given rows of
 /// two texts. So its loaded ranges are read again and compared.
 pub async fn texts<'a>(
-    dialect: &Dialect,
-    files: impl Iterator<Item = &'a Arc<SourceFile>>,
+    source: &dyn Source,
+    files: impl Iterator<Item = &'a Arc<dyn Input>>,
     of_flow: &[&SplitRecord],
-    stop: &Stop,
 ) -> Result<(), Error> {
     let contents = ContentChecks::default();
     for file in files {
-        let Some((state, modified_ns)) = file.state_now() else {
+        let Some(now) = file.state_now() else {
             continue;
         };
-        // A change at any other time came after the read, or was found then.
-        if state == file.state || modified_ns != file.modified_ns {
+        // What was written to it at another time came after it was read, or was found then.
+        if now.mark == file.mark() || now.modified_ns != file.modified_ns() {
             continue;
         }
-        let mut now = SourceFile::clone(file);
-        now.state = state;
-        let now = Arc::new(now);
-        let key = identity::file_key(file);
+        let key = identity::file_key(&**file);
         let is_of_file = |split: &&&SplitRecord| split.file_key == key;
         let of_file: Vec<&SplitRecord> = of_flow.iter().filter(is_of_file).copied().collect();
-        let looked = contents.look(&now, dialect, &of_file, stop);
+        let looked = contents.look((&**file, &now), source, &of_file);
         if looked.await? == Contents::Changed {
             return Err(Error::Source(SourceError::Changed {
-                path: file.path.to_path_buf(),
+                path: file.name().to_path_buf(),
                 what: "its text was changed, and its time was set back".to_owned(),
             }));
         }

@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use inrush_files::Split;
 use inrush_package::RejectLimit;
 use inrush_rows::reject::Reject;
 use inrush_scan::MissingFields;
+use inrush_source::Split;
 
 use crate::error::Error;
 use crate::ledger::Account;
@@ -199,10 +199,10 @@ fn is_past(rejected: u64, rows: u64, share_max: f64) -> bool {
 fn bytes_total<'a>(splits: impl Iterator<Item = &'a Split>) -> Option<u64> {
     let mut total = 0;
     for split in splits {
-        if !split.file.reads_in_ranges().unwrap_or(false) {
+        if !split.input.reads_in_ranges().unwrap_or(false) {
             return None;
         }
-        total += split.size_bytes();
+        total += split.size_bytes;
     }
     Some(total)
 }

@@ -2,9 +2,8 @@
 //! file.
 
 use arrow_array::RecordBatch;
-use inrush_files::Split;
 use inrush_rows::ids::UnitKey;
-use inrush_source::SplitEnd;
+use inrush_source::{Split, SplitEnd};
 use inrush_verdict::Phase;
 
 use crate::gauge::Gauge;
@@ -53,13 +52,13 @@ impl SplitEvidence {
         SplitRecord {
             unit_key: unit_key.clone(),
             split_key: identity::split_key(split),
-            file_key: identity::file_key(&split.file),
-            file: split.file.path.display().to_string(),
-            byte_start: split.byte_range.start,
-            byte_end: Some(split.byte_range.end),
-            file_bytes: split.file.size_bytes,
-            file_modified_ns: split.file.modified_ns,
-            file_state: split.file.state.to_string(),
+            file_key: identity::file_key(&*split.input),
+            file: split.input.name().display().to_string(),
+            byte_start: split.range.start,
+            byte_end: Some(split.range.end),
+            file_bytes: split.input.size_bytes(),
+            file_modified_ns: split.input.modified_ns(),
+            file_state: split.input.mark(),
             account,
             content_hash: Some(end.hash),
             text_range: end.text_range,

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use inrush_files::Split;
-use inrush_rows::cancel::Stop;
+use inrush_source::{SourceSplit, Split};
 
 use super::event_sink::EventSink;
 use crate::error::Error;
 use crate::event::Event;
 use crate::plan::Reading;
 
-/// Whether ranges of the files of a flow cannot be read without it.
+/// True if ranges of a file of the flow cannot be read without it.
 pub fn is_needed(reading: &Reading) -> bool {
-    inrush_files::needs_place(&reading.dialect)
+    let source = &reading.source;
+    (0..source.input_count()).any(|input| source.needs_locate(input))
 }
 
 /// Finds the first records of ranges, where [`is_needed`] says so. `splits` are of one flow, and ranges of the same
@@ -23,32 +23,28 @@ pub fn find_first_records<'s>(
     splits: impl Iterator<Item = &'s mut Split>,
     is_kept: impl Fn(usize) -> bool,
     threads: usize,
-    stop: &Stop,
 ) -> Result<(), Error> {
     let mut splits: Vec<&mut Split> = splits.collect();
     let mut at = 0;
     let of_one_file =
-        |first: &&mut Split, second: &&mut Split| Arc::ptr_eq(&first.file, &second.file);
+        |first: &&mut Split, second: &&mut Split| Arc::ptr_eq(&first.input, &second.input);
     for ranges in splits.chunk_by_mut(of_one_file) {
         let mut own = at..at + ranges.len();
         at = own.end;
-        let file = Arc::clone(&ranges[0].file);
-        // Row groups are found by their file's footer.
-        if ranges.len() == 1 || file.table().is_some() || own.all(&is_kept) {
+        let file = &ranges[0].input;
+        let needs_locate = reading.source.needs_locate(file.index());
+        if ranges.len() == 1 || !needs_locate || own.all(&is_kept) {
             continue;
         }
         event_sink.notice(&Event::Splitting {
             flow: reading.name.clone(),
-            file: file.path.display().to_string(),
-            bytes: file.size_bytes,
+            file: file.name().display().to_string(),
+            bytes: file.size_bytes(),
         });
-        let ranges_bytes = ranges.iter().map(|split| split.byte_range.clone());
-        let ranges_bytes: Vec<_> = ranges_bytes.collect();
-        let dialect = &reading.dialect;
-        let starts = inrush_files::first_records(&file, dialect, &ranges_bytes, threads, stop)?
-            .ok_or(Error::Interrupted)?;
-        for (split, start) in ranges.iter_mut().zip(starts) {
-            split.first_record = start;
+        let mut located: Vec<SourceSplit> = ranges.iter().map(|split| split.in_source()).collect();
+        reading.source.locate(&mut located, threads)?;
+        for (split, located) in ranges.iter_mut().zip(located) {
+            split.first_record = located.first_record;
         }
     }
     Ok(())

@@ -1,12 +1,12 @@
 //! The work of one transaction: splits, each read by itself, or ranges of a file that is fed.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use inrush_convert::Converter;
-use inrush_files::{FileStream, Split};
 use inrush_rows::ids::UnitKey;
-use inrush_source::{SharedPart, SharedSplit, SourceError, SourceMeter, SplitEnd, SplitReader};
+use inrush_source::{
+    ReadSettings, SharedPart, SharedSplit, SourceError, SourceMeter, SourceStream, Split, SplitEnd,
+};
 use inrush_verdict::Phase;
 
 use super::feeding::{FedFile, TakenRanges};
@@ -107,9 +107,12 @@ impl RowLoop<'_> {
         writer: &mut impl FileWriter,
         gathered: &mut Gathered,
     ) -> Result<(), Error> {
-        let mut stream = FileStream::new(self.flow.file_form(), self.chunk_bytes);
+        let settings = ReadSettings {
+            chunk_bytes: self.chunk_bytes,
+        };
+        let mut stream = self.flow.source.open_stream(settings)?;
         for split in splits {
-            let (account, end) = self.copy_split(split, &mut stream, writer).await?;
+            let (account, end) = self.copy_split(split, &mut *stream, writer).await?;
             let record = self.evidence.record(unit_key, split, account, end);
             gathered.push(self.flow, record);
         }
@@ -119,13 +122,13 @@ impl RowLoop<'_> {
     async fn copy_split(
         &mut self,
         split: &Split,
-        stream: &mut FileStream,
+        stream: &mut dyn SourceStream,
         writer: &mut impl FileWriter,
     ) -> Result<(Account, SplitEnd), Error> {
         let opening = self.gauge.enter(Phase::Read);
-        let mut reader = Box::new(stream.open(split.clone())?);
+        let mut reader = stream.open(&split.in_source())?;
         drop(opening);
-        let path = split.file.path.display().to_string();
+        let path = split.input.name().display().to_string();
         let mut converter = writer.converter()?;
         writer.begin_file(&path).await?;
         let account = self
@@ -152,7 +155,7 @@ impl RowLoop<'_> {
             wanted_bytes,
             taken,
         } = fed;
-        let path = split.file.path.display().to_string();
+        let path = split.input.name().display().to_string();
         let mut converter = writer.converter()?;
         writer.begin_file(&path).await?;
         let mut text_bytes = 0;
@@ -186,7 +189,7 @@ impl RowLoop<'_> {
         writer: &mut impl FileWriter,
         gathered: &mut Gathered,
     ) -> Result<(), Error> {
-        let path = split.file.path.display().to_string();
+        let path = split.input.name().display().to_string();
         let feed = file.again(self.flow, split)?;
         let mut converter = writer.converter()?;
         writer.begin_file(&path).await?;
@@ -197,7 +200,7 @@ impl RowLoop<'_> {
                     Some(_) => {}
                     None => {
                         return Err(Error::Source(SourceError::RangesDiffer {
-                            path: split.file.path.to_path_buf(),
+                            path: split.input.name().to_path_buf(),
                             range: wanted.clone(),
                         }));
                     }
@@ -225,7 +228,11 @@ impl RowLoop<'_> {
         account: Account,
         gathered: &mut Gathered,
     ) {
-        let range = Split::range(Arc::clone(&split.file), part.range, None);
+        let range = Split {
+            range: part.range,
+            is_shared: false,
+            ..split.clone()
+        };
         let record = self
             .evidence
             .record(unit_key, &range, account, part.reader.end());

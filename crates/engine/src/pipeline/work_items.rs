@@ -75,8 +75,8 @@ pub fn of_splits<U: PlannedUnit>(
 ) -> impl Iterator<Item = WorkItem> {
     let splits = planned.splits().iter().enumerate();
     splits.flat_map(move |(index, split)| {
-        let takers = if split.is_fed { streams } else { 1 };
-        let is_endless = split.is_fed && split.file.is_pipe();
+        let takers = if split.is_shared { streams } else { 1 };
+        let is_endless = split.is_shared && split.input.is_read_once();
         let item = move |bytes_count| WorkItem {
             flow,
             unit,

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
 use inrush_rows::ids::{FileKey, RunName, UnitKey};
-use inrush_scan::Dialect;
+use inrush_source::{Input, Source};
 
 use super::contents::Contents;
 use super::error::PlanError;
@@ -28,7 +27,7 @@ pub struct ChangedFile {
     /// Names it.
     pub key: FileKey,
     target: String,
-    file: Arc<SourceFile>,
+    file: Arc<dyn Input>,
     before: SizeAndTime,
 }
 
@@ -39,10 +38,10 @@ type SizeAndTime = (u64, i64);
 pub struct PlannedFiles<'a> {
     /// The flow's target.
     pub target: String,
-    /// The dialect of the files.
-    pub dialect: &'a Dialect,
+    /// Where its rows come from.
+    pub source: &'a dyn Source,
     /// The files, each once.
-    pub files: Vec<&'a Arc<SourceFile>>,
+    pub files: Vec<&'a Arc<dyn Input>>,
     /// The keys of the flow's units.
     pub unit_keys: BTreeSet<&'a UnitKey>,
 }
@@ -92,11 +91,11 @@ impl<'a> FilesBefore<'a> {
                 continue;
             };
             let file = flow.files[at];
-            if file.is_pipe() {
+            if file.is_read_once() {
                 continue;
             }
             let found = &mut self.found[flow_index][at];
-            let is_resized = split.file_bytes != file.size_bytes;
+            let is_resized = split.file_bytes != file.size_bytes();
             let is_planned = flow.unit_keys.contains(&split.unit_key);
             found.is_planned |= is_planned;
             match is_planned {
@@ -104,8 +103,8 @@ impl<'a> FilesBefore<'a> {
                 false => found.is_resized_elsewhere |= is_resized,
             }
             let is_touched = is_planned
-                && (split.file_modified_ns != file.modified_ns
-                    || split.file_state != file.state.to_string());
+                && (split.file_modified_ns != file.modified_ns()
+                    || split.file_state != file.mark());
             if is_resized || is_touched {
                 let was = (split.file_bytes, split.file_modified_ns);
                 self.size_and_time.entry((flow_index, at)).or_insert(was);
@@ -140,8 +139,9 @@ impl<'a> FilesBefore<'a> {
                 (true, _) if before.is_resized => Contents::Changed,
                 (true, Some(splits)) => {
                     let splits: Vec<&SplitRecord> = splits.iter().collect();
-                    let stop = options.pipes.stop();
-                    let looked = options.contents.look(file, flow.dialect, &splits, stop);
+                    let state = file.state();
+                    let looked_at = (&**file, &state);
+                    let looked = options.contents.look(looked_at, flow.source, &splits);
                     looked.await?
                 }
                 _ => Contents::Untouched,
@@ -149,12 +149,12 @@ impl<'a> FilesBefore<'a> {
             match contents {
                 Contents::Untouched => {}
                 Contents::Same => found.touched.push(TouchedFile {
-                    file_key: identity::file_key(file),
-                    modified_ns: file.modified_ns,
-                    state: file.state.to_string(),
+                    file_key: identity::file_key(&**file),
+                    modified_ns: file.modified_ns(),
+                    state: file.mark(),
                 }),
                 Contents::Changed => found.changed.push(ChangedFile {
-                    key: identity::file_key(file),
+                    key: identity::file_key(&**file),
                     target: flow.target.clone(),
                     file: Arc::clone(file),
                     before: size_and_time,
@@ -182,7 +182,7 @@ pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
         count => format!(", and {} more files changed", count - 1),
     };
     let was = *before;
-    let how = match was == (file.size_bytes, file.modified_ns) {
+    let how = match was == (file.size_bytes(), file.modified_ns()) {
         true => format!(
             "it has the same size and time as before ({} bytes of {}), but its text changed",
             was.0,
@@ -192,8 +192,8 @@ pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
             "it had {} bytes of {}, and now has {} of {}",
             was.0,
             time_words(was.1),
-            file.size_bytes,
-            time_words(file.modified_ns)
+            file.size_bytes(),
+            time_words(file.modified_ns())
         ),
     };
     Err(PlanError::Target {
@@ -201,7 +201,7 @@ pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
         what: format!(
             "has rows that the stopped run {} staged, and {} changed since: {how}{others}",
             run,
-            file.path.display(),
+            file.name().display(),
         ),
         hint: "restore the file; or load the changed files again and keep the rest with --again; \
                or start from the beginning after `inrush cleanup`"

@@ -6,12 +6,9 @@
 //! they were loaded.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use inrush_files::{FED_RANGE_BYTES, SourceFile, has_same_content};
-use inrush_rows::cancel::Stop;
-use inrush_scan::Dialect;
-use inrush_source::{SourceError, SplitContent};
+use inrush_source::{Input, InputState, Source, SourceError, SplitContent};
 
 use super::identity;
 use crate::ledger::SplitRecord;
@@ -34,30 +31,28 @@ pub struct ContentChecks {
 }
 
 impl ContentChecks {
-    /// Compares a file with its splits in the ledger, of which there is at least one.
+    /// Holds a file with its state against its splits in the ledger, of which there is one at least.
     pub async fn look(
         &self,
-        file: &Arc<SourceFile>,
-        dialect: &Dialect,
+        (file, state): (&dyn Input, &InputState),
+        source: &dyn Source,
         splits: &[&SplitRecord],
-        stop: &Stop,
     ) -> Result<Contents, SourceError> {
         if splits
             .iter()
-            .any(|split| split.file_bytes != file.size_bytes)
+            .any(|split| split.file_bytes != state.size_bytes)
         {
             return Ok(Contents::Changed);
         }
-        let state = file.state.to_string();
         let is_untouched = |split: &&SplitRecord| {
-            split.file_modified_ns == file.modified_ns && split.file_state == state
+            split.file_modified_ns == state.modified_ns && split.file_state == state.mark
         };
         if splits.iter().all(is_untouched) {
             return Ok(Contents::Untouched);
         }
         let file_key = identity::file_key(file);
-        let modified = file.modified_ns.to_string();
-        let texts = [file_key.as_str(), &state].into_iter();
+        let modified = state.modified_ns.to_string();
+        let texts = [file_key.as_str(), &state.mark].into_iter();
         let texts = texts.chain(splits.iter().map(|split| split.split_key.as_str()));
         let name = identity::digest(texts.chain([modified.as_str()]));
         let known = {
@@ -74,7 +69,7 @@ impl ContentChecks {
             text_range: split.text_range.clone(),
         });
         let read: Vec<SplitContent> = read.collect();
-        let is_same = has_same_content(file, dialect, FED_RANGE_BYTES, &read, stop)?;
+        let is_same = source.has_same_content(file.index(), &read)?;
         let contents = match is_same {
             true => Contents::Same,
             false => Contents::Changed,

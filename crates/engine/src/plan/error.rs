@@ -2,7 +2,6 @@
 
 use inrush_destination::Ability;
 use inrush_package::PackageError;
-use inrush_sniff::SniffError;
 use inrush_source::SourceError;
 
 use crate::driver_error::DriverError;
@@ -16,9 +15,9 @@ pub enum PlanError {
     /// A file cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The format or the types of the files could not be guessed.
+    /// What the inputs of a flow hold could not be guessed.
     #[error(transparent)]
-    Sniff(#[from] SniffError),
+    Guess(Box<dyn std::error::Error + Send + Sync>),
     /// The driver could not ask its destination.
     #[error(transparent)]
     Driver(DriverError),
@@ -84,7 +83,7 @@ impl PlanError {
     /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            PlanError::Package(_) | PlanError::Source(_) | PlanError::Sniff(_) => None,
+            PlanError::Package(_) | PlanError::Source(_) | PlanError::Guess(_) => None,
             PlanError::Driver(error) => error.hint(),
             PlanError::Abilities { lacking, .. } => {
                 let mut fixes: Vec<&str> = lacking.iter().map(|it| it.text().fix).collect();

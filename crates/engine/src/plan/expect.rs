@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inrush_files::{FileOrigin, SourceFile};
 use inrush_package::{BoundValue, ControlFile, Flow, RecordField, Trailer};
 use inrush_rows::ids::FileKey;
+use inrush_source::{Input, Source};
 use inrush_system::small_file::SmallFile;
 
 use super::error::PlanError;
@@ -96,7 +96,7 @@ pub fn plan(
     flow: &Flow,
     name: &str,
     folder: &Path,
-    files: &[Arc<SourceFile>],
+    source: &dyn Source,
     delimiter: String,
 ) -> Result<ExpectPlan, PlanError> {
     let mut promises = Vec::new();
@@ -124,7 +124,7 @@ pub fn plan(
         });
     }
     if let Some(control) = &flow.control_file {
-        promises.extend(control_promises(control, name, folder, files)?);
+        promises.extend(control_promises(control, name, folder, source)?);
     }
     Ok(ExpectPlan {
         promises,
@@ -137,7 +137,7 @@ fn control_promises(
     control: &ControlFile,
     name: &str,
     folder: &Path,
-    files: &[Arc<SourceFile>],
+    source: &dyn Source,
 ) -> Result<Vec<Promise>, PlanError> {
     let mut promises = Vec::new();
     if let Some(path) = &control.path {
@@ -148,12 +148,12 @@ fn control_promises(
             return Ok(promises);
         };
         let delimiter = delimiter(control, &text);
-        for file in files {
+        for file in inputs(source) {
             let file_name = |path: &str| {
                 let path = Path::new(path);
                 path.file_name().map(|name| name.to_owned())
             };
-            let wanted = file.path.file_name().map(|name| name.to_owned());
+            let wanted = file.name().file_name().map(|name| name.to_owned());
             let line = text.lines().find(|line| {
                 let field = RecordField::Number(file_field).find(line, &delimiter);
                 field.is_some_and(|field| file_name(field) == wanted)
@@ -161,38 +161,53 @@ fn control_promises(
             let line = line.ok_or_else(|| {
                 mismatch(
                     name,
-                    format!("{} has no line for {}", path.display(), file.path.display()),
+                    format!(
+                        "{} has no line for {}",
+                        path.display(),
+                        file.name().display()
+                    ),
                 )
             })?;
-            promises.push(promise(control, name, &path, line, Some(file))?);
+            promises.push(promise(control, name, &path, line, Some(&*file))?);
         }
         return Ok(promises);
     }
-    for file in files {
-        if !matches!(file.origin, FileOrigin::File) {
+    for file in inputs(source) {
+        if !is_a_file(&*file) {
             return Err(mismatch(
                 name,
                 format!(
                     "{} is not a file that can have a control file",
-                    file.path.display()
+                    file.name().display()
                 ),
             ));
         }
         let path = match (&control.suffix, &control.extension) {
             (Some(suffix), _) => {
-                let mut whole = file.path.as_os_str().to_owned();
+                let mut whole = file.name().as_os_str().to_owned();
                 whole.push(suffix);
                 PathBuf::from(whole)
             }
             (None, extension) => {
                 let extension = extension.as_deref().unwrap_or("ctl");
-                file.path.with_extension(extension.trim_start_matches('.'))
+                file.name()
+                    .with_extension(extension.trim_start_matches('.'))
             }
         };
         let text = read(&path, name)?;
-        promises.push(promise(control, name, &path, &text, Some(file))?);
+        promises.push(promise(control, name, &path, &text, Some(&*file))?);
     }
     Ok(promises)
+}
+
+fn inputs(source: &dyn Source) -> impl Iterator<Item = Arc<dyn Input>> {
+    (0..source.input_count()).map(|index| source.input(index))
+}
+
+/// Whether an input is a file of text by itself, which other files can stand beside.
+fn is_a_file(input: &dyn Input) -> bool {
+    let stored_at = input.stored_at();
+    !input.is_typed() && stored_at.is_some_and(|(path, _)| path == &**input.name())
 }
 
 fn promise(
@@ -200,7 +215,7 @@ fn promise(
     name: &str,
     path: &Path,
     text: &str,
-    file: Option<&Arc<SourceFile>>,
+    file: Option<&dyn Input>,
 ) -> Result<Promise, PlanError> {
     let by = path.display().to_string();
     let delimiter = delimiter(control, text);
@@ -210,7 +225,7 @@ fn promise(
             .ok_or_else(|| mismatch(name, format!("{by} has no {}", words(field))))
     };
     Ok(Promise {
-        file_key: file.map(|file| identity::file_key(file)),
+        file_key: file.map(identity::file_key),
         rows: match &control.rows_field {
             None => None,
             Some(field) => Some(count(&by, name, found(field)?, control.also_counts)?),

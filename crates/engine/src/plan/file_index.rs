@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
 use inrush_rows::ids::FileKey;
+use inrush_source::Input;
 
 use super::identity;
 use super::key_start::KeyStart;
@@ -16,9 +16,9 @@ pub struct FileIndex {
 
 impl FileIndex {
     /// Of these files.
-    pub fn new(files: &[&Arc<SourceFile>]) -> FileIndex {
-        let place = |(file, at): (&&Arc<SourceFile>, u32)| {
-            Some((KeyStart::of(identity::file_key(file).as_str())?, at))
+    pub fn new(files: &[&Arc<dyn Input>]) -> FileIndex {
+        let place = |(file, at): (&&Arc<dyn Input>, u32)| {
+            Some((KeyStart::of(identity::file_key(&***file).as_str())?, at))
         };
         let mut places: Vec<(KeyStart, u32)> = files.iter().zip(0..).filter_map(place).collect();
         places.sort_unstable();
@@ -36,24 +36,20 @@ impl FileIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::test_source::TestInput;
 
     #[test]
     fn files_are_found_by_their_keys() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let files: Vec<Arc<SourceFile>> = (0..20)
-            .map(|number| {
-                let path = folder.path().join(format!("{number}.csv"));
-                std::fs::write(&path, "x").expect("written");
-                Arc::new(SourceFile::open(path).expect("a file"))
-            })
-            .collect();
+        let input =
+            |number| -> Arc<dyn Input> { Arc::new(TestInput::new(&format!("{number}.csv"), 1)) };
+        let files: Vec<Arc<dyn Input>> = (0..20).map(input).collect();
         let (known, others) = files.split_at(15);
         let index = FileIndex::new(&known.iter().collect::<Vec<_>>());
         for (at, file) in known.iter().enumerate() {
-            assert_eq!(index.find(&identity::file_key(file)), Some(at));
+            assert_eq!(index.find(&identity::file_key(&**file)), Some(at));
         }
         for file in others {
-            assert_eq!(index.find(&identity::file_key(file)), None);
+            assert_eq!(index.find(&identity::file_key(&**file)), None);
         }
         assert_eq!(index.find(&FileKey::new("no key")), None);
     }

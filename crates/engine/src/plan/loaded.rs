@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
 use inrush_rows::ids::RunId;
+use inrush_source::Input;
 
 use super::error::PlanError;
 use super::file_index::FileIndex;
@@ -16,8 +16,8 @@ pub struct WantedFiles<'a> {
     /// Its rows take the place of all others.
     pub replaces: bool,
     /// The files, each once.
-    pub files: Vec<&'a Arc<SourceFile>>,
-    /// True if the target still holds the rows of such a file.
+    pub files: Vec<&'a Arc<dyn Input>>,
+    /// Whether the target still holds the rows of such a file.
     pub holds: Box<dyn Fn(&SwitchedFile) -> bool + 'a>,
 }
 
@@ -87,8 +87,8 @@ impl<'a> LoadedFiles<'a> {
             let index = found
                 .index
                 .get_or_insert_with(|| FileIndex::new(&flow.files));
-            let file = index.find(&switched.file_key).map(|at| flow.files[at]);
-            found.has_lost |= file.is_some_and(|file| is_unchanged(file, switched));
+            let file = index.find(&switched.file_key);
+            found.has_lost |= file.is_some_and(|at| is_unchanged(&**flow.files[at], switched));
         }
     }
 
@@ -111,7 +111,7 @@ impl<'a> LoadedFiles<'a> {
             found.files.resize(flow.files.len(), FoundFile::default());
             match index.find(&switched.file_key) {
                 Some(at) => {
-                    let file = flow.files[at];
+                    let file = &**flow.files[at];
                     let is_same = is_unchanged(file, switched);
                     let holds = (flow.holds)(switched);
                     found.has_lost |= is_same && !holds;
@@ -140,7 +140,7 @@ impl<'a> LoadedFiles<'a> {
     /// refused: it is not known whether the user wants the others alone, and rows must not be loaded twice.
     pub fn run(mut self) -> Result<Option<RunId>, PlanError> {
         let mut newest: Option<RunId> = None;
-        let mut loaded_files: Option<(&WantedFiles<'_>, Vec<&Arc<SourceFile>>)> = None;
+        let mut loaded_files: Option<(&WantedFiles<'_>, Vec<&Arc<dyn Input>>)> = None;
         let mut first_new = None;
         for (flow, found) in self.flows.iter().zip(&mut self.found) {
             found.files.resize(flow.files.len(), FoundFile::default());
@@ -177,7 +177,7 @@ impl<'a> LoadedFiles<'a> {
                  such as {}",
                 loaded.len(),
                 shortened(&loaded),
-                new.path.display()
+                new.name().display()
             ),
             hint: "name only the files that are new; or load all of them, those once more, with \
                    --again"
@@ -186,15 +186,17 @@ impl<'a> LoadedFiles<'a> {
     }
 }
 
-/// True if a file is as it was when a run switched it in.
-fn is_unchanged(file: &SourceFile, switched: &SwitchedFile) -> bool {
-    switched.file_bytes == file.size_bytes && switched.file_modified_ns == file.modified_ns
+/// True if an input is as it was when a run switched it in.
+fn is_unchanged(file: &dyn Input, switched: &SwitchedFile) -> bool {
+    switched.file_bytes == file.size_bytes() && switched.file_modified_ns == file.modified_ns()
 }
 
-fn shortened(files: &[&Arc<SourceFile>]) -> String {
+fn shortened(files: &[&Arc<dyn Input>]) -> String {
     const SHOWN: usize = 3;
     let shown = files.iter().take(SHOWN);
-    let names: Vec<String> = shown.map(|file| file.path.display().to_string()).collect();
+    let names: Vec<String> = shown
+        .map(|file| file.name().display().to_string())
+        .collect();
     let mut text = names.join(", ");
     if files.len() > SHOWN {
         text.push_str(&format!(" and {} more", files.len() - SHOWN));

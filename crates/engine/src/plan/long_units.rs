@@ -1,7 +1,6 @@
 //! Chooses the units that several streams fill: those that would keep one stream busy after the others have ended.
 
-use inrush_files::Split;
-use inrush_rows::compression::Compression;
+use inrush_source::Split;
 
 /// How much longer a plan may take than a load in which all streams end at the same time. Sharing a unit has a cost
 /// (one transaction no longer fills the whole table), so small differences in the sizes of files are accepted.
@@ -54,10 +53,7 @@ pub fn share<E>(
 
 /// The estimated bytes of text of a split. Compressed text is taken to be four times its stored size.
 pub fn work_bytes(split: &Split) -> u64 {
-    match split.file.compression {
-        Compression::None if split.file.table().is_none() => split.size_bytes(),
-        _ => split.size_bytes().saturating_mul(4),
-    }
+    split.input.text_bytes(split.size_bytes)
 }
 
 /// The load of each stream by units that are not shared: the largest unit goes first, each to the stream with the least

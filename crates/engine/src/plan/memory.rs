@@ -1,9 +1,8 @@
 //! The memory of a load, which does not depend on the size of its files.
 
-use inrush_files::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Split};
-use inrush_rows::compression::Compression;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
+use inrush_source::{PART_BYTES, PARTS_AHEAD, Split};
 
 use super::long_units::work_bytes;
 
@@ -100,11 +99,11 @@ impl MemoryBound {
         let mut decoder_bytes_max = 0;
         let mut compressed_count = 0;
         for split in splits {
-            let path_bytes = split.file.path.as_os_str().len() as u64;
+            let path_bytes = split.input.name().as_os_str().len() as u64;
             bound.file_count += 1;
             bound.files_bytes += cost.bytes() + PATH_COPIES * path_bytes + fed_records_bytes(split);
-            if split.file.compression != Compression::None {
-                decoder_bytes_max = decoder_bytes_max.max(split.file.decoder_bytes());
+            if let Some(decoder_bytes) = split.input.decoder_bytes() {
+                decoder_bytes_max = decoder_bytes_max.max(decoder_bytes);
                 compressed_count += 1;
             }
         }
@@ -150,8 +149,8 @@ impl MemoryBound {
 
 /// The memory for the records of ranges of a fed file. The length of a pipe is unknown, so its records are not counted.
 fn fed_records_bytes(split: &Split) -> u64 {
-    match split.is_fed {
-        true => work_bytes(split) / FED_RANGE_BYTES as u64 * FED_RECORD_BYTES,
+    match split.is_shared {
+        true => work_bytes(split) / PART_BYTES as u64 * FED_RECORD_BYTES,
         false => 0,
     }
 }
@@ -170,10 +169,10 @@ pub fn feed_bytes<'a>(
     chunk_bytes: u64,
     streams: u64,
 ) -> u64 {
-    let of_file = splits.filter(|split| split.is_fed).map(|split| {
-        let ranges = (streams + FED_RANGES_AHEAD as u64) * (FED_RANGE_BYTES as u64 + chunk_bytes);
+    let of_file = splits.filter(|split| split.is_shared).map(|split| {
+        let ranges = (streams + PARTS_AHEAD as u64) * (PART_BYTES as u64 + chunk_bytes);
         // Beside its translation stand the file's own bytes, two for each letter of UTF-16.
-        match split.file.is_translated() {
+        match split.input.is_translated() {
             true => 3 * ranges,
             false => ranges,
         }
@@ -184,7 +183,6 @@ pub fn feed_bytes<'a>(
 /// The largest row group, or record batch, of all files of typed rows: no more of one is decoded at a
 /// time, and usually much less.
 pub fn row_group_bytes<'a>(splits: impl Iterator<Item = &'a Split>) -> u64 {
-    let tables = splits.filter_map(|split| split.file.table());
-    let sizes = tables.map(|table| table.decoded_bytes_max());
+    let sizes = splits.map(|split| split.input.block_bytes());
     sizes.max().unwrap_or(0)
 }

@@ -1,7 +1,7 @@
 //! The half of a plan that does not depend on where its rows go: a package resolved against real files, before
 //! anything runs.
 //!
-//! [`flow_files`] finds the files of a flow and the facts that they state themselves, [`columns`] which field fills which
+//! [`flow_inputs`] asks the sources for the inputs of a flow and the facts that they state themselves, [`columns`] which field fills which
 //! column; together they make a [`Reading`]. [`changed`], [`contents`] and [`loaded`] compare the files with the text that
 //! was loaded of them before. A driver makes its own plan of these.
 
@@ -10,12 +10,11 @@ pub mod changed;
 pub mod column_text;
 pub mod columns;
 pub mod contents;
-mod declared_encoding;
 pub mod error;
 pub mod expect;
 pub mod fields;
 mod file_index;
-pub mod flow_files;
+pub mod flow_inputs;
 pub mod identity;
 mod key_start;
 pub mod loaded;
@@ -23,13 +22,13 @@ pub mod long_units;
 pub mod memory;
 mod name_index;
 pub mod options;
+pub mod pieces;
 pub mod plan_text;
 pub mod planned;
 mod reading;
-mod same_headers;
-mod sniffed;
+#[cfg(test)]
+pub(crate) mod test_source;
 pub mod typed_rows;
-mod undeclared_header;
 pub mod user_sql;
 
 pub use contents::ContentChecks;

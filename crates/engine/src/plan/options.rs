@@ -3,18 +3,17 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use inrush_files::Pipes;
-
 use super::contents::ContentChecks;
 use super::error::PlanError;
+use super::flow_inputs::Sources;
 
 /// The options of a plan, beside the package.
 #[derive(Clone, Debug)]
 pub struct PlanOptions<'a> {
     /// Relative paths of files start here.
     pub folder: &'a Path,
-    /// Standard input and named pipes: the same ones for each plan of a run.
-    pub pipes: &'a Pipes,
+    /// Opens what flows name: the same for each plan of a run.
+    pub sources: &'a dyn Sources,
     /// Streams where the package does not say; usually the number of cores.
     pub streams_default: usize,
     /// The results of reading files again: the same for each plan of a run.

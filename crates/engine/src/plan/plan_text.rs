@@ -2,23 +2,23 @@
 
 use std::fmt::Write;
 
-use inrush_files::Split;
 use inrush_package::RejectLimit;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_scan::{DialectTrim, ExtraFields, MissingFields, PositionUnit, Terminator};
+use inrush_source::Split;
 
 use super::reading::Reading;
 
 /// A file, and which part of it where it is shared.
 pub fn split_words(split: &Split) -> String {
-    let file = split.file.path.display();
-    if split.is_fed {
+    let file = split.input.name().display();
+    if split.is_shared {
         format!("{file}, shared by all streams through one reader")
     } else if split.is_whole() {
         file.to_string()
     } else {
-        let range = &split.byte_range;
+        let range = &split.range;
         format!("{file}, bytes {} to {}", range.start, range.end)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use inrush_files::Split;
 use inrush_rows::ids::UnitKey;
+use inrush_source::{Source, Split};
 
 use super::Reading;
 
@@ -34,7 +34,7 @@ pub trait PlannedFlow {
 
     /// Bytes of its files as they are stored.
     fn stored_bytes(&self) -> u64 {
-        self.all_splits().map(Split::size_bytes).sum()
+        self.all_splits().map(|split| split.size_bytes).sum()
     }
 
     /// True if its rows go straight into the target, and not into staging.
@@ -54,7 +54,7 @@ pub trait PlannedFlow {
 
     /// True if a pipe is among its files.
     fn has_pipes(&self) -> bool {
-        self.all_splits().any(|split| split.file.is_pipe())
+        self.all_splits().any(|split| split.input.is_read_once())
     }
 }
 
@@ -80,23 +80,24 @@ pub trait PlannedUnit {
     /// True if several streams fill it: each split is committed by itself, and one that is fed in many parts.
     fn is_shared(&self) -> bool;
 
-    /// The splits that one stream loads in the order of the files. Splits that were cut into ranges for several
-    /// streams, or were to be fed to them, are whole again.
-    fn whole_splits(&self) -> Vec<Split> {
+    /// The splits that one stream loads in the order of the files. What was cut into
+    /// ranges for several streams, or was to be fed to them, is whole again. `source` is that of the flow.
+    fn whole_splits(&self, source: &dyn Source) -> Vec<Split> {
         let splits = self.splits();
         if !self.is_shared() {
             return splits.to_vec();
         }
         let mut found: Vec<Split> = Vec::new();
-        for own in splits.chunk_by(|first, second| Arc::ptr_eq(&first.file, &second.file)) {
-            let file = &own[0].file;
-            let is_whole = own[0].byte_range.start == 0
-                && own[own.len() - 1].byte_range.end == file.size_bytes
+        for own in splits.chunk_by(|first, second| Arc::ptr_eq(&first.input, &second.input)) {
+            let input = &own[0].input;
+            let whole = source.whole(input.index());
+            let is_whole = own[0].range.start == whole.range.start
+                && own[own.len() - 1].range.end == whole.range.end
                 && own
                     .windows(2)
-                    .all(|pair| pair[0].byte_range.end == pair[1].byte_range.start);
+                    .all(|pair| pair[0].range.end == pair[1].range.start);
             match is_whole {
-                true => found.push(Split::whole(Arc::clone(file))),
+                true => found.push(Split::of(Arc::clone(input), whole)),
                 false => found.extend(own.iter().cloned()),
             }
         }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use inrush_files::{FED_RANGE_BYTES, FileForm};
 use inrush_package::{Format, RejectLimit};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
+use inrush_source::Source;
 
 use super::expect::ExpectPlan;
 use crate::verify::VerifyPlan;
@@ -17,6 +17,8 @@ pub struct Reading {
     pub name: String,
     /// Its target, as messages name it.
     pub target: String,
+    /// Where its rows come from.
+    pub source: Arc<dyn Source>,
     /// The columns that the files fill.
     pub columns: Vec<Column>,
     /// Fields of a record.
@@ -35,17 +37,4 @@ pub struct Reading {
     pub verify: VerifyPlan,
     /// The numbers that are promised for its files.
     pub expect: ExpectPlan,
-}
-
-impl Reading {
-    /// The form of the files, for their readers.
-    pub fn file_form(&self) -> Arc<FileForm> {
-        let trailer = self.expect.trailer.as_ref();
-        Arc::new(FileForm {
-            dialect: self.dialect.clone(),
-            header: self.header.clone(),
-            trailer_starts_with: trailer.map(|trailer| trailer.starts_with.clone()),
-            part_bytes: FED_RANGE_BYTES,
-        })
-    }
 }

@@ -6,20 +6,21 @@
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
-use inrush_files::{SourceFile, TableField, TableFile};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::NumberForm;
+use inrush_rows::typed_rows::is_readable;
 
 use super::error::PlanError;
+use super::flow_inputs::{TypedField, TypedInputs};
 use super::reading::Reading;
 
 /// Refuses columns that cannot take their field, and lets others lose nothing of theirs.
-pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<(), PlanError> {
+pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result<(), PlanError> {
     for column in columns {
         let Some(field) = column
             .source
             .field_index()
-            .and_then(|index| table.fields.get(index))
+            .and_then(|index| inputs.columns.get(index))
         else {
             continue;
         };
@@ -30,10 +31,7 @@ pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<()
                 what: format!(
                     "`{setting}` of column `{}` is for text, and `{}` of the {} files is not text \
                      ({})",
-                    column.name,
-                    field.name,
-                    table.kind.name(),
-                    field.data_type
+                    column.name, field.name, inputs.kind, field.data_type
                 ),
                 hint: format!("leave `{setting}` away"),
             });
@@ -46,10 +44,7 @@ pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<()
                     flow: flow.to_owned(),
                     what: format!(
                         "column `{}` cannot take `{}` of the {} files, which holds {holds} ({})",
-                        column.name,
-                        field.name,
-                        table.kind.name(),
-                        field.data_type
+                        column.name, field.name, inputs.kind, field.data_type
                     ),
                     hint: mend.to_owned(),
                 });
@@ -59,14 +54,15 @@ pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<()
     Ok(())
 }
 
-/// The columns of a flow whose values are converted through text, in words; `None` if there are none, or if the files
-/// are text.
-pub fn words(flow: &Reading, file: Option<&SourceFile>) -> Option<String> {
-    let table = file?.table()?;
-    let types = table.fields.iter();
-    let types: Vec<_> = types
-        .map(|field| (field.data_type.clone(), field.is_uuid))
-        .collect();
+/// Which columns of a flow are made of the text of their values, in words; nothing where none is, or the
+/// source has text.
+pub fn words(flow: &Reading) -> Option<String> {
+    if !flow.source.input(0).is_typed() {
+        return None;
+    }
+    let columns = flow.source.columns().ok()?.into_iter();
+    let types = columns.map(|column| Some((column.data_type?, column.is_uuid)));
+    let types: Vec<_> = types.collect::<Option<_>>()?;
     let mut converter = Converter::new(&flow.columns, &flow.dialect, flow.field_count).ok()?;
     let names = converter.columns_by_text(&types);
     (!names.is_empty()).then(|| {
@@ -77,7 +73,7 @@ pub fn words(flow: &Reading, file: Option<&SourceFile>) -> Option<String> {
     })
 }
 
-fn is_string(field: &TableField) -> bool {
+fn is_string(field: &TypedField) -> bool {
     matches!(field.data_type, DataType::Utf8 | DataType::Null)
 }
 
@@ -116,9 +112,9 @@ struct Misfit {
     mend: &'static str,
 }
 
-fn fit(field: &TableField, column: &ColumnType) -> Result<Fit, Misfit> {
+fn fit(field: &TypedField, column: &ColumnType) -> Result<Fit, Misfit> {
     let misfit = |holds, mend| Err(Misfit { holds, mend });
-    if !field.is_readable() {
+    if !is_readable(&field.data_type) {
         return misfit(
             "values that have no text",
             "leave it out: \"NAME skip\" in `columns`",
@@ -164,7 +160,7 @@ mod tests {
     };
 
     fn of(data_type: DataType, column: &ColumnType) -> Option<Fit> {
-        let field = TableField {
+        let field = TypedField {
             name: "x".to_owned(),
             data_type,
             is_uuid: false,

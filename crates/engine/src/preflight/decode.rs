@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use inrush_convert::Converter;
-use inrush_files::on_threads;
 use inrush_rows::cancel::Stop;
+use inrush_source::on_threads;
 
 use super::sample::Portion;
 use super::sample_batches::{self, Making, SampleWork};
@@ -83,13 +83,15 @@ pub fn measure(
     let work = || -> Result<Vec<Decoded>, Error> {
         let mut own = Decoded::default();
         let mut converter = make_converter()?;
+        let mut stream = sample_batches::stream(making)?;
         let mut encoder = make_encoder();
         let is_over =
             |text_bytes: u64| text_bytes >= TEXT_BYTES_MIN && begun.elapsed() >= measuring_time;
         while !is_over(own.work.meter.text_bytes) {
             let portion = next.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(portion) = portion else { break };
-            let mut batches = sample_batches::portion(making, &mut converter, portion)?;
+            let mut batches =
+                sample_batches::portion(making, &mut *stream, &mut converter, portion)?;
             let mut block = Vec::new();
             let mut encode_ns = 0;
             while let Some(batch) = batches.next_batch()? {

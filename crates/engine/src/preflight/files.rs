@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use inrush_files::Split;
+use inrush_source::Split;
 
 use super::flow_found::{self, FlowFound};
 use super::result::FilesFound;
@@ -22,8 +22,8 @@ pub fn of_all<'a>(
     for (index, splits) in splits_of_flows.enumerate() {
         let mut stored = 0;
         for split in splits {
-            stored += split.size_bytes();
-            paths.insert(&*split.file.path);
+            stored += split.size_bytes;
+            paths.insert(&*split.input.name());
         }
         found.stored_bytes += stored;
         let like = flow_found::like(flows, index);

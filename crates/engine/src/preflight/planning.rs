@@ -1,7 +1,5 @@
 //! Planning as a run plans, but for one thing: all that a run would be refused for is gathered, and not only the first.
 
-use inrush_files::Pipes;
-
 use super::findings;
 use super::result::Finding;
 use crate::error::Error;
@@ -14,12 +12,12 @@ pub async fn plan<P>(
     build: impl AsyncFnOnce(&PlanOptions<'_>) -> Result<P, PlanError>,
     found: &mut Vec<Finding>,
 ) -> Result<Option<P>, Error> {
-    let pipes = Pipes::new(options.stop.clone());
+    let sources = options.sources();
     let contents = ContentChecks::default();
     let obstacles = Obstacles::default();
     let plan_options = PlanOptions {
         obstacles: Some(&obstacles),
-        ..plan_options(options, &pipes, &contents, false)
+        ..plan_options(options, &*sources, &contents, false)
     };
     let plan = build(&plan_options).await;
     found.extend(obstacles.take().iter().map(findings::of_refusal));

@@ -9,9 +9,9 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use inrush_files::on_threads;
 use inrush_rows::cancel::Stop;
 use inrush_source::SourceError;
+use inrush_source::on_threads;
 
 use super::residency::{cached_bytes, let_go};
 use super::sample::StoredRange;

@@ -5,11 +5,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use inrush_files::{SourceFile, Split, needs_place, pieces};
-use inrush_rows::compression::Compression;
-use inrush_scan::Dialect;
+use inrush_source::{Input, Source, Split};
 
 use crate::error::Error;
+use crate::plan::pieces::pieces;
 
 /// Text of a portion of a file that can be read from its middle.
 const PORTION_BYTES: u64 = 8 << 20;
@@ -48,8 +47,8 @@ impl StoredRange {
     }
 }
 
-/// The place where a range of a file is stored; `None` for a pipe.
-pub fn place(file: &SourceFile, byte_range: Range<u64>) -> Option<StoredRange> {
+/// Where a range of a file is stored. A pipe is stored nowhere.
+pub fn place(file: &dyn Input, byte_range: Range<u64>) -> Option<StoredRange> {
     let (path, from) = file.stored_at()?;
     Some(StoredRange {
         path: path.to_owned(),
@@ -60,22 +59,22 @@ pub fn place(file: &SourceFile, byte_range: Range<u64>) -> Option<StoredRange> {
 /// The portions of pieces of work, one list for each piece, for this number of streams: the portions that are taken
 /// first are far from each other.
 pub fn portions(
+    source: &dyn Source,
     works: &[Vec<Split>],
-    dialect: &Dialect,
     streams: usize,
 ) -> Result<Vec<Vec<Portion>>, Error> {
     let wanted = (PORTIONS_PER_STREAM * streams as u64).min(SAMPLE_BYTES_MAX / PORTION_BYTES);
     let of_each = (wanted / works.len().max(1) as u64).max(1);
     works
         .iter()
-        .map(|splits| of_work(splits, dialect, of_each))
+        .map(|splits| of_work(source, splits, of_each))
         .collect()
 }
 
-fn of_work(splits: &[Split], dialect: &Dialect, wanted: u64) -> Result<Vec<Portion>, Error> {
+fn of_work(source: &dyn Source, splits: &[Split], wanted: u64) -> Result<Vec<Portion>, Error> {
     let mut found = Vec::new();
     for split in splits {
-        found.extend(candidates(split, dialect)?);
+        found.extend(candidates(source, split)?);
     }
     let candidates = found;
     let count = candidates.len() as u64;
@@ -85,44 +84,47 @@ fn of_work(splits: &[Split], dialect: &Dialect, wanted: u64) -> Result<Vec<Porti
         let index = number * count / count.min(wanted);
         let split = candidates[index as usize].clone();
         let range = stored_range(&split);
-        if let Some(place) = place(&split.file, range) {
+        if let Some(place) = place(&*split.input, range) {
             chosen.push(Portion { split, place });
         }
     }
     Ok(chosen)
 }
 
-/// The parts of a split that can be read without the rest.
-fn candidates(split: &Split, dialect: &Dialect) -> Result<Vec<Split>, Error> {
-    let file = &split.file;
-    if split.size_bytes() == 0 || file.is_pipe() {
+/// What of a split can be read without the rest.
+fn candidates(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Error> {
+    let input = &split.input;
+    if split.size_bytes == 0 || input.is_read_once() {
         return Ok(Vec::new());
     }
-    if file.table().is_some() {
-        let whole = Split::whole(Arc::clone(file));
-        let ranges = pieces(&whole)?.into_iter();
-        let range = &split.byte_range;
-        let is_own = |piece: &Split| {
-            piece.byte_range.start >= range.start && piece.byte_range.end <= range.end
-        };
-        return Ok(ranges.filter(is_own).collect());
+    let range = &split.range;
+    if input.is_typed() {
+        let whole = Split::of(Arc::clone(input), source.whole(input.index()));
+        let pieces = pieces(source, &whole)?.into_iter();
+        let is_own =
+            |piece: &Split| piece.range.start >= range.start && piece.range.end <= range.end;
+        return Ok(pieces.filter(is_own).collect());
     }
-    let can_be_cut = file.reads_in_ranges()?;
-    if can_be_cut && !needs_place(dialect) {
-        let range = &split.byte_range;
-        let count = (split.size_bytes() / PORTION_BYTES).max(1);
+    if input.reads_in_ranges()? && !source.needs_locate(input.index()) {
+        let count = (split.size_bytes / PORTION_BYTES).max(1);
         let bound = |index: u64| {
             range.start
-                + (u128::from(split.size_bytes()) * u128::from(index) / u128::from(count)) as u64
+                + (u128::from(split.size_bytes) * u128::from(index) / u128::from(count)) as u64
         };
-        let portion =
-            |index| bound(index)..bound(index) + PORTION_BYTES.min(bound(index + 1) - bound(index));
-        return Ok((0..count)
-            .map(|index| Split::range(Arc::clone(file), portion(index), None))
-            .collect());
+        let portion = |index| {
+            let size_bytes = PORTION_BYTES.min(bound(index + 1) - bound(index));
+            Split {
+                range: bound(index)..bound(index) + size_bytes,
+                first_record: None,
+                is_shared: false,
+                size_bytes,
+                ..split.clone()
+            }
+        };
+        return Ok((0..count).map(portion).collect());
     }
-    // A split that cannot be read from its middle is read from its beginning, so only the first range has a portion.
-    match split.byte_range.start {
+    // What has no way into its middle is read from its beginning: of a range, only the first has one.
+    match split.range.start {
         0 => Ok(vec![split.clone()]),
         _ => Ok(Vec::new()),
     }
@@ -130,10 +132,10 @@ fn candidates(split: &Split, dialect: &Dialect) -> Result<Vec<Split>, Error> {
 
 /// The stored bytes of a portion that are read; for a portion that begins at the file's beginning, a part of them.
 fn stored_range(split: &Split) -> Range<u64> {
-    let range = split.byte_range.clone();
-    let end = match split.file.compression {
-        Compression::None if split.file.table().is_some() => range.end,
-        _ => range.end.min(range.start + BEGINNING_BYTES),
+    let range = split.range.clone();
+    let end = match split.input.is_typed() {
+        true => range.end,
+        false => range.end.min(range.start + BEGINNING_BYTES),
     };
     range.start..end
 }
@@ -157,6 +159,7 @@ fn far_apart(count: u64) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::test_source::{TestInput, TestSource};
 
     #[test]
     fn each_number_comes_once_and_neighbours_lie_apart() {
@@ -173,14 +176,19 @@ mod tests {
 
     #[test]
     fn portions_lie_in_their_split_and_are_spread_over_it() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("a.tbl");
-        let file = std::fs::File::create(&path).expect("a file");
-        file.set_len(100 << 20).expect("a sparse file");
-        let file = Arc::new(SourceFile::open(path).expect("it is there"));
-        let split = Split::range(Arc::clone(&file), 10 << 20..90 << 20, None);
-        let dialect = Dialect::tbl();
-        let found = of_work(std::slice::from_ref(&split), &dialect, 5).expect("portions");
+        let input = Arc::new(TestInput::new("a.tbl", 100 << 20));
+        let source = |needs_locate| TestSource {
+            input: Arc::clone(&input),
+            needs_locate,
+        };
+        let plain = source(false);
+        let whole = Split::of(plain.input(0), plain.whole(0));
+        let split = Split {
+            range: 10 << 20..90 << 20,
+            size_bytes: 80 << 20,
+            ..whole.clone()
+        };
+        let found = of_work(&plain, std::slice::from_ref(&split), 5).expect("portions");
         assert_eq!(found.len(), 5);
         let mut starts: Vec<u64> = found
             .iter()
@@ -190,12 +198,12 @@ mod tests {
         assert_eq!(starts, [10 << 20, 26 << 20, 42 << 20, 58 << 20, 74 << 20]);
         for portion in &found {
             assert_eq!(portion.place.size_bytes(), PORTION_BYTES);
-            assert_eq!(portion.split.byte_range, portion.place.byte_range);
+            assert_eq!(portion.split.range, portion.place.byte_range);
         }
         // A dialect with quotes has no way into the middle.
-        let quoted = Dialect::csv();
-        assert!(of_work(&[split], &quoted, 5).expect("portions").is_empty());
-        let whole = of_work(&[Split::whole(file)], &quoted, 5).expect("portions");
+        let quoted = source(true);
+        assert!(of_work(&quoted, &[split], 5).expect("portions").is_empty());
+        let whole = of_work(&quoted, &[whole], 5).expect("portions");
         assert_eq!(whole.len(), 1);
     }
 }

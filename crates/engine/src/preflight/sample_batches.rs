@@ -5,12 +5,11 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
-use inrush_files::open_split;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::ids::RunId;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
-use inrush_source::SplitReader;
+use inrush_source::{ReadSettings, SourceError, SourceStream, SplitReader};
 
 use super::sample::Portion;
 use crate::error::Error;
@@ -72,7 +71,7 @@ pub fn stamped(converter: Converter) -> Converter {
 
 /// Rows of a source, on their way.
 pub struct SampleBatches<'a> {
-    source: Box<dyn SplitReader>,
+    source: Box<dyn SplitReader + 'a>,
     converter: &'a mut Converter,
     batch_rows: usize,
     stored_bytes_max: u64,
@@ -86,18 +85,24 @@ pub struct SampleBatches<'a> {
     gauge: Gauge,
 }
 
+/// A stream that reads portions.
+pub fn stream<'a>(making: &Making<'a>) -> Result<Box<dyn SourceStream + 'a>, SourceError> {
+    making.reading.source.open_stream(ReadSettings {
+        chunk_bytes: making.chunk_bytes,
+    })
+}
+
 /// Opens a portion of a file.
 pub fn portion<'a>(
     making: &Making<'_>,
+    stream: &'a mut dyn SourceStream,
     converter: &'a mut Converter,
     portion: &Portion,
 ) -> Result<SampleBatches<'a>, Error> {
-    let reading = making.reading;
-    let split = portion.split.clone();
-    let reader = open_split(split, reading.file_form(), making.chunk_bytes)?;
+    let reader = stream.open(&portion.split.in_source())?;
     let mut batches = SampleBatches::new(making, converter, reader);
-    // A file that is read completely is read to its very end, where a cut-off file shows.
-    if portion.place.size_bytes() < portion.split.size_bytes() {
+    // What is read of all of it is read to its very end, where a file that was cut off says so.
+    if portion.place.size_bytes() < portion.split.size_bytes {
         batches.stored_bytes_max = portion.place.size_bytes();
     }
     Ok(batches)
@@ -108,7 +113,7 @@ impl<'a> SampleBatches<'a> {
     pub fn new(
         making: &Making<'_>,
         converter: &'a mut Converter,
-        source: Box<dyn SplitReader>,
+        source: Box<dyn SplitReader + 'a>,
     ) -> SampleBatches<'a> {
         SampleBatches {
             source,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::{DerefMut, Range};
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
+use inrush_source::Input;
 
 use super::announcements;
 use super::context::RunContext;
@@ -106,7 +106,7 @@ impl<P: RunPlan> PreparedRun<P> {
 
     /// Where the ranges of a flow's file must end. One that is fed and that an earlier attempt has read to its end was
     /// checked then.
-    pub fn file_end(&self, flow: usize, file: &Arc<SourceFile>, is_fed: bool) -> FileEnd {
+    pub fn file_end(&self, flow: usize, file: &Arc<dyn Input>, is_fed: bool) -> FileEnd {
         match is_fed {
             false => FileEnd::File,
             true => FileEnd::Fed(self.fed_files.text_end(self.plan.flows(), flow, file)),
@@ -213,14 +213,7 @@ pub fn find_first_records<R: DriverRun>(
         };
         let (reading, splits) = plan.flows_mut()[flow_at].splits_mut();
         let is_kept = |at: usize| kept[at];
-        splitting::find_first_records(
-            event_sink,
-            reading,
-            splits,
-            is_kept,
-            streams,
-            &options.stop,
-        )?;
+        splitting::find_first_records(event_sink, reading, splits, is_kept, streams)?;
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub fn of_units<F: PlannedFlow>(
                 flow: flow.reading().name.clone(),
                 unit: unit.number(),
                 files: files
-                    .map(|split| split.file.path.display().to_string())
+                    .map(|split| split.input.name().display().to_string())
                     .collect(),
                 staging_table: unit.staging_table().to_owned(),
                 shared: unit.is_shared(),

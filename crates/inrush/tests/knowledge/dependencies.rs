@@ -23,16 +23,6 @@ const DEPARTURES: &[Departure] = &[
         why: "its driver uses the engine's internals: src/engine.rs of its crate lists them",
     },
     Departure {
-        from: "inrush-postgres",
-        to: "inrush-files",
-        why: "its driver plans byte ranges of files",
-    },
-    Departure {
-        from: "inrush-engine",
-        to: "inrush-files",
-        why: "the plan and the driver of the contract still deal in byte ranges of files",
-    },
-    Departure {
         from: "inrush-sniff",
         to: "inrush-files",
         why: "samples are pieces of files",

@@ -27,6 +27,7 @@ use reader::JsonStream;
 use text::{Line, Lines};
 
 /// A folder of JSON files.
+#[derive(Debug)]
 pub struct JsonFolder {
     files: Vec<Arc<JsonFile>>,
     form: Arc<JsonForm>,
@@ -35,6 +36,7 @@ pub struct JsonFolder {
 }
 
 /// What all readers of a folder know.
+#[derive(Debug)]
 struct JsonForm {
     /// The names of the first object's values.
     names: Vec<String>,
@@ -44,9 +46,12 @@ struct JsonForm {
 }
 
 /// A file, as it was when the folder was opened.
+#[derive(Debug)]
 struct JsonFile {
+    index: usize,
     path: Arc<Path>,
     state: InputState,
+    flaw: Flaw,
 }
 
 impl JsonFolder {
@@ -61,13 +66,19 @@ impl JsonFolder {
             paths.push(entry.map_err(unreadable)?.path());
         }
         paths.sort();
-        let file = |path: PathBuf| {
+        let file = |(index, path): (usize, PathBuf)| {
             Ok(Arc::new(JsonFile {
+                index,
+                flaw,
                 state: state_of(&path)?,
                 path: path.into(),
             }))
         };
-        let files: Vec<Arc<JsonFile>> = paths.into_iter().map(file).collect::<Result<_, _>>()?;
+        let files: Vec<Arc<JsonFile>> = paths
+            .into_iter()
+            .enumerate()
+            .map(file)
+            .collect::<Result<_, _>>()?;
         let first = files.first().ok_or_else(|| SourceError::Input {
             input: folder.to_path_buf(),
             what: "the folder has no files".to_owned(),
@@ -139,6 +150,46 @@ impl JsonFile {
     }
 }
 
+impl Input for JsonFile {
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    fn name(&self) -> &Arc<Path> {
+        &self.path
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.state.size_bytes
+    }
+
+    fn modified_ns(&self) -> i64 {
+        self.state.modified_ns
+    }
+
+    fn mark(&self) -> String {
+        self.state.mark.clone()
+    }
+
+    fn state_now(&self) -> Option<InputState> {
+        match self.flaw {
+            Flaw::FindsNoChange => Some(self.state.clone()),
+            _ => state_of(&self.path).ok(),
+        }
+    }
+
+    fn identity(&self) -> Vec<String> {
+        match self.flaw {
+            Flaw::NamesTwoAlike => vec!["a file".to_owned()],
+            _ => vec![self.path.display().to_string()],
+        }
+    }
+
+    fn is_shareable(&self) -> bool {
+        true
+    }
+}
+
 impl Source for JsonFolder {
     fn describe(&self) -> String {
         let secret = match self.form.flaw {
@@ -164,23 +215,20 @@ impl Source for JsonFolder {
         self.files.len()
     }
 
-    fn input(&self, index: usize) -> Input {
-        let file = &self.files[index];
-        Input {
-            name: Arc::clone(&file.path),
-            state: file.state.clone(),
-            row_count: None,
-            is_read_once: false,
-            is_shareable: true,
-        }
+    fn input(&self, index: usize) -> Arc<dyn Input> {
+        let file = Arc::clone(&self.files[index]);
+        file
     }
 
-    fn identity(&self, input: usize) -> Vec<String> {
-        let input = match self.form.flaw {
-            Flaw::NamesTwoAlike => 0,
-            _ => input,
-        };
-        vec![self.files[input].path.display().to_string()]
+    fn whole(&self, input: usize) -> SourceSplit {
+        let size_bytes = self.files[input].state.size_bytes;
+        SourceSplit {
+            input,
+            range: 0..size_bytes,
+            first_record: None,
+            is_shared: false,
+            size_bytes,
+        }
     }
 
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
@@ -204,6 +252,10 @@ impl Source for JsonFolder {
             }
             start = end;
         }
+    }
+
+    fn needs_locate(&self, _input: usize) -> bool {
+        true
     }
 
     /// One pass over the lines of the file: a line belongs to the split in which its first byte lies.
@@ -245,14 +297,6 @@ impl Source for JsonFolder {
         let file = Arc::clone(&self.files[split.input]);
         let parts = Parts::of(file, Arc::clone(&self.form), settings, finished)?;
         Ok(Box::new(parts))
-    }
-
-    fn state_now(&self, input: usize) -> Option<InputState> {
-        let file = &self.files[input];
-        match self.form.flaw {
-            Flaw::FindsNoChange => Some(file.state.clone()),
-            _ => state_of(&file.path).ok(),
-        }
     }
 
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {

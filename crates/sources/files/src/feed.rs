@@ -20,8 +20,7 @@ use std::time::Instant;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records, Scanner, TextEnd};
-use inrush_source::SourceError;
-use inrush_source::{SourceMeter, nanoseconds_since};
+use inrush_source::{PARTS_AHEAD, SourceError, SourceMeter, nanoseconds_since};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use super::buffers::BufferPool;
@@ -32,13 +31,6 @@ use super::source_file::{FileOrigin, SourceFile};
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, check_utf8};
-
-/// Text of a range: small enough that all streams have one soon, large enough to hand over
-/// seldom.
-pub const FED_RANGE_BYTES: usize = 4 << 20;
-
-/// Ranges beside those in the hands of the streams: one that waits and one that is filled.
-pub const FED_RANGES_AHEAD: usize = 2;
 
 /// How a file is fed.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +111,7 @@ impl Feed {
         })?;
         let chunk_bytes = settings.chunk_bytes.min(settings.range_bytes);
         let usual_bytes = chunk_bytes.max(SIGNATURE_BYTES);
-        let ranges_max = settings.streams + FED_RANGES_AHEAD;
+        let ranges_max = settings.streams + PARTS_AHEAD;
         let chunks_max = ranges_max * (settings.range_bytes.div_ceil(chunk_bytes) + 1);
         let mut pool = BufferPool::with_spare_max(chunks_max);
         let text = Text::open(file, Purpose::Load)?;

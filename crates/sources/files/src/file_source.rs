@@ -1,24 +1,23 @@
 //! Files as a source: each file an input, its byte ranges the splits.
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
 use inrush_source::{
-    Input, InputState, ReadSettings, ShareSettings, SharedSplit, Source, SourceColumn, SourceError,
-    SourceSplit, SourceStream, SplitContent,
+    FirstRow, Input, PART_BYTES, ReadSettings, ShareSettings, SharedSplit, Source, SourceColumn,
+    SourceError, SourceSplit, SourceStream, SplitContent,
 };
 
-use super::feed::FED_RANGE_BYTES;
 use super::file_stream::{FileStream, SourceFiles};
 use super::first_record::needs_place;
+use super::last_record::last_field;
 use super::pieces::pieces_of;
 use super::preview::Preview;
 use super::same_content::has_same_content;
 use super::shared_file::share_file;
-use super::source_file::{FileOrigin, SourceFile};
+use super::source_file::SourceFile;
 use super::split::Split;
 use super::split_facts::SplitFacts;
 use super::split_starts::first_records;
@@ -50,7 +49,7 @@ impl FileForm {
             dialect,
             header: None,
             trailer_starts_with: None,
-            part_bytes: FED_RANGE_BYTES,
+            part_bytes: PART_BYTES,
         }
     }
 
@@ -78,9 +77,21 @@ impl FileForm {
 }
 
 impl FileSource {
-    /// Files that were [found](super::resolve), one at least: either all are text, or all have the same typed columns.
-    pub fn new(files: Vec<Arc<SourceFile>>, form: FileForm) -> FileSource {
+    /// All files that were [found](super::resolve) at once, one at least: either all are text, or all have the same typed
+    /// columns.
+    ///
+    /// # Panics
+    ///
+    /// If there is no file, or they do not stand in the order in which they were found.
+    pub fn new(mut files: Vec<Arc<SourceFile>>, form: FileForm) -> FileSource {
+        // A list that was collected in the place of a larger one has that one's memory.
+        files.shrink_to_fit();
         assert!(!files.is_empty(), "a source of files has a file");
+        let mut numbered = files.iter().zip(0..);
+        assert!(
+            numbered.all(|(file, index)| file.index == index),
+            "a source has all files that were found, in their order"
+        );
         FileSource {
             files,
             form: Arc::new(form),
@@ -88,12 +99,7 @@ impl FileSource {
     }
 
     pub(super) fn split_of(&self, split: &SourceSplit) -> Split {
-        Split {
-            file: Arc::clone(&self.files[split.input]),
-            byte_range: split.range.clone(),
-            first_record: split.first_record,
-            is_fed: split.is_shared,
-        }
+        Split::of(Arc::clone(&self.files[split.input]), split.clone())
     }
 
     /// The names in the header of the first file that has one.
@@ -142,36 +148,24 @@ impl Source for FileSource {
         self.files.len()
     }
 
-    fn input(&self, index: usize) -> Input {
-        let file = &self.files[index];
-        Input {
-            name: Arc::clone(&file.path),
-            state: InputState {
-                size_bytes: file.size_bytes,
-                modified_ns: file.modified_ns,
-                mark: file.state.to_string(),
-            },
-            row_count: file.table().map(|table| table.row_count()),
-            is_read_once: file.is_pipe(),
-            is_shareable: file.table().is_none(),
-        }
+    fn input(&self, index: usize) -> Arc<dyn Input> {
+        let file = Arc::clone(&self.files[index]);
+        file
     }
 
-    fn identity(&self, input: usize) -> Vec<String> {
-        self.files[input].identity()
+    fn whole(&self, input: usize) -> SourceSplit {
+        Split::whole(Arc::clone(&self.files[input])).in_source()
     }
 
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
         let whole = Split::whole(Arc::clone(&self.files[input]));
         let pieces = pieces_of(&whole, wanted_bytes.clamp(1, 1 << 62))?;
-        let splits = pieces.into_iter().map(|piece| SourceSplit {
-            input,
-            size_bytes: piece.size_bytes(),
-            range: piece.byte_range,
-            first_record: piece.first_record,
-            is_shared: piece.is_fed,
-        });
-        Ok(splits.collect())
+        Ok(pieces.iter().map(Split::in_source).collect())
+    }
+
+    fn needs_locate(&self, input: usize) -> bool {
+        // Row groups are found by their file's footer.
+        self.files[input].table().is_none() && needs_place(&self.form.dialect)
     }
 
     fn locate(&self, splits: &mut [SourceSplit], threads: usize) -> Result<(), SourceError> {
@@ -179,8 +173,7 @@ impl Source for FileSource {
             return Ok(());
         };
         let file = &self.files[first.input];
-        // Row groups are found by their file's footer.
-        if file.table().is_some() || !needs_place(&self.form.dialect) {
+        if !self.needs_locate(first.input) {
             return Ok(());
         }
         let ranges: Vec<Range<u64>> = splits.iter().map(|split| split.range.clone()).collect();
@@ -211,39 +204,43 @@ impl Source for FileSource {
         share_file(&self.files[split.input], &self.form, settings, finished)
     }
 
-    fn state_now(&self, input: usize) -> Option<InputState> {
-        let file = &self.files[input];
-        let (state, modified_ns) = file.state_now()?;
-        Some(InputState {
-            size_bytes: size_now(file)?,
-            modified_ns,
-            mark: state.to_string(),
-        })
-    }
-
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
-        let file = &self.files[input];
+        // Whoever asks knows that the file is another one by its state: only its content counts.
+        let file = Arc::new(self.files[input].as_it_is_now());
         let FileForm {
             dialect,
             part_bytes,
             ..
         } = &*self.form;
-        has_same_content(file, dialect, *part_bytes, read, file.stop())
+        has_same_content(&file, dialect, *part_bytes, read, file.stop())
     }
-}
 
-/// Bytes of a file now. A member has those that it had, as long as its archive has.
-fn size_now(file: &SourceFile) -> Option<u64> {
-    let bytes = |path: &Path| Some(std::fs::metadata(path).ok()?.len());
-    match &file.origin {
-        FileOrigin::File | FileOrigin::Table(_) => bytes(&file.path),
-        FileOrigin::Pipe(_) => None,
-        FileOrigin::ZipMember(member) => {
-            let archive_bytes = bytes(&member.archive)?;
-            Some(match archive_bytes == member.archive_bytes {
-                true => file.size_bytes,
-                false => archive_bytes,
-            })
+    fn first_row(&self, input: usize) -> Result<Option<FirstRow>, SourceError> {
+        let preview = Preview::read(&self.files[input], &self.form.dialect, 1)?;
+        let first = preview.records.into_iter().next();
+        Ok(first.map(|record| FirstRow {
+            location: record.location,
+            fields: record.fields,
+        }))
+    }
+
+    fn ends_of(&self, split: &SourceSplit, field: usize) -> Option<(String, String)> {
+        let split = self.split_of(split);
+        let dialect = &self.form.dialect;
+        // What is no plain file has no end that can be looked at, or no beginning twice.
+        if !split.file.reads_in_ranges().ok()? {
+            return None;
         }
+        let end = split.byte_range.end;
+        let file = Arc::clone(&split.file);
+        let first = Preview::read_split(split, dialect, 1).ok()?;
+        let first = first
+            .records
+            .into_iter()
+            .next()?
+            .fields
+            .into_iter()
+            .nth(field)??;
+        Some((first, last_field(&file, dialect, end, field)?))
     }
 }

@@ -84,6 +84,7 @@ pub fn resolve_as(
                     }
                 }
                 names.insert(identity, files.len());
+                file.index = files.len() as u32;
                 files.push(file);
             }
         }
@@ -116,6 +117,7 @@ fn files_of(
             });
         }
         let file = SourceFile {
+            index: 0,
             path: path.into(),
             size_bytes: 0,
             modified_ns: 0,

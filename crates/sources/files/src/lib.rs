@@ -13,6 +13,7 @@ mod compression;
 mod decoder_memory;
 mod expand;
 mod feed;
+mod file_input;
 mod file_source;
 mod file_state;
 mod file_stream;
@@ -46,26 +47,25 @@ mod spool;
 mod stored;
 mod table;
 mod text;
-mod threads;
 mod trailer;
 mod transcode;
 mod two_readers;
 mod window;
 
 pub use inrush_scan::Dialect;
-pub use inrush_source::RecordStart;
+pub use inrush_source::{RecordStart, on_threads};
 
 pub use archive::ZipMember;
 pub use buffers::BufferPool;
 pub use compression::compression_of;
-pub use feed::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Feed, FeedRange, FeedSettings};
+pub use feed::{Feed, FeedRange, FeedSettings};
 pub use file_source::{FileForm, FileSource};
 pub use file_state::FileState;
 pub use file_stream::{FileStream, SplitRows, open_split};
 pub use find_files::{ResolveOptions, names_a_pipe, resolve, resolve_as};
 pub use first_record::needs_place;
 pub use last_record::last_field;
-pub use pieces::{pieces, pieces_of};
+pub use pieces::pieces_of;
 pub use pipe::{Pipe, Pipes};
 pub use preview::{Preview, PreviewRecord};
 pub use reader::TextReader;
@@ -77,7 +77,6 @@ pub use split::Split;
 pub use split_check::{SplitCheck, SplitCheckSettings, SplitDifference, SplitMethod, check_split};
 pub use split_starts::first_records;
 pub use table::{TableField, TableFile, TableKind};
-pub use threads::on_threads;
 
 #[cfg(test)]
 mod tests;

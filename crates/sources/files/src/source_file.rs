@@ -22,6 +22,8 @@ use super::table::TableFile;
 /// A file to load, as it was when it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
+    /// Its place among the files that were found with it, counted from 0.
+    pub index: u32,
     /// The path: the base folder and what the user wrote; of a member of an archive with its
     /// name there.
     pub path: Arc<Path>,
@@ -103,6 +105,7 @@ impl SourceFile {
         encoding: Option<TextEncoding>,
     ) -> SourceFile {
         SourceFile {
+            index: 0,
             path: path.into(),
             size_bytes: metadata.len(),
             modified_ns: modified_ns(metadata),
@@ -122,6 +125,7 @@ impl SourceFile {
         encoding: Option<TextEncoding>,
     ) -> SourceFile {
         SourceFile {
+            index: 0,
             path: member.path().into(),
             size_bytes: member.stored_bytes,
             modified_ns: member.modified_ns,
@@ -145,15 +149,32 @@ impl SourceFile {
         self.stop.is_asked()
     }
 
-    /// What the system says of it now, where that can be asked, with its size and its time.
-    pub fn state_now(&self) -> Option<(FileState, i64)> {
+    /// What the system says of it now, where that can be asked: its size, its time and what else tells that it was written
+    /// to. A member has the size that it had, as long as its archive has.
+    pub(super) fn stat_now(&self) -> Option<(u64, i64, FileState)> {
         let path = match &self.origin {
             FileOrigin::File | FileOrigin::Table(_) => &*self.path,
             FileOrigin::ZipMember(member) => member.archive.as_path(),
             FileOrigin::Pipe(_) => return None,
         };
         let metadata = fs::metadata(path).ok()?;
-        Some((FileState::of(&metadata), modified_ns(&metadata)))
+        let size_bytes = match &self.origin {
+            FileOrigin::ZipMember(member) if metadata.len() == member.archive_bytes => {
+                self.size_bytes
+            }
+            _ => metadata.len(),
+        };
+        Some((size_bytes, modified_ns(&metadata), FileState::of(&metadata)))
+    }
+
+    /// The same file with the state that it has now, as far as that can be asked.
+    pub(super) fn as_it_is_now(&self) -> SourceFile {
+        let mut now = self.clone();
+        if let Some((_, modified_ns, state)) = self.stat_now() {
+            now.state = state;
+            now.modified_ns = modified_ns;
+        }
+        now
     }
 
     /// The file on the disk that holds its bytes, and where they begin there; a pipe has none.

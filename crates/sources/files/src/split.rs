@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_rows::location::Location;
-use inrush_source::RecordStart;
+use inrush_source::{RecordStart, SourceSplit};
 
 use super::SourceFile;
 
@@ -51,6 +51,27 @@ impl Split {
         }
     }
 
+    /// A split of a source of files; this is its file.
+    pub(super) fn of(file: Arc<SourceFile>, split: SourceSplit) -> Split {
+        Split {
+            file,
+            byte_range: split.range,
+            first_record: split.first_record,
+            is_fed: split.is_shared,
+        }
+    }
+
+    /// The same as a split of the source that has its file.
+    pub fn in_source(&self) -> SourceSplit {
+        SourceSplit {
+            input: self.file.index as usize,
+            range: self.byte_range.clone(),
+            first_record: self.first_record,
+            is_shared: self.is_fed,
+            size_bytes: self.size_bytes(),
+        }
+    }
+
     /// Bytes as they are stored: how much work it is, as far as that is known beforehand.
     pub fn size_bytes(&self) -> u64 {
         self.byte_range.end - self.byte_range.start
@@ -69,5 +90,12 @@ impl Split {
     /// Whether it is all of its file.
     pub fn is_whole(&self) -> bool {
         self.byte_range == (0..self.file.size_bytes)
+    }
+}
+
+impl From<Split> for inrush_source::Split {
+    fn from(split: Split) -> inrush_source::Split {
+        let in_source = split.in_source();
+        inrush_source::Split::of(split.file, in_source)
     }
 }

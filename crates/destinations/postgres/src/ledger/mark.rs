@@ -8,10 +8,11 @@
 //!
 //! A plan is refused only for the mark of a run that the ledger does not know, with the same package, files and table.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use inrush_files::SourceFile;
 use inrush_rows::ids::{RunKey, RunName};
+use inrush_source::Input;
 
 use crate::engine::plan::identity;
 use crate::quote::literal;
@@ -72,9 +73,9 @@ impl Mark {
         run: &RunName,
         target: &str,
         target_oid: u32,
-        files: impl Iterator<Item = &'a SourceFile>,
+        files: impl Iterator<Item = &'a Arc<dyn Input>>,
     ) -> Option<Mark> {
-        let mut keys: Vec<String> = files.filter_map(file_key).collect();
+        let mut keys: Vec<String> = files.filter_map(|file| file_key(&**file)).collect();
         keys.sort_unstable();
         keys.dedup();
         keys.truncate(KEYS_MAX);
@@ -105,16 +106,15 @@ impl Mark {
     }
 }
 
-/// The key of a file in its present state: with another size or time it counts as another file, as in the ledger. A
-/// pipe has none.
-pub fn file_key(file: &SourceFile) -> Option<String> {
-    if file.is_pipe() {
+/// The key of a file as it is: the ledger, too, takes one of another size or time for another. A pipe has none.
+pub fn file_key(file: &dyn Input) -> Option<String> {
+    if file.is_read_once() {
         return None;
     }
     let texts = [
         identity::file_key(file).to_string(),
-        file.size_bytes.to_string(),
-        file.modified_ns.to_string(),
+        file.size_bytes().to_string(),
+        file.modified_ns().to_string(),
     ];
     let mut key = identity::digest(texts.iter().map(String::as_str));
     key.truncate(DIGITS);

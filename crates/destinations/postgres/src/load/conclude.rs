@@ -174,10 +174,10 @@ async fn in_file_order(
         source: refusal,
     } = refusal;
     let flow = &run.plan.flows[flow_index];
-    if let Some(pipe) = flow.splits().find(|split| !split.file.is_read_again()) {
+    if let Some(pipe) = flow.splits().find(|split| !split.input.is_read_again()) {
         return Err(Error::RefusedFromPipe {
             limit: flow.reject_limit.rows_accepted(),
-            pipe: pipe.file.path.display().to_string(),
+            pipe: pipe.input.name().display().to_string(),
             source: refusal.into(),
         });
     }

@@ -15,7 +15,7 @@ use crate::engine::report::RunFolder;
 use crate::engine::run::prepared::PreparedRun;
 use crate::ledger::{Fence, Ledger, Replaced, SplitChoice, UnitRow, mark};
 use crate::plan::begin_steps::{self, PrepareStep};
-use crate::plan::{self, Earlier, Plan};
+use crate::plan::{self, Earlier, FlowPlan, Plan};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 use crate::{PostgresError, Session};
@@ -204,13 +204,14 @@ pub async fn drop_units(
 /// A unit that several streams have begun stays shared, though one stream resumes it: its table is committed, and its
 /// ranges and reject files are those of its splits. A careful load by one stream has made it whole again.
 fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), Error> {
-    for unit in plan.flows.iter_mut().flat_map(|flow| &mut flow.units) {
-        if let Some(kept) = units_kept.get(&unit.key)
-            && kept.shared
-            && !kept.careful
-            && !unit.shared
-        {
-            unit.share()?;
+    for FlowPlan { reading, units, .. } in &mut plan.flows {
+        for unit in units.iter_mut().filter(|unit| !unit.shared) {
+            if let Some(kept) = units_kept.get(&unit.key)
+                && kept.shared
+                && !kept.careful
+            {
+                unit.share(&*reading.source)?;
+            }
         }
     }
     Ok(())

@@ -12,7 +12,6 @@ use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampM
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_convert::{KeyType, KeyValue, convert_one};
-use inrush_files::{Preview, last_field};
 
 use crate::plan::{FlowPlan, KeyPlan, UnitPlan, key_text};
 use crate::staging::{UnitBounds, Upper};
@@ -38,22 +37,10 @@ impl ExpectedKeys {
         if unit.shared || unit.bounds.is_some() {
             return None;
         }
-        // What is no plain file has no end that can be looked at, or no beginning twice.
-        if !split.file.reads_in_ranges().unwrap_or(false) {
-            return None;
-        }
         let column = &flow.columns[key.column_index];
-        let first = Preview::read_split(split.clone(), &flow.dialect, 1).ok()?;
-        let first = first.records.first()?;
-        let field_index = column.source.field_index()?;
-        let first = first.fields.get(field_index)?.as_deref()?;
-        let last = last_field(
-            &split.file,
-            &flow.dialect,
-            split.byte_range.end,
-            field_index,
-        )?;
-        let first = convert_one(column, first).ok()?;
+        let field = column.source.field_index()?;
+        let (first, last) = flow.source.ends_of(&split.in_source(), field)?;
+        let first = convert_one(column, &first).ok()?;
         let last = convert_one(column, &last).ok()?;
         ExpectedKeys::between(key, &first, &last)
     }

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
 use inrush_rows::ids::{FileKey, UnitKey};
+use inrush_source::Input;
 
 use super::context::Context;
 use super::ledger_coverage;
@@ -22,7 +22,7 @@ use crate::ledger::SplitChoice;
 const SPLITS_AT_A_TIME: u64 = 8192;
 
 /// A file of a flow, whether it is fed, and the first byte of its key.
-type PlannedFile<'a> = (&'a Arc<SourceFile>, bool, u8);
+type PlannedFile<'a> = (&'a Arc<dyn Input>, bool, u8);
 
 /// Checks all files: their text is the one that was loaded, all of it was, and it has what was promised.
 pub async fn check(
@@ -52,7 +52,7 @@ pub async fn check(
             let planned = files.map(|(file, is_fed)| {
                 let key_start = match digits {
                     0 => 0,
-                    _ => first_byte(&identity::file_key(file)),
+                    _ => first_byte(&identity::file_key(&**file)),
                 };
                 (file, is_fed, key_start)
             });
@@ -88,7 +88,7 @@ pub async fn check(
                     (*file, end)
                 })
             };
-            file_checks::check(flow, ends, &own, context.stop).await?;
+            file_checks::check(flow, ends, &own).await?;
             expectations::check_promises(flow, &own)?;
         }
     }

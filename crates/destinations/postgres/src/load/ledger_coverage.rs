@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
+use inrush_source::Input;
 
 use super::prepared::PostgresRun;
 use crate::engine::ledger::SplitRecord;
@@ -20,24 +20,25 @@ pub fn check_fed(
     splits: &[SplitRecord],
 ) -> Result<(), VerifyError> {
     let unit = &run.plan.flows[flow_index].units[unit_index];
-    for split in unit.splits.iter().filter(|split| split.is_fed) {
-        let key = identity::file_key(&split.file);
+    for split in unit.splits.iter().filter(|split| split.is_shared) {
+        let key = identity::file_key(&*split.input);
         let is_of_file =
             |record: &&SplitRecord| record.unit_key == unit.key && record.file_key == key;
         let of_file: Vec<&SplitRecord> = splits.iter().filter(is_of_file).collect();
         let end = run
             .fed_files
-            .text_end(&run.plan.flows, flow_index, &split.file);
-        check_file(&split.file, &of_file, end)?;
+            .text_end(&run.plan.flows, flow_index, &split.input);
+        check_file(&*split.input, &of_file, end)?;
     }
     Ok(())
 }
 
 /// The files of a flow, and whether they are fed.
-pub fn files(flow: &FlowPlan) -> Vec<(&Arc<SourceFile>, bool)> {
+pub fn files(flow: &FlowPlan) -> Vec<(&Arc<dyn Input>, bool)> {
     let splits = flow.splits();
-    let mut files: Vec<(&Arc<SourceFile>, bool)> =
-        splits.map(|split| (&split.file, split.is_fed)).collect();
+    let mut files: Vec<(&Arc<dyn Input>, bool)> = splits
+        .map(|split| (&split.input, split.is_shared))
+        .collect();
     // The ranges of a file stand one after the other.
     files.dedup_by(|(file, _), (before, _)| Arc::ptr_eq(file, before));
     files

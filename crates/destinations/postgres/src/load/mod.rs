@@ -37,7 +37,6 @@ mod verifying;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use inrush_files::Pipes;
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
@@ -69,10 +68,10 @@ pub fn check(
     let runtime = runtime()?;
     runtime.block_on(async {
         let session = Session::open(address, "inrush check").await?;
-        let pipes = Pipes::new(options.stop.clone());
+        let sources = options.sources();
         let key_scans = KeyScans::default();
         let contents = ContentChecks::default();
-        let plan_options = plan_options(options, &pipes, &contents, false);
+        let plan_options = plan_options(options, &*sources, &contents, false);
         let plan = plan::build(&session, address, package, &plan_options, &key_scans).await?;
         session.close().await;
         Ok(plan)

@@ -1,6 +1,5 @@
 //! Connects and plans, and has the run entered into the ledger.
 
-use inrush_files::Pipes;
 use inrush_package::Package;
 use inrush_rows::plural::counted;
 
@@ -30,13 +29,13 @@ pub async fn prepare(
 ) -> Result<Preparation<PostgresRun>, Error> {
     let name = new_run_name(&package.name);
     // What the first plan reads of a pipe, the second one must see again.
-    let pipes = Pipes::new(options.stop.clone());
+    let sources = options.sources();
     // Nor are keys looked for twice.
     let key_scans = KeyScans::default();
     let contents = ContentChecks::default();
     let control = Session::open(address, "inrush plan").await?;
     let plan = async |control: &Session, unlocked| {
-        let plan_options = plan_options(options, &pipes, &contents, unlocked);
+        let plan_options = plan_options(options, &*sources, &contents, unlocked);
         plan::build(control, address, package, &plan_options, &key_scans).await
     };
     let first = match plan(&control, true).await {
@@ -146,7 +145,7 @@ fn keep_pipes(run: &PostgresRun) -> Result<(), Error> {
     let folder = &run.folder;
     for flow in run.plan.flows.iter().filter(|flow| flow.keeps_pipes()) {
         for split in flow.splits() {
-            let kept = split.file.keep_in(folder.path());
+            let kept = split.input.keep_in(folder.path());
             kept.map_err(|source| Error::Folder {
                 path: folder.path().display().to_string(),
                 source,

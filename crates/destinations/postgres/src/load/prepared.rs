@@ -76,7 +76,7 @@ impl PostgresRun {
                  loaded again",
                 unit.splits.first().map_or_else(
                     || "their file".to_owned(),
-                    |split| split.file.path.display().to_string()
+                    |split| split.input.name().display().to_string()
                 ),
                 flow.target()
             ),
@@ -126,7 +126,7 @@ impl DriverRun for PostgresRun {
 
     fn kept_ranges(&self, (flow, unit, split): SplitPlace) -> Vec<Range<u64>> {
         let (_, unit) = self.unit(flow, unit);
-        let file_key = identity::file_key(&unit.splits[split].file);
+        let file_key = identity::file_key(&*unit.splits[split].input);
         let of_unit = self.splits_kept.of_unit(&unit.key).iter();
         let of_file = of_unit.filter(|kept| kept.is_of_file(&file_key));
         of_file

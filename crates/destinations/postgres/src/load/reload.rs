@@ -1,7 +1,5 @@
 //! Loads units again whose rows were committed, because a target refused one of them at the switch.
 
-use inrush_files::Split;
-
 use super::context::Context;
 use super::stream::SessionStream;
 use crate::Session;
@@ -35,7 +33,7 @@ pub async fn load_in_file_order(
     if !additions.is_empty() {
         forget(context, session, unit).await?;
     }
-    let bytes = unit.splits.iter().map(Split::size_bytes).sum();
+    let bytes = unit.splits.iter().map(|split| split.size_bytes).sum();
     let (load_run, target) = (context.load_run(), SessionStream { context, session });
     Loader::new(&load_run, &target, 0, item)
         .careful_unit(committed.into(), bytes, Some(additions), result)

@@ -92,11 +92,12 @@ async fn sent(
     let _waiting = session.gauge.enter(Phase::ServerWait);
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
     // A unit may be made of a hundred thousand small files, whose splits nobody asks for.
-    let is_asked = unit.verify.is_some() || unit.splits.iter().any(|split| split.is_fed);
+    let is_asked = unit.verify.is_some() || unit.splits.iter().any(|split| split.is_shared);
     let (sums, splits) = match is_asked {
         true => {
-            let fed = unit.splits.iter().filter(|split| split.is_fed);
-            let fed: BTreeSet<FileKey> = fed.map(|split| identity::file_key(&split.file)).collect();
+            let fed = unit.splits.iter().filter(|split| split.is_shared);
+            let fed: BTreeSet<FileKey> =
+                fed.map(|split| identity::file_key(&*split.input)).collect();
             let is_fed = |split: &SplitRecord| fed.contains(&split.file_key);
             verifying::sums_in_ledger(session, run, flow, unit, is_fed).await?
         }

@@ -53,9 +53,9 @@ pub fn names_of(
     }
     let mut names = Vec::new();
     for (index, split) in unit.splits.iter().enumerate() {
-        let of_file = identity::file_key(&split.file);
+        let of_file = identity::file_key(&*split.input);
         for record in splits.iter().filter(|record| record.is_of_file(&of_file)) {
-            let part = match split.is_fed {
+            let part = match split.is_shared {
                 true => of_range(index + 1, record.byte_start),
                 false if record.is_split(&identity::split_key(split)) => of_split(index + 1),
                 false => continue,

@@ -2,7 +2,7 @@
 
 use inrush_package::{LoadOrder, Package, ServerCopy};
 use inrush_rows::ids::RunKey;
-use inrush_source::SourceError;
+use inrush_source::{Source, SourceError};
 
 use super::flow_request::FlowRequest;
 use super::privileges::{self, Privilege};
@@ -141,19 +141,27 @@ struct SharedFlows {
 
 /// Cuts units that would keep one stream busy after the others into pieces for several.
 fn share_long_units(flows: &mut [FlowPlan], streams: usize) -> Result<(), SourceError> {
-    let units = flows.iter_mut().flat_map(|flow| &mut flow.units);
-    let mut units: Vec<&mut UnitPlan> = units.collect();
-    let size = |unit: &&mut UnitPlan| UnitSize {
+    let mut units: Vec<(&dyn Source, &mut UnitPlan)> = Vec::new();
+    for FlowPlan {
+        reading,
+        units: own,
+        ..
+    } in flows
+    {
+        units.extend(own.iter_mut().map(|unit| (&*reading.source, unit)));
+    }
+    let size = |(_, unit): &(&dyn Source, &mut UnitPlan)| UnitSize {
         bytes_count: unit.bytes_count,
-        is_endless: unit.splits.iter().any(|split| split.file.is_pipe()),
+        is_endless: unit.splits.iter().any(|split| split.input.is_read_once()),
         is_shared: unit.shared,
     };
     let sizes: Vec<UnitSize> = units.iter().map(size).collect();
     long_units::share(&sizes, streams, |index| {
-        let pieces = units[index].pieces()?;
-        let helps = pieces.len() > 1 || pieces.iter().any(|piece| piece.is_fed);
+        let (source, unit) = &mut units[index];
+        let pieces = unit.pieces(*source)?;
+        let helps = pieces.len() > 1 || pieces.iter().any(|piece| piece.is_shared);
         if helps {
-            units[index].share_in(pieces);
+            unit.share_in(pieces);
         }
         Ok(helps)
     })

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
 use inrush_package::Mode;
 use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
+use inrush_source::Input;
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::Session;
@@ -166,7 +166,7 @@ pub async fn refuse_lost_ledger(
     let mut asked = Vec::new();
     for flow in flows.iter().filter(may_double) {
         let oid = flow.facts.as_ref().map_or(0, |facts| facts.oid);
-        asked.extend(files(flow).filter_map(|file| Some((oid, mark::file_key(file)?))));
+        asked.extend(files(flow).filter_map(|file| Some((oid, mark::file_key(&**file)?))));
     }
     if asked.is_empty() {
         return Ok(());
@@ -194,7 +194,7 @@ pub async fn refuse_lost_ledger(
         let mut of_target = flows.iter().filter(may_double).filter(is_target);
         let named = of_target.find_map(|flow| {
             let mut files = files(flow);
-            let file = files.find(|file| mark::file_key(file).as_ref() == Some(&key))?;
+            let file = files.find(|file| mark::file_key(&***file).as_ref() == Some(&key))?;
             Some((flow, file))
         });
         let Some((flow, file)) = named else {
@@ -206,7 +206,7 @@ pub async fn refuse_lost_ledger(
                 "has rows of {} from run {run}, but the ledger in schema {ledger_schema} does not \
                  know that run, because the schema was dropped or restored since, or the run used \
                  another `ledger_schema`. This load would append the same rows again",
-                file.path.display()
+                file.name().display()
             ),
             hint: format!(
                 "restore the ledger, or set `ledger_schema` to the one that the run used; if the rows are gone, or should \
@@ -220,18 +220,18 @@ pub async fn refuse_lost_ledger(
 /// The keys of a plan's units whose files have the text of which an earlier attempt has loaded.
 pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> BTreeSet<&'a UnitKey> {
     let is_as_it_was = |unit: &&UnitPlan| {
-        let mut files = unit.splits.iter().map(|split| &split.file);
-        changed.is_empty() || !files.any(|file| changed.contains(&identity::file_key(file)))
+        let mut files = unit.splits.iter().map(|split| &split.input);
+        changed.is_empty() || !files.any(|file| changed.contains(&identity::file_key(&**file)))
     };
     let units = flows.iter().flat_map(|flow| &flow.units);
     units.filter(is_as_it_was).map(|unit| &unit.key).collect()
 }
 
 /// The files of a flow, each once.
-pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
+pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<dyn Input>> {
     let splits = flow.units.iter().flat_map(|unit| &unit.splits);
     // The ranges of a file stand one after the other.
-    let mut files: Vec<&Arc<SourceFile>> = splits.map(|split| &split.file).collect();
+    let mut files: Vec<&Arc<dyn Input>> = splits.map(|split| &split.input).collect();
     files.dedup_by(|file, before| Arc::ptr_eq(file, before));
     files.into_iter()
 }
@@ -341,7 +341,7 @@ fn wanted(flow: &FlowPlan) -> WantedFiles<'_> {
 fn planned(flow: &FlowPlan) -> PlannedFiles<'_> {
     PlannedFiles {
         target: flow.target(),
-        dialect: &flow.dialect,
+        source: &*flow.source,
         files: files(flow).collect(),
         unit_keys: flow.units.iter().map(|unit| &unit.key).collect(),
     }

@@ -62,11 +62,10 @@ fn parts_of_files(
     };
     parts::cut(
         &target.flow_name,
-        &columns.files.files,
+        &*columns.source,
         &columns.files.dialect,
         &columns.resolved.columns[key.column_index],
         asked.parts,
-        request.options.pipes.stop(),
         notes,
     )
 }
@@ -110,6 +109,7 @@ impl Stages<'_> {
         FlowPlan {
             reading: Reading {
                 target: self.target.sql,
+                source: self.columns.source,
                 columns: resolved.columns,
                 field_count: resolved.field_count,
                 header: files.header,

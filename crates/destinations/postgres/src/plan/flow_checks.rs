@@ -45,7 +45,7 @@ impl FlowChecks {
             request.flow,
             name,
             request.options.folder,
-            &columns.files.files,
+            &*columns.source,
             columns.files.delimiter(),
         )?;
         Ok(FlowChecks {

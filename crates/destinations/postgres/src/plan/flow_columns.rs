@@ -1,7 +1,10 @@
 //! Second stage of a flow's plan: its files, its columns, and the key by whose ranges they are partitioned.
 
+use std::sync::Arc;
+
 use inrush_package::{Bounds, Flow, Mode};
 use inrush_rows::column::ColumnType;
+use inrush_source::Source;
 
 use super::columns::{self, ResolvedColumns};
 use super::flow_request::FlowRequest;
@@ -9,7 +12,7 @@ use super::flow_target::{Arrival, FlowTarget};
 use super::{KeyKind, KeyPlan, bounds, unchecked_types};
 use crate::engine::plan::columns::KnownColumns;
 use crate::engine::plan::error::PlanError;
-use crate::engine::plan::flow_files::FlowFiles;
+use crate::engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use crate::plan::failure::PlanFailure;
 
 /// The use of the ranges of a partition key.
@@ -25,7 +28,9 @@ pub enum RangeKey {
 /// The files and columns of a flow.
 pub struct FlowColumns {
     /// The files, looked at.
-    pub files: FlowFiles,
+    pub files: FlowInputs,
+    /// The files as a source.
+    pub source: Arc<dyn Source>,
     /// The columns that they fill.
     pub resolved: ResolvedColumns,
     /// The column by whose ranges the target is partitioned, or will be.
@@ -46,7 +51,13 @@ impl FlowColumns {
         let facts = target.facts.as_ref();
         let target_columns = facts.map(columns::names);
         let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
-        let mut files = FlowFiles::find(flow, name, request.options, filled, notes)?;
+        let asked = FlowAsked {
+            flow,
+            name,
+            folder: request.options.folder,
+            filled,
+        };
+        let mut files = request.options.sources.look(&asked, notes)?;
         let key_name = key_name(flow, target);
         let known = KnownColumns {
             // A default partition takes rows without a key.
@@ -56,7 +67,8 @@ impl FlowColumns {
             ..files.known(flow, name, &target.sql, target_columns.as_ref())
         };
         let mut resolved = columns::resolve(request.session, &known, facts).await?;
-        files.settle(name, &mut resolved.columns, resolved.field_count)?;
+        let field_count = resolved.field_count;
+        let source = files.settle(flow, name, &mut resolved.columns, field_count)?;
         notes.extend(unchecked_types::answer(
             request,
             target,
@@ -65,6 +77,7 @@ impl FlowColumns {
         let range_key = range_key(flow, target, key_name.as_deref(), &resolved)?;
         Ok(FlowColumns {
             files,
+            source,
             resolved,
             key_name,
             range_key,

@@ -1,16 +1,15 @@
 //! Fifth stage of a flow's plan: the partitions that its bounds declare, and which files go to each.
 
 use inrush_convert::{KeyValue, convert_first};
-use inrush_files::Preview;
 use inrush_package::Bounds;
 use inrush_rows::column::Column;
+use inrush_source::Source;
 
 use super::bounds::{self, Interval};
 use super::flow_columns::FlowColumns;
 use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;
 use crate::engine::plan::error::PlanError;
-use crate::engine::plan::flow_files::FlowFiles;
 use crate::plan::failure::PlanFailure;
 
 /// The declared partitions, with the files of each by the key of their first row; `None` if units are not partitions,
@@ -24,13 +23,12 @@ pub async fn declared(
     let (Some(key), Bounds::List(_) | Bounds::Every(_)) = (columns.key_of_units(), bounds) else {
         return Ok(Vec::new());
     };
-    let files = &columns.files;
+    let source = &*columns.source;
     let column = &columns.resolved.columns[key.column_index];
-    let first_keys = first_keys(target, files, column)?;
-    let file_names: Vec<String> = files
-        .files
-        .iter()
-        .map(|file| file.path.display().to_string())
+    let first_keys = first_keys(target, source, column)?;
+    let inputs = 0..source.input_count();
+    let file_names: Vec<String> = inputs
+        .map(|index| source.input(index).name().display().to_string())
         .collect();
     bounds::place(
         request.session,
@@ -49,25 +47,24 @@ pub async fn declared(
 /// The key of each file's first row; none if it has no row.
 fn first_keys(
     target: &FlowTarget<'_>,
-    files: &FlowFiles,
+    source: &dyn Source,
     column: &Column,
 ) -> Result<Vec<Option<KeyValue>>, PlanError> {
-    let mut keys = Vec::with_capacity(files.files.len());
-    for file in &files.files {
-        let preview = Preview::read(file, &files.dialect, 1)?;
-        let key = match preview.records.first() {
+    let mut keys = Vec::with_capacity(source.input_count());
+    for index in 0..source.input_count() {
+        let key = match source.first_row(index)? {
             None => None,
-            Some(record) => {
+            Some(row) => {
                 let text = column
                     .source
                     .field_index()
-                    .and_then(|field| record.fields.get(field).cloned().flatten());
+                    .and_then(|field| row.fields.get(field).cloned().flatten());
                 let value = convert_first(column, text.as_deref());
                 Some(value.map_err(|error| {
                     target.mismatch(
                         format!(
                             "{}: the first row has the key {}: {error}",
-                            record.location,
+                            row.location,
                             text.as_deref().unwrap_or("NULL")
                         ),
                         "with declared bounds, the key of the first row decides the partition of a \

@@ -1,7 +1,7 @@
 //! Memory, connections and locks that a plan needs.
 
-use inrush_files::Split;
 use inrush_rows::plural::counted_do;
+use inrush_source::Split;
 
 use super::{FlowPlan, Publish, RoutePlan};
 use crate::block_socket::BLOCK_BYTES;

@@ -52,10 +52,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
-use inrush_files::Split;
 use inrush_package::{IndexPolicy, Mode, Package, RunSettings};
 use inrush_pgcopy::PgType;
 use inrush_rows::ids::{FileKey, RunKey, RunName, SplitKey, UnitKey};
+use inrush_source::Split;
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
@@ -251,7 +251,7 @@ impl FlowPlan {
 
     /// The mark for its files at the target, if a second load of them would append their rows once more.
     pub fn mark(&self, run: &RunName, target_oid: u32) -> Option<Mark> {
-        let files = earlier::files(self).map(Arc::as_ref);
+        let files = earlier::files(self);
         let appends = self.mode == Mode::Append;
         appends.then(|| Mark::new(run, &self.target(), target_oid, files))?
     }

@@ -4,17 +4,16 @@
 //! cuts only: their keys must ascend here. While the parts are loaded, each row is compared with the keys of its part's
 //! cuts.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeyValue, convert_first};
-use inrush_files::{
-    BufferPool, RecordStart, SourceFile, Split, TextReader, first_records, needs_place,
-};
-use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, Records, decode_field};
-use inrush_source::SourceError;
+use inrush_source::{
+    Input, ReadSettings, RecordStart, Source, SourceError, SourceSplit, SourceStream, Split,
+};
 
 use super::bounds::key_text;
 use super::{KeyKind, KeyPlan, UnitPlan};
@@ -43,43 +42,48 @@ pub struct Part {
 /// part each.
 pub fn cut(
     flow: &str,
-    files: &[Arc<SourceFile>],
+    source: &dyn Source,
     dialect: &Dialect,
     column: &Column,
     parts: u32,
-    stop: &Stop,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Part>, PlanError> {
-    note_uncut(files, parts, notes)?;
-    let total: u64 = files.iter().map(|file| file.size_bytes).sum();
+    let inputs = (0..source.input_count()).map(|index| source.input(index));
+    let inputs: Vec<Arc<dyn Input>> = inputs.collect();
+    note_uncut(&inputs, parts, notes)?;
+    let total: u64 = inputs.iter().map(|input| input.size_bytes()).sum();
     let mut found = Vec::new();
-    for file in files {
-        let share = u128::from(file.size_bytes) * u128::from(parts);
+    for input in &inputs {
+        let share = u128::from(input.size_bytes()) * u128::from(parts);
         let wanted = (share + u128::from(total / 2)) / u128::from(total.max(1));
         let wanted = u64::try_from(wanted).unwrap_or(1).max(1);
-        let cuts = if wanted > 1 && file.reads_in_ranges()? {
-            cuts_of(file, dialect, column, wanted, stop)?
+        let cuts = if wanted > 1 && input.reads_in_ranges()? {
+            cuts_of(source, &**input, dialect, column, wanted)?
         } else {
             Vec::new()
         };
-        check_order(flow, file, &cuts)?;
+        check_order(flow, &**input, &cuts)?;
+        let whole = source.whole(input.index());
         let mut lower = None;
         let mut start = 0;
         let mut first_record = None;
         for cut in cuts {
+            let end = cut.start.byte_offset;
+            let split = piece(&whole, start..end, first_record);
             found.push(Part {
-                split: Split::range(Arc::clone(file), start..cut.start.byte_offset, first_record),
+                split: Split::of(Arc::clone(input), split),
                 lower: lower.replace(cut.key.clone()),
                 upper: Some(cut.key),
             });
-            start = cut.start.byte_offset;
-            first_record = needs_place(dialect).then_some(cut.start);
+            start = end;
+            first_record = source.needs_locate(input.index()).then_some(cut.start);
         }
+        let split = match start {
+            0 => whole,
+            _ => piece(&whole, start..whole.range.end, first_record),
+        };
         found.push(Part {
-            split: match start {
-                0 => Split::whole(Arc::clone(file)),
-                _ => Split::range(Arc::clone(file), start..file.size_bytes, first_record),
-            },
+            split: Split::of(Arc::clone(input), split),
             lower,
             upper: None,
         });
@@ -87,9 +91,19 @@ pub fn cut(
     Ok(found)
 }
 
-/// Adds a note about files that cannot be cut: each becomes one partition, for any number of parts.
+/// A range of an input that is read in ranges.
+fn piece(whole: &SourceSplit, range: Range<u64>, first_record: Option<RecordStart>) -> SourceSplit {
+    SourceSplit {
+        size_bytes: range.end - range.start,
+        range,
+        first_record,
+        ..whole.clone()
+    }
+}
+
+/// Says of files that cannot be cut that they are one partition each, whatever was asked for.
 fn note_uncut(
-    files: &[Arc<SourceFile>],
+    files: &[Arc<dyn Input>],
     parts: u32,
     notes: &mut Vec<String>,
 ) -> Result<(), SourceError> {
@@ -109,35 +123,36 @@ fn note_uncut(
     notes.push(format!(
         "{} is one partition{others}, although `bounds` asks for {parts} parts: it is {why}, and \
          only uncompressed files in UTF-8 can be cut{}",
-        first.path.display(),
-        match first.table() {
-            Some(_) => "",
-            None => "; unpack or translate it first",
+        first.name().display(),
+        match first.is_typed() {
+            true => "",
+            false => "; unpack or translate it first",
         }
     ));
     Ok(())
 }
 
 fn cuts_of(
-    file: &Arc<SourceFile>,
+    source: &dyn Source,
+    input: &dyn Input,
     dialect: &Dialect,
     column: &Column,
     wanted: u64,
-    stop: &Stop,
 ) -> Result<Vec<Cut>, SourceError> {
-    let place =
-        |index: u64| (u128::from(file.size_bytes) * u128::from(index) / u128::from(wanted)) as u64;
-    let ranges: Vec<_> = (0..wanted)
-        .map(|index| place(index)..place(index + 1))
-        .collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let Some(starts) = first_records(file, dialect, &ranges, threads, stop)? else {
-        return Err(SourceError::Stopped {
-            path: file.path.to_path_buf(),
-        });
+    let whole = source.whole(input.index());
+    let place = |index: u64| {
+        (u128::from(input.size_bytes()) * u128::from(index) / u128::from(wanted)) as u64
     };
+    let ranges = (0..wanted).map(|index| piece(&whole, place(index)..place(index + 1), None));
+    let mut ranges: Vec<SourceSplit> = ranges.collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    source.locate(&mut ranges, threads)?;
+    let mut stream = source.open_stream(ReadSettings {
+        chunk_bytes: LOOK_BYTES,
+    })?;
     let mut cuts: Vec<Cut> = Vec::new();
-    for (range, start) in ranges.iter().zip(starts).skip(1) {
+    for split in ranges.iter().skip(1) {
+        let (range, start) = (&split.range, split.first_record);
         // A long run of one key may reach past the next place.
         if cuts
             .last()
@@ -149,7 +164,9 @@ fn cuts_of(
         if start.is_some_and(|start| start.byte_offset >= range.end) {
             continue;
         }
-        match next_change(file, dialect, column, range.start, start)? {
+        let rest = piece(&whole, range.start..whole.range.end, start);
+        let has_lines = source.needs_locate(input.index());
+        match next_change(&mut *stream, &rest, dialect, column, has_lines)? {
             Some(cut) => cuts.push(cut),
             None => break,
         }
@@ -159,14 +176,13 @@ fn cuts_of(
 
 /// The first record behind a place whose key differs from that of the record before it.
 fn next_change(
-    file: &Arc<SourceFile>,
+    stream: &mut dyn SourceStream,
+    rest: &SourceSplit,
     dialect: &Dialect,
     column: &Column,
-    from: u64,
-    start: Option<RecordStart>,
+    has_lines: bool,
 ) -> Result<Option<Cut>, SourceError> {
-    let split = Split::range(Arc::clone(file), from..file.size_bytes, start);
-    let mut reader = TextReader::open(split, dialect, LOOK_BYTES, BufferPool::default())?;
+    let mut reader = stream.open(rest)?;
     let mut records = Records::default();
     let mut scratch = Vec::new();
     let mut before: Option<KeyValue> = None;
@@ -187,7 +203,7 @@ fn next_change(
                 return Ok(Some(Cut {
                     start: RecordStart {
                         byte_offset: chunk.byte_offset + u64::from(record.start),
-                        line: if needs_place(dialect) {
+                        line: if has_lines {
                             chunk.first_line() + u64::from(record.line)
                         } else {
                             0
@@ -204,7 +220,7 @@ fn next_change(
 }
 
 /// Keys at the cuts must ascend; texts are the server's to compare.
-fn check_order(flow: &str, file: &SourceFile, cuts: &[Cut]) -> Result<(), PlanError> {
+fn check_order(flow: &str, file: &dyn Input, cuts: &[Cut]) -> Result<(), PlanError> {
     for pair in cuts.windows(2) {
         if let (Some(first), Some(second)) = (pair[0].key.number(), pair[1].key.number())
             && first >= second
@@ -214,7 +230,7 @@ fn check_order(flow: &str, file: &SourceFile, cuts: &[Cut]) -> Result<(), PlanEr
                 flow: flow.to_owned(),
                 what: format!(
                     "{} is not in the order of its key: {} stands at byte {}, and {} at byte {}",
-                    file.path.display(),
+                    file.name().display(),
                     words(&pair[0].key),
                     pair[0].start.byte_offset,
                     words(&pair[1].key),

@@ -3,9 +3,9 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use inrush_files::SourceFile;
 use inrush_rows::plural::counted;
 use inrush_rows::told;
+use inrush_source::Input;
 
 use super::{
     Commit, Earlier, FlowCopy, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace_mode,
@@ -26,7 +26,7 @@ pub(super) fn fmt_flow(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan)
     fmt_files(f, flow, &files)?;
     fmt_target(f, plan, flow)?;
     fmt_rows(f, flow)?;
-    fmt_columns(f, flow, files.first().map(|file| &***file))?;
+    fmt_columns(f, flow)?;
     for unit in flow.units.iter().take(UNITS_SHOWN) {
         fmt_unit(f, plan, flow, unit)?;
     }
@@ -40,10 +40,10 @@ pub(super) fn fmt_flow(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan)
     Ok(())
 }
 
-fn files_of(flow: &FlowPlan) -> Vec<&Arc<SourceFile>> {
+fn files_of(flow: &FlowPlan) -> Vec<&Arc<dyn Input>> {
     let splits = flow.units.iter().flat_map(|unit| &unit.splits);
     // The ranges of a file stand one after the other.
-    let mut files: Vec<_> = splits.map(|split| &split.file).collect();
+    let mut files: Vec<_> = splits.map(|split| &split.input).collect();
     files.dedup_by(|file, before| Arc::ptr_eq(file, before));
     files
 }
@@ -51,7 +51,7 @@ fn files_of(flow: &FlowPlan) -> Vec<&Arc<SourceFile>> {
 fn fmt_files(
     f: &mut fmt::Formatter<'_>,
     flow: &FlowPlan,
-    files: &[&Arc<SourceFile>],
+    files: &[&Arc<dyn Input>],
 ) -> fmt::Result {
     let total: u64 = flow.units.iter().map(|unit| unit.bytes_count).sum();
     told!(f, "\nFlow {} -> {}", flow.name, flow.target())?;
@@ -59,7 +59,7 @@ fn fmt_files(
         f,
         "  {}, {}, {}",
         counted(files.len() as u64, "file"),
-        size_words(total, files.iter().any(|file| file.is_pipe())),
+        size_words(total, files.iter().any(|file| file.is_read_once())),
         dialect_words(flow)
     )
 }
@@ -162,11 +162,7 @@ fn fmt_server_copy(f: &mut fmt::Formatter<'_>, server_copy: &FlowCopy) -> fmt::R
     }
 }
 
-fn fmt_columns(
-    f: &mut fmt::Formatter<'_>,
-    flow: &FlowPlan,
-    file: Option<&SourceFile>,
-) -> fmt::Result {
+fn fmt_columns(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
     let mut columns = String::new();
     for (column, type_sql) in flow.columns.iter().zip(&flow.column_types) {
         let not_null = if column.nullable { "" } else { " not null" };
@@ -178,7 +174,7 @@ fn fmt_columns(
     for line in column_text::lines(&flow.columns, flow.field_count) {
         told!(f, "    {line}")?;
     }
-    if let Some(line) = typed_rows::words(flow, file) {
+    if let Some(line) = typed_rows::words(flow) {
         told!(f, "    {line}")?;
     }
     Ok(())
@@ -196,7 +192,7 @@ fn fmt_unit(
         unit.number,
         size_words(
             unit.bytes_count,
-            unit.splits.iter().any(|split| split.file.is_pipe())
+            unit.splits.iter().any(|split| split.input.is_read_once())
         ),
         unit_kind(plan, flow, unit)
     )?;

@@ -1,11 +1,9 @@
 //! Load units: their files, the names of their staging tables, and the statements that create, fill and ready these.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use inrush_files::Split;
 use inrush_rows::ids::UnitKey;
-use inrush_source::SourceError;
+use inrush_source::{Source, SourceError, Split};
 
 use super::bounds::{self, Interval};
 use super::flow_checks::FlowChecks;
@@ -21,6 +19,7 @@ use super::{Commit, Publish, UnitPlan, WireForm};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
 use crate::engine::plan::long_units::work_bytes;
+use crate::engine::plan::pieces::pieces;
 use crate::quote::{cut, qualified};
 use crate::staging::{self, CopyForm, UnitBounds};
 use crate::verify;
@@ -92,8 +91,9 @@ impl<'a> UnitPlanner<'a> {
     pub fn plan(&self, intervals: &[Interval], parts: &[Part]) -> Result<Vec<UnitPlan>, PlanError> {
         let splits: Vec<Split> = match parts {
             [] => {
-                let files = self.columns.files.files.iter();
-                files.map(|file| Split::whole(Arc::clone(file))).collect()
+                let source = &self.columns.source;
+                let whole = |index| Split::of(source.input(index), source.whole(index));
+                (0..source.input_count()).map(whole).collect()
             }
             parts => parts.iter().map(|part| part.split.clone()).collect(),
         };
@@ -173,7 +173,7 @@ impl<'a> UnitPlanner<'a> {
         if let Publish::Straight(commit) = self.publishing.publish {
             let mut unit = self.straight_unit(number, splits, unit_key, staging_table);
             if commit == Commit::EachSplit {
-                unit.share()?;
+                unit.share(&*self.columns.source)?;
             }
             return Ok(unit);
         }
@@ -321,8 +321,8 @@ impl<'a> UnitPlanner<'a> {
 impl UnitPlan {
     /// Makes this unit one that several streams fill. Its table is committed before its rows, so
     /// COPY cannot FREEZE them.
-    pub fn share(&mut self) -> Result<(), SourceError> {
-        let pieces = self.pieces()?;
+    pub fn share(&mut self, source: &dyn Source) -> Result<(), SourceError> {
+        let pieces = self.pieces(source)?;
         self.share_in(pieces);
         Ok(())
     }
@@ -333,11 +333,11 @@ impl UnitPlan {
         self.splits = pieces;
     }
 
-    /// The splits that several streams can load at the same time.
-    pub(super) fn pieces(&self) -> Result<Vec<Split>, SourceError> {
+    /// What several streams can load of it at the same time.
+    pub(super) fn pieces(&self, source: &dyn Source) -> Result<Vec<Split>, SourceError> {
         let mut found = Vec::with_capacity(self.splits.len());
         for split in &self.splits {
-            found.extend(inrush_files::pieces(split)?);
+            found.extend(pieces(source, split)?);
         }
         Ok(found)
     }

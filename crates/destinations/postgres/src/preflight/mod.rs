@@ -20,13 +20,13 @@ mod work_left;
 
 use std::time::Instant;
 
-use inrush_files::{Pipes, ResolveOptions};
 use inrush_package::Package;
 use inrush_pgclient::ClientError;
 
 use self::measure::Preflight;
 use crate::engine::error::Error;
 use crate::engine::pipeline::{RunOptions, runtime};
+use crate::engine::plan::flow_inputs::FlowAsked;
 use crate::engine::plan::{PlanError, PlanOptions};
 use crate::engine::preflight::result::{Finding, PreflightReport};
 use crate::engine::preflight::{PreflightOptions, findings, planning, record_input_error};
@@ -113,23 +113,18 @@ async fn plan_all(
 
 /// Files that cannot be read, if there is no server with which to plan.
 fn missing_files(package: &Package, options: &RunOptions<'_>) -> Vec<Finding> {
+    let sources = options.sources();
     let mut found = Vec::new();
     for flow in &package.flows {
-        let Ok(encoding) = flow.format.text_encoding() else {
-            continue;
+        let asked = FlowAsked {
+            flow,
+            name: flow.name.as_deref().unwrap_or(&flow.table),
+            folder: &options.folder,
+            filled: None,
         };
-        let files = inrush_files::resolve_as(
-            flow.files.patterns(),
-            &options.folder,
-            &ResolveOptions {
-                compression: flow.format.compression,
-                encoding,
-                pipes: Pipes::new(options.stop.clone()),
-                reader: flow.name.as_deref().unwrap_or(&flow.table),
-            },
-        );
-        if let Err(error) = files {
-            found.push(findings::of_refusal(&error.into()));
+        match sources.find(&asked) {
+            Err(PlanError::Package(_)) | Ok(()) => {}
+            Err(error) => found.push(findings::of_refusal(&error)),
         }
     }
     found

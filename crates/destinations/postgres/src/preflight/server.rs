@@ -226,7 +226,7 @@ fn works(flow: &FlowPlan, found: &FlowFound) -> Vec<TrialWork> {
         fed: flow.units[*unit]
             .splits
             .iter()
-            .find(|split| split.is_fed)
+            .find(|split| split.is_shared)
             .cloned(),
     });
     works

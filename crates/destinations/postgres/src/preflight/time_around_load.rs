@@ -1,7 +1,5 @@
 //! The time of a run before its streams begin, and after the last of them has ended.
 
-use inrush_files::Split;
-
 use super::predict::MeasuredPlan;
 use crate::engine::preflight::cores;
 use crate::engine::preflight::flow_found::{self, FlowFound};
@@ -20,14 +18,12 @@ pub fn before_s(measured: &MeasuredPlan<'_>, plan_s: f64) -> f64 {
 pub fn split_s(measured: &MeasuredPlan<'_>) -> f64 {
     let mut seconds = 0.0;
     for (index, flow) in measured.plan.flows.iter().enumerate() {
-        if !inrush_files::needs_place(&flow.reading.dialect) {
-            continue;
-        }
+        let source = &flow.reading.source;
         let splits = flow.units.iter().filter(|unit| unit.shared);
         let cut = splits
             .flat_map(|unit| &unit.splits)
-            .filter(|split| !split.is_whole() && split.file.table().is_none());
-        let bytes: u64 = cut.map(Split::size_bytes).sum();
+            .filter(|split| !split.is_whole() && source.needs_locate(split.input.index()));
+        let bytes: u64 = cut.map(|split| split.size_bytes).sum();
         let scan = flow_found::like(measured.flows, index)
             .and_then(FlowFound::scan_bytes_s)
             .filter(|scan| *scan > 0.0);

@@ -7,8 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use inrush_files::{Split, share_file};
-use inrush_source::{ShareSettings, SharedSplit};
+use inrush_source::{ShareSettings, SharedSplit, Split};
 use inrush_verdict::Phase;
 
 use super::at_once::TrialServer;
@@ -76,8 +75,8 @@ pub fn measure(
                     chunk_bytes: making.chunk_bytes,
                     streams,
                 };
-                let form = reading.file_form();
-                Source::Fed(share_file(&split.file, &form, settings, &[])?.into())
+                let split = split.in_source();
+                Source::Fed(reading.source.share(&split, settings, &[])?.into())
             }
         });
     }
@@ -163,8 +162,10 @@ async fn stream(
     let mut work = SampleWork::default();
     match source {
         Source::Portions(portions) => {
+            let mut reading = sample_batches::stream(making)?;
             while let Some(portion) = portions.take() {
-                let batches = sample_batches::portion(making, &mut converter, portion)?;
+                let batches =
+                    sample_batches::portion(making, &mut *reading, &mut converter, portion)?;
                 let more;
                 (sending, more) = sending.all_of(batches).await?;
                 work.add(more);

@@ -1,6 +1,6 @@
 //! The work of the next run: all of it, or the rest of a stopped run; and the flows whose samples represent it.
 
-use inrush_files::Split;
+use inrush_source::Split;
 
 use crate::engine::error::Error;
 use crate::engine::pipeline::work_items::{self, Committed, WorkItem};
@@ -45,8 +45,8 @@ impl<'a> WorkLeft<'a> {
     pub fn stored_bytes(&self, item: &WorkItem) -> f64 {
         let (_, unit) = self.unit(item);
         let splits = &unit.splits[item.splits.clone()];
-        let bytes: u64 = splits.iter().map(Split::size_bytes).sum();
-        match splits.iter().any(|split| split.is_fed) {
+        let bytes: u64 = splits.iter().map(|split| split.size_bytes).sum();
+        match splits.iter().any(|split| split.is_shared) {
             true => bytes as f64 / self.plan.streams as f64,
             false => bytes as f64,
         }
@@ -72,11 +72,11 @@ impl<'a> WorkLeft<'a> {
                 .iter()
                 .map(|unit| flow.units[*unit].splits.clone())
                 .collect();
-            let portions = sample::portions(&splits, &flow.reading.dialect, self.plan.streams)?;
+            let portions = sample::portions(&*flow.reading.source, &splits, self.plan.streams)?;
             found.push(FlowFound {
                 index,
                 stored_bytes,
-                is_fed: splits.iter().flatten().any(|split| split.is_fed),
+                is_fed: splits.iter().flatten().any(|split| split.is_shared),
                 works: units.into_iter().zip(portions).collect(),
                 ..FlowFound::default()
             });

@@ -189,7 +189,7 @@ fn files(flow: &FlowPlan, unit: &LoadedUnit) -> String {
     flow.units[unit.unit]
         .splits
         .iter()
-        .map(|split| split.file.path.display().to_string())
+        .map(|split| split.input.name().display().to_string())
         .collect::<Vec<_>>()
         .join(", ")
 }

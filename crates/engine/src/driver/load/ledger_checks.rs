@@ -59,7 +59,7 @@ impl<'a> LedgerChecks<'a> {
         }
         let units = units_of_file(flow, unit);
         let place = (flow_index, units.start);
-        let splits = if flow.units[unit].split.is_fed {
+        let splits = if flow.units[unit].split.is_shared {
             // Nobody knows how many records there are.
             let splits = self.incomplete.entry(place).or_default();
             splits.extend(record.splits);
@@ -89,7 +89,7 @@ impl<'a> LedgerChecks<'a> {
                 let mut own = units.clone();
                 let is_checked = |unit: usize| {
                     let account = self.accounts.get((flow_index, unit));
-                    account.is_some() && !flow.units[unit].split.is_fed
+                    account.is_some() && !flow.units[unit].split.is_shared
                 };
                 if own.all(is_checked) {
                     continue;
@@ -125,22 +125,21 @@ impl<'a> LedgerChecks<'a> {
             return Ok(());
         }
         let flow = self.flow(flow_index);
-        let file = &flow.units[unit].split.file;
-        let key = identity::file_key(file);
+        let file = &flow.units[unit].split.input;
+        let key = identity::file_key(&**file);
         let own = splits.iter().filter(|split| split.file_key == key);
         let own: Vec<&SplitRecord> = own.collect();
         let run = self.context.run;
-        let is_fed = flow.units[unit].split.is_fed;
+        let is_fed = flow.units[unit].split.is_shared;
         let end = run.file_end(flow_index, file, is_fed);
         let files = || std::iter::once((file, end));
-        let stop = self.context.stop;
         self.context
             .runtime
-            .block_on(file_checks::check(&flow.reading, files, &own, stop))?;
+            .block_on(file_checks::check(&flow.reading, files, &own))?;
         // What comes through a pipe may have no text, and then no range.
         if own.is_empty() && !is_fed {
             return Err(Error::Verification {
-                what: format!("the ledger's units of {}", file.path.display()),
+                what: format!("the ledger's units of {}", file.name().display()),
                 counted: 0,
                 sent: 1,
             });
@@ -152,8 +151,8 @@ impl<'a> LedgerChecks<'a> {
 /// The units of the file that this unit is of: the ranges of a file stand one after the other.
 fn units_of_file(flow: &ContractFlow, unit: usize) -> Range<usize> {
     let units = &flow.units;
-    let file = &units[unit].split.file;
-    let is_of_file = |at: &usize| Arc::ptr_eq(&units[*at].split.file, file);
+    let file = &units[unit].split.input;
+    let is_of_file = |at: &usize| Arc::ptr_eq(&units[*at].split.input, file);
     let before = (0..unit).rev().take_while(is_of_file).count();
     let from_here = (unit..units.len()).take_while(is_of_file).count();
     unit - before..unit + from_here

@@ -1,7 +1,6 @@
 //! Opens the destination, plans, and enters the run into its ledger.
 
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan};
-use inrush_files::Pipes;
 use inrush_package::{Connection, Package};
 use inrush_rows::calendar::now_microseconds;
 use inrush_rows::ids::{RunId, RunKey, RunName};
@@ -53,9 +52,9 @@ pub async fn plan(
     package: &Package,
     options: &RunOptions<'_>,
 ) -> Result<ContractPlan, Error> {
-    let pipes = Pipes::new(options.stop.clone());
+    let sources = options.sources();
     let contents = ContentChecks::default();
-    let plan_options = plan_options(options, &pipes, &contents, false);
+    let plan_options = plan_options(options, &*sources, &contents, false);
     Ok(plan::build(destination, package, &plan_options).await?)
 }
 

@@ -105,7 +105,11 @@ impl ContractRun {
         let (flow, unit) = record.unit;
         let flow = &self.plan.flows[flow];
         let unit = &flow.units[unit];
-        let part = if unit.split.is_fed { "a part of " } else { "" };
+        let part = if unit.split.is_shared {
+            "a part of "
+        } else {
+            ""
+        };
         LostRejects {
             words: format!(
                 "{part}unit {} of {} is loaded again, to keep its rejects again",

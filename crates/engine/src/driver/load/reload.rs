@@ -6,7 +6,6 @@
 use std::cell::RefCell;
 
 use inrush_destination::Destination;
-use inrush_files::Split;
 
 use super::ContractContext;
 use super::stream::ContractStream;
@@ -47,10 +46,10 @@ impl Reload<'_> {
         } = *self;
         let run = context.run;
         let flow = &run.plan.flows[flow_index];
-        if let Some(pipe) = flow.splits().find(|split| !split.file.is_read_again()) {
+        if let Some(pipe) = flow.splits().find(|split| !split.input.is_read_again()) {
             return Err(Error::RefusedFromPipe {
                 limit: flow.reading.reject_limit.rows_accepted(),
-                pipe: pipe.file.path.display().to_string(),
+                pipe: pipe.input.name().display().to_string(),
                 source: refusal,
             });
         }
@@ -84,7 +83,7 @@ impl Reload<'_> {
             let item = WorkItem::whole(place, unit);
             let loader = Loader::new(&load_run, &target, 0, &item);
             let account = committed.get(place).unwrap_or_default();
-            let bytes = unit.splits().iter().map(Split::size_bytes).sum();
+            let bytes = unit.splits().iter().map(|split| split.size_bytes).sum();
             let loading = loader.careful_unit(RowTally::from(account), bytes, None, &mut result);
             if let Err(error) = row_loop::blocking(loading) {
                 // What undoing says is no news beside it.

@@ -137,7 +137,7 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
             .await?;
         // A careful load reads a file that was fed from its beginning to its end.
         let planned = match self.method {
-            LoadMethod::Careful => unit.whole_splits().swap_remove(0),
+            LoadMethod::Careful => unit.whole_splits(&*flow.reading.source).swap_remove(0),
             LoadMethod::Quick => unit.split.clone(),
         };
         let record = UnitRecord {

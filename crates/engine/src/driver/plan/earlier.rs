@@ -85,7 +85,7 @@ pub async fn find(
             for (unit_at, unit) in flow.units.iter().enumerate() {
                 let place = (flow_at, unit_at);
                 if kept.get(place).is_some()
-                    && changed.contains(identity::file_key(&unit.split.file).as_str())
+                    && changed.contains(identity::file_key(&*unit.split.input).as_str())
                 {
                     kept.set(place, None);
                     dropped_keys.insert(unit.key.clone());
@@ -195,7 +195,7 @@ fn wanted(flow: &ContractFlow) -> WantedFiles<'_> {
 fn planned(flow: &ContractFlow) -> PlannedFiles<'_> {
     PlannedFiles {
         target: flow.reading.target.clone(),
-        dialect: &flow.reading.dialect,
+        source: &*flow.reading.source,
         files: flow.files(),
         unit_keys: flow.units.iter().map(|unit| &unit.key).collect(),
     }

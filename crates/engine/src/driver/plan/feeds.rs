@@ -13,13 +13,13 @@ pub fn choose(flows: &mut [ContractFlow], streams: usize) {
     let mut units: Vec<&mut RangeUnit> = units.collect();
     let size = |unit: &&mut RangeUnit| UnitSize {
         bytes_count: work_bytes(&unit.split),
-        is_endless: unit.split.file.is_pipe(),
+        is_endless: unit.split.input.is_read_once(),
         is_shared: false,
     };
     let sizes: Vec<UnitSize> = units.iter().map(size).collect();
     let Ok(()) = long_units::share::<Infallible>(&sizes, streams, |index| {
         let unit = &mut units[index];
-        unit.split.is_fed = unit.may_be_fed;
+        unit.split.is_shared = unit.may_be_fed;
         Ok(unit.may_be_fed)
     });
 }
@@ -31,7 +31,7 @@ pub fn resume(flows: &mut [ContractFlow], kept: &UnitAccounts, fed: &BTreeSet<Un
         for (unit_at, unit) in flow.units.iter_mut().enumerate() {
             let place = (flow_at, unit_at);
             if kept.get(place).is_some() {
-                unit.split.is_fed = fed.contains(&place);
+                unit.split.is_shared = fed.contains(&place);
             }
         }
     }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use inrush_destination::{Abilities, ColumnPlan, Destination, TargetName, TargetPlan};
-use inrush_files::{SourceFile, Split};
 use inrush_package::{Flow, Package};
 use inrush_rows::ids::RunKey;
+use inrush_source::{Source, Split};
 
 use super::columns::{self, Resolved};
 use super::{ContractFlow, RangeUnit, refuse};
-use crate::plan::flow_files::FlowFiles;
+use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
 use crate::plan::user_sql::statements;
 use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect, identity};
@@ -54,10 +54,21 @@ impl ContractFlowPlanner<'_> {
         notes.extend(facts.iter().flat_map(|facts| facts.notes.iter().cloned()));
         let target_columns = facts.as_ref().map(columns::names);
         let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
-        let mut read = FlowFiles::find(self.flow, &name, self.options, filled, notes)?;
+        let asked = FlowAsked {
+            flow: self.flow,
+            name: &name,
+            folder: self.options.folder,
+            filled,
+        };
+        let mut read = self.options.sources.look(&asked, notes)?;
         let known = read.known(self.flow, &name, &self.name.sql, target_columns.as_ref());
         let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
-        read.settle(&name, &mut resolved.columns, resolved.field_count)?;
+        let source = read.settle(
+            self.flow,
+            &name,
+            &mut resolved.columns,
+            resolved.field_count,
+        )?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
         // Rows are counted; sums are made of the columns that somebody promised sums of.
         let types = resolved.planned.iter().map(|planned| &planned.sql);
@@ -67,7 +78,7 @@ impl ContractFlowPlanner<'_> {
             self.flow,
             &name,
             self.options.folder,
-            &read.files,
+            &*source,
             read.delimiter(),
         )?;
         let mut shape = Description::default();
@@ -80,7 +91,7 @@ impl ContractFlowPlanner<'_> {
             .say_unless("partition_by", partition_by.clone(), &Vec::new());
         description::sums(&mut shape, self.flow.trailer.as_ref(), &verify.summed);
         let shape = shape.into_text();
-        let units = self.units(read.files, &shape)?;
+        let units = self.units(&*source, &shape)?;
         let target = TargetPlan {
             name: self.name.clone(),
             columns: resolved.planned,
@@ -92,6 +103,7 @@ impl ContractFlowPlanner<'_> {
         };
         let reading = Reading {
             target: self.name.sql.clone(),
+            source,
             columns: resolved.columns,
             field_count: resolved.field_count,
             header: read.header,
@@ -155,18 +167,19 @@ impl ContractFlowPlanner<'_> {
 
     /// Each file range is a unit. They depend on the files alone, so that a stopped run goes on
     /// with those that are missing.
-    fn units(&self, files: Vec<Arc<SourceFile>>, shape: &str) -> Result<Vec<RangeUnit>, PlanError> {
+    fn units(&self, source: &dyn Source, shape: &str) -> Result<Vec<RangeUnit>, PlanError> {
         let mut units = Vec::new();
-        for file in files {
-            let split = Split::whole(file);
-            for split in inrush_files::pieces_of(&split, self.abilities.unit_bytes)? {
+        for index in 0..source.input_count() {
+            let input = source.input(index);
+            for split in source.splits(index, self.abilities.unit_bytes)? {
+                let split = Split::of(Arc::clone(&input), split);
                 units.push(RangeUnit {
                     number: units.len() + 1,
                     key: identity::unit_key(self.run_key, shape, std::slice::from_ref(&split)),
-                    may_be_fed: split.is_fed,
+                    may_be_fed: split.is_shared,
                     // Until it is known what all streams have to do.
                     split: Split {
-                        is_fed: false,
+                        is_shared: false,
                         ..split
                     },
                 });

@@ -20,9 +20,9 @@ use std::sync::Arc;
 use inrush_destination::{
     Abilities, Destination, OwnMemory, RunRecord, Streams, TargetFacts, TargetName, TargetPlan,
 };
-use inrush_files::{SourceFile, Split};
 use inrush_package::{LoadOrder, Mode, Package, RunSettings};
 use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_source::{Input, Split};
 
 use self::flow::ContractFlowPlanner;
 pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, each_record};
@@ -129,7 +129,7 @@ pub enum ContractEarlier {
 
 impl ContractFlow {
     /// Its files, each once.
-    pub fn files(&self) -> Vec<&Arc<SourceFile>> {
+    pub fn files(&self) -> Vec<&Arc<dyn Input>> {
         files_of(&self.units)
     }
 
@@ -226,14 +226,14 @@ impl PlannedUnit for RangeUnit {
     }
 
     fn is_shared(&self) -> bool {
-        self.split.is_fed
+        self.split.is_shared
     }
 }
 
 /// The files of units, each once.
-pub fn files_of(units: &[RangeUnit]) -> Vec<&Arc<SourceFile>> {
+pub fn files_of(units: &[RangeUnit]) -> Vec<&Arc<dyn Input>> {
     // The ranges of a file stand one after the other.
-    let mut files: Vec<&Arc<SourceFile>> = units.iter().map(|unit| &unit.split.file).collect();
+    let mut files: Vec<&Arc<dyn Input>> = units.iter().map(|unit| &unit.split.input).collect();
     files.dedup_by(|file, before| Arc::ptr_eq(file, before));
     files
 }

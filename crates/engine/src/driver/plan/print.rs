@@ -149,8 +149,8 @@ impl fmt::Display for ContractPlan {
 
 fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) -> fmt::Result {
     let reading = &flow.reading;
-    let total: u64 = flow.splits().map(|split| split.size_bytes()).sum();
-    let has_pipe = flow.splits().any(|split| split.file.is_pipe());
+    let total: u64 = flow.splits().map(|split| split.size_bytes).sum();
+    let has_pipe = flow.splits().any(|split| split.input.is_read_once());
     told!(f, "\nFlow {} -> {}", reading.name, reading.target)?;
     told!(
         f,
@@ -187,8 +187,7 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
     for line in column_text::lines(&reading.columns, reading.field_count) {
         told!(f, "    {line}")?;
     }
-    let file = flow.splits().next().map(|split| &*split.file);
-    if let Some(line) = typed_rows::words(reading, file) {
+    if let Some(line) = typed_rows::words(reading) {
         told!(f, "    {line}")?;
     }
     for unit in flow.units.iter().take(UNITS_SHOWN) {
@@ -196,7 +195,7 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
             f,
             "  unit {} ({}) from {}",
             unit.number,
-            size_words(unit.split.size_bytes(), unit.split.file.is_pipe()),
+            size_words(unit.split.size_bytes, unit.split.input.is_read_once()),
             split_words(&unit.split)
         )?;
     }

@@ -30,13 +30,14 @@ pub fn of_sample(preflight: &ContractPreflight<'_>, found: &FlowFound) -> Result
     let reading = &preflight.plan.flows[found.index].reading;
     let making = preflight.client().making(reading);
     let mut converter = sample_batches::converter(reading)?;
+    let mut stream = sample_batches::stream(&making)?;
     let mut batches = Vec::new();
     let mut text_bytes = 0;
     for portion in found.spread() {
         if text_bytes >= KEPT_TEXT_BYTES {
             break;
         }
-        let mut sampled = sample_batches::portion(&making, &mut converter, &portion)?;
+        let mut sampled = sample_batches::portion(&making, &mut *stream, &mut converter, &portion)?;
         while let Some(batch) = sampled.next_batch()? {
             batches.push(batch);
             if text_bytes + sampled.text_bytes() >= KEPT_TEXT_BYTES {

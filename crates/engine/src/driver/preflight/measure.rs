@@ -2,8 +2,8 @@
 //! run.
 
 use inrush_destination::Destination;
-use inrush_files::Split;
 use inrush_package::Package;
+use inrush_source::Split;
 
 use super::scratch::Scratch;
 use super::{batches, predict, together};
@@ -87,8 +87,9 @@ impl ContractPreflight<'_> {
             _ => &[],
         };
         let units = self.plan.flows[flow].units.iter().enumerate();
-        let left = units
-            .filter(|(at, unit)| unit.split.is_fed || !kept.get(*at).is_some_and(Option::is_some));
+        let left = units.filter(|(at, unit)| {
+            unit.split.is_shared || !kept.get(*at).is_some_and(Option::is_some)
+        });
         left.map(|(_, unit)| unit)
     }
 
@@ -97,13 +98,13 @@ impl ContractPreflight<'_> {
         let mut found = Vec::new();
         for (index, flow) in self.plan.flows.iter().enumerate() {
             let splits: Vec<Split> = self.left(index).map(|unit| unit.split.clone()).collect();
-            let is_fed = splits.iter().any(|split| split.is_fed);
-            let stored_bytes: u64 = splits.iter().map(Split::size_bytes).sum();
+            let is_fed = splits.iter().any(|split| split.is_shared);
+            let stored_bytes: u64 = splits.iter().map(|split| split.size_bytes).sum();
             if stored_bytes == 0 {
                 continue;
             }
-            let dialect = &flow.reading.dialect;
-            let portions = sample::portions(&[splits], dialect, self.plan.streams)?;
+            let source = &*flow.reading.source;
+            let portions = sample::portions(source, &[splits], self.plan.streams)?;
             found.push(FlowFound {
                 index,
                 stored_bytes: stored_bytes as f64,

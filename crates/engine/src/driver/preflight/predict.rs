@@ -34,7 +34,7 @@ pub fn predict(
     let speeds = predict::speeds(&with_speed);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let left = (0..plan.flows.len()).flat_map(|flow| preflight.left(flow));
-    let stored_bytes: u64 = left.map(|unit| unit.split.size_bytes()).sum();
+    let stored_bytes: u64 = left.map(|unit| unit.split.size_bytes).sum();
     let paced = pieces
         .iter()
         .map(|piece| piece.text_bytes * with_speed[piece.flow].paced_of_text);
@@ -80,7 +80,7 @@ fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<
         for unit in preflight.left(index) {
             // All streams take from a file that is fed.
             let turns = work_items::of_splits((index, 0), unit, plan.streams).count();
-            let unit_bytes = unit.split.size_bytes() as f64 * like.text_of_stored();
+            let unit_bytes = unit.split.size_bytes as f64 * like.text_of_stored();
             let text_bytes = unit_bytes / turns as f64;
             whole += unit_bytes;
             // A COMMIT flushes what it is for.

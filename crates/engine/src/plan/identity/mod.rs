@@ -6,10 +6,10 @@ pub mod golden;
 #[cfg(test)]
 mod golden_test;
 
-use inrush_files::{SourceFile, Split};
 use inrush_rows::hexadecimal::hexadecimal;
 use inrush_rows::ids::{FileKey, RunKey, RunName, SplitKey, UnitKey};
 use inrush_rows::plural::counted_do;
+use inrush_source::{Input, Split};
 use sha2::{Digest, Sha256};
 
 /// The version of the descriptions that unit keys are digests of; a key ends with it. Version 1 had
@@ -73,16 +73,16 @@ pub fn run_key(package: &str, targets: &[String]) -> RunKey {
 }
 
 /// Names a file, however its path is written.
-pub fn file_key(file: &SourceFile) -> FileKey {
+pub fn file_key(file: &dyn Input) -> FileKey {
     FileKey::new(digest(file.identity().iter().map(String::as_str)))
 }
 
 /// Names a split within its unit: the same file has the same key in any working folder and for any spelling of its
 /// path.
 pub fn split_key(split: &Split) -> SplitKey {
-    let mut texts = split.file.identity();
-    texts.push(split.byte_range.start.to_string());
-    texts.push(split.byte_range.end.to_string());
+    let mut texts = split.input.identity();
+    texts.push(split.range.start.to_string());
+    texts.push(split.range.end.to_string());
     SplitKey::new(digest(texts.iter().map(String::as_str)))
 }
 
@@ -94,7 +94,7 @@ pub fn unit_key(run_key: &RunKey, shape: &str, splits: &[Split]) -> UnitKey {
     digest.add(shape);
     for split in splits {
         digest.add(split_key(split).as_str());
-        digest.add(&split.file.size_bytes.to_string());
+        digest.add(&split.input.size_bytes().to_string());
     }
     UnitKey::new(format!("{}.{VERSION}", digest.end()))
 }

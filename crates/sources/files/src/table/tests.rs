@@ -15,7 +15,7 @@ use inrush_scan::Records;
 use inrush_source::{Chunks, SourceError};
 
 use super::TableFile;
-use crate::{BufferPool, RowReader, SourceFile, Split, TextReader, pieces, resolve};
+use crate::{BufferPool, RowReader, SourceFile, Split, TextReader, pieces_of, resolve};
 
 pub(super) struct Folder(tempfile::TempDir);
 
@@ -475,7 +475,9 @@ fn ranges_hold_each_row_once() {
             assert_eq!(places, rows, "{name} {wanted_bytes}");
         }
         assert_eq!(
-            pieces(&Split::whole(Arc::clone(&file))).expect(name).len(),
+            pieces_of(&Split::whole(Arc::clone(&file)), 8 << 20)
+                .expect(name)
+                .len(),
             1
         );
     }

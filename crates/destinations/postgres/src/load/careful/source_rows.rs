@@ -9,12 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_convert::Converter;
-use inrush_files::{FileStream, Split};
 use inrush_package::RunSettings;
 use inrush_rows::ids::SplitKey;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
-use inrush_source::{Chunks, SplitReader};
+use inrush_source::{ReadSettings, Split};
 
 use super::cause::RefusalCause;
 use crate::engine::error::Error;
@@ -53,13 +52,13 @@ pub fn find(
     refused: &[RefusedStagingRow],
     tally: &mut Tally,
 ) -> Result<Option<Vec<SplitRejects>>, Error> {
-    let splits = unit.whole_splits();
+    let splits = unit.whole_splits(&*flow.source);
     let mut found: BTreeMap<usize, Vec<Reject>> = BTreeMap::new();
     let mut left = refused.iter().peekable();
     let mut number = 0_u64;
     let chunk_bytes = settings.chunk_bytes as usize;
     let batch_rows = settings.batch_rows as usize;
-    let mut stream = FileStream::new(flow.file_form(), chunk_bytes);
+    let mut stream = flow.source.open_stream(ReadSettings { chunk_bytes })?;
     for (index, split) in splits.iter().enumerate() {
         let split_key = identity::split_key(split);
         let record = records
@@ -69,7 +68,7 @@ pub fn find(
             return Ok(None);
         };
         let mut refused_before: BTreeSet<u64> = record.refused.iter().copied().collect();
-        let mut reader = Box::new(stream.open(split.clone())?);
+        let mut reader = stream.open(&split.in_source())?;
         let mut scanned = Records::default();
         let mut rejects = Vec::new();
         while left.peek().is_some()

@@ -12,18 +12,15 @@ use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampM
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_convert::{Converter, KeyType, KeyValue};
-use inrush_files::{
-    BufferPool, RowReader, SourceFile, Split, first_records, needs_place, on_threads, pieces,
-};
 use inrush_package::BoundsStep;
-use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::timestamp;
 use inrush_scan::{Dialect, Records};
-use inrush_source::{Chunks, SourceError};
+use inrush_source::{Input, ReadSettings, Source, SourceSplit, on_threads};
 
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
+use crate::engine::plan::pieces::wanted_bytes;
 use crate::plan::bounds::{self, Interval};
 use crate::plan::{KeyKind, KeyPlan};
 
@@ -45,8 +42,8 @@ pub struct KeyScan<'a> {
     /// The flow's name.
     pub flow: &'a str,
     /// The files.
-    pub files: &'a [Arc<SourceFile>],
-    /// The dialect of the files.
+    pub source: &'a dyn Source,
+    /// How they are written.
     pub dialect: &'a Dialect,
     /// The key's column.
     pub column: &'a Column,
@@ -56,8 +53,6 @@ pub struct KeyScan<'a> {
     pub key: &'a KeyPlan,
     /// The width of a partition.
     pub step: BoundsStep,
-    /// Asks to stop.
-    pub stop: &'a Stop,
 }
 
 impl KeyScans {
@@ -89,9 +84,9 @@ impl KeyScan<'_> {
             "{} {:?} {:?} {:?} {:?}",
             self.flow, self.dialect, self.column, self.key, self.step
         )];
-        for file in self.files {
-            texts.push(identity::file_key(file).to_string());
-            texts.push(format!("{} {}", file.size_bytes, file.modified_ns));
+        for file in self.inputs() {
+            texts.push(identity::file_key(&*file).to_string());
+            texts.push(format!("{} {}", file.size_bytes(), file.modified_ns()));
         }
         identity::digest(texts.iter().map(String::as_str))
     }
@@ -138,12 +133,12 @@ impl KeyScan<'_> {
                  for timestamps alone)",
             );
         }
-        match self.files.iter().find(|file| file.is_pipe()) {
+        match self.inputs().find(|file| file.is_read_once()) {
             Some(pipe) => mismatch(
                 format!(
                     "{} is a pipe: its keys cannot be read before it is loaded, but `every` with \
                      routing needs them",
-                    pipe.path.display()
+                    pipe.name().display()
                 ),
                 "list the bounds, or load from a file",
             ),
@@ -151,49 +146,42 @@ impl KeyScan<'_> {
         }
     }
 
+    fn inputs(&self) -> impl Iterator<Item = Arc<dyn Input>> {
+        (0..self.source.input_count()).map(|index| self.source.input(index))
+    }
+
     /// Pieces of the files that threads can read at the same time.
-    fn splits(&self, threads: usize) -> Result<Vec<Split>, PlanError> {
+    fn splits(&self, threads: usize) -> Result<Vec<SourceSplit>, PlanError> {
         let mut found = Vec::new();
-        for file in self.files {
-            let mut own = pieces(&Split::whole(Arc::clone(file)))?;
-            if own.len() > 1 && needs_place(self.dialect) {
-                let ranges: Vec<_> = own.iter().map(|split| split.byte_range.clone()).collect();
-                let starts = first_records(file, self.dialect, &ranges, threads, self.stop)?
-                    .ok_or_else(|| self.stopped(file))?;
-                for (split, start) in own.iter_mut().zip(starts) {
-                    split.first_record = start;
-                }
+        for input in self.inputs() {
+            let index = input.index();
+            let mut own = self.source.splits(index, wanted_bytes(&*input))?;
+            if own.len() > 1 && self.source.needs_locate(index) {
+                self.source.locate(&mut own, threads)?;
             }
             // One thread reads a file that cannot be read from its middle.
-            found.extend(own.into_iter().map(|split| Split {
-                is_fed: false,
+            found.extend(own.into_iter().map(|split| SourceSplit {
+                is_shared: false,
                 ..split
             }));
         }
         Ok(found)
     }
 
-    fn stopped(&self, file: &SourceFile) -> SourceError {
-        SourceError::Stopped {
-            path: file.path.to_path_buf(),
-        }
-    }
-
-    fn read(&self, split: &Split, found: &mut KeyedPartitions) -> Result<(), PlanError> {
+    fn read(&self, split: &SourceSplit, found: &mut KeyedPartitions) -> Result<(), PlanError> {
         let column = Column {
             nullable: true,
             ..self.column.clone()
         };
         let mut converter = Converter::new(&[column], self.dialect, self.field_count)
             .expect("the column was converted by the plan before");
-        let pool = BufferPool::default();
-        let mut reader = RowReader::open(split.clone(), self.dialect, CHUNK_BYTES, pool)?;
+        let mut stream = self.source.open_stream(ReadSettings {
+            chunk_bytes: CHUNK_BYTES,
+        })?;
+        let mut reader = stream.open(split)?;
         let mut records = Records::default();
         let mut rejects = Vec::new();
         while let Some(chunk) = reader.next_chunk(&mut records)? {
-            if self.stop.asked().is_some() {
-                return Err(self.stopped(&split.file).into());
-            }
             for at in (0..records.len()).step_by(BATCH_ROWS) {
                 let rows = at..records.len().min(at + BATCH_ROWS);
                 let batch = converter.convert(&chunk, &records, rows, &mut rejects);

@@ -132,13 +132,12 @@ impl RoutePlanner<'_> {
                 })?;
                 let scan = all_keys::KeyScan {
                     flow: &self.target.flow_name,
-                    files: &self.columns.files.files,
+                    source: &*self.columns.source,
                     dialect: &self.columns.files.dialect,
                     column: &self.columns.resolved.columns[key.column_index],
                     field_count: self.columns.resolved.field_count,
                     key,
                     step,
-                    stop: self.request.options.pipes.stop(),
                 };
                 let found = self.request.key_scans.intervals(&scan)?;
                 notes.push(format!(

@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use inrush_engine::plan::PlanError;
 use inrush_files::{Preview, PreviewRecord, SourceFile};
 use inrush_scan::{Dialect, ExtraFields};
 use inrush_sniff::row_names;
 
-use super::error::PlanError;
-
-/// The number of rows of the first file that are compared with its header.
+/// Rows of the first file that are held against its header.
 const ROWS_LOOKED_AT: usize = 32;
 
 /// The names in a header, and the file that it stands in.

@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use inrush_engine::plan::PlanError;
 use inrush_files::{Preview, SourceFile};
 use inrush_package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
 use inrush_sniff::{Guess, SniffOptions, is_declared, row_names, sniff};
 
-use super::error::PlanError;
+use super::of_sniff;
 
 /// The number of unsure guesses that a plan lists; `inrush init` lists all of them.
 const UNSURE_TOLD_MAX: usize = 10;
@@ -54,7 +55,7 @@ pub fn of(
         format: flow.format.clone(),
         everything: false,
     };
-    if let Some(table) = inrush_sniff::tables::told(files, &flow.format)? {
+    if let Some(table) = inrush_sniff::tables::told(files, &flow.format).map_err(of_sniff)? {
         return match flow.columns.is_empty() && target_columns.is_none() {
             true => guessed(&table),
             false => of_table(&flow.format),
@@ -64,7 +65,7 @@ pub fn of(
         return told();
     }
     let Some(target_columns) = target_columns else {
-        let guess = sniff(files, &options)?;
+        let guess = sniff(files, &options).map_err(of_sniff)?;
         return guessed(&guess);
     };
     let told = told()?;
@@ -147,7 +148,7 @@ fn of_table(declared: &Format) -> Result<Sniffed, PlanError> {
 /// Columns and form of a guess.
 fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     if let Some(unnamed) = &guess.unnamed {
-        return Err(unnamed.refused(&guess.files[0]).into());
+        return Err(of_sniff(unnamed.refused(&guess.files[0])));
     }
     let columns = guess
         .columns()

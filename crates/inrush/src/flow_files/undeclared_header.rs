@@ -6,13 +6,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use inrush_engine::plan::PlanError;
 use inrush_files::{Preview, SourceFile};
 use inrush_package::{ALL_OTHERS, ColumnDetail, FieldChoice};
 use inrush_scan::Dialect;
 
-use super::error::PlanError;
-
-/// The facts of a flow whose files may have a header.
+/// What is known of a flow whose header is in question.
 pub struct Question<'a> {
     /// The flow.
     pub flow: &'a str,

@@ -1,0 +1,118 @@
+//! A source of inputs that are not there, for tests of plans.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use inrush_source::{
+    Input, InputState, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
+    SplitContent,
+};
+
+/// An input with a size alone.
+#[derive(Debug)]
+pub struct TestInput {
+    name: Arc<Path>,
+    size_bytes: u64,
+}
+
+impl TestInput {
+    /// An input that is found by its name.
+    pub fn new(name: &str, size_bytes: u64) -> TestInput {
+        TestInput {
+            name: Path::new(name).into(),
+            size_bytes,
+        }
+    }
+}
+
+impl Input for TestInput {
+    fn index(&self) -> usize {
+        0
+    }
+
+    fn name(&self) -> &Arc<Path> {
+        &self.name
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn modified_ns(&self) -> i64 {
+        0
+    }
+
+    fn mark(&self) -> String {
+        String::new()
+    }
+
+    fn state_now(&self) -> Option<InputState> {
+        None
+    }
+
+    fn identity(&self) -> Vec<String> {
+        vec![self.name.display().to_string()]
+    }
+
+    fn reads_in_ranges(&self) -> Result<bool, SourceError> {
+        Ok(true)
+    }
+
+    fn stored_at(&self) -> Option<(&Path, u64)> {
+        Some((&self.name, 0))
+    }
+}
+
+/// A source of one input, whose rows nobody reads.
+#[derive(Debug)]
+pub struct TestSource {
+    /// The input.
+    pub input: Arc<TestInput>,
+    /// [`Source::needs_locate`].
+    pub needs_locate: bool,
+}
+
+impl Source for TestSource {
+    fn describe(&self) -> String {
+        "a test".to_owned()
+    }
+
+    fn columns(&self) -> Result<Vec<SourceColumn>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    fn input_count(&self) -> usize {
+        1
+    }
+
+    fn input(&self, _index: usize) -> Arc<dyn Input> {
+        let input = Arc::clone(&self.input);
+        input
+    }
+
+    fn whole(&self, input: usize) -> SourceSplit {
+        SourceSplit {
+            input,
+            range: 0..self.input.size_bytes,
+            first_record: None,
+            is_shared: false,
+            size_bytes: self.input.size_bytes,
+        }
+    }
+
+    fn splits(&self, input: usize, _: u64) -> Result<Vec<SourceSplit>, SourceError> {
+        Ok(vec![self.whole(input)])
+    }
+
+    fn needs_locate(&self, _input: usize) -> bool {
+        self.needs_locate
+    }
+
+    fn open_stream(&self, _: ReadSettings) -> Result<Box<dyn SourceStream + '_>, SourceError> {
+        unreachable!("no test of a plan reads rows")
+    }
+
+    fn has_same_content(&self, _: usize, _: &[SplitContent]) -> Result<bool, SourceError> {
+        Ok(false)
+    }
+}
