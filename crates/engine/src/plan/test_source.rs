@@ -86,8 +86,7 @@ impl Source for TestSource {
     }
 
     fn input(&self, _index: usize) -> Arc<dyn Input> {
-        let input = Arc::clone(&self.input);
-        input
+        self.input.clone()
     }
 
     fn whole(&self, input: usize) -> SourceSplit {

@@ -23,7 +23,7 @@ pub fn of_all<'a>(
         let mut stored = 0;
         for split in splits {
             stored += split.size_bytes;
-            paths.insert(&*split.input.name());
+            paths.insert(split.input.name());
         }
         found.stored_bytes += stored;
         let like = flow_found::like(flows, index);

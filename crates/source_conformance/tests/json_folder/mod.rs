@@ -216,8 +216,7 @@ impl Source for JsonFolder {
     }
 
     fn input(&self, index: usize) -> Arc<dyn Input> {
-        let file = Arc::clone(&self.files[index]);
-        file
+        self.files[index].clone()
     }
 
     fn whole(&self, input: usize) -> SourceSplit {
