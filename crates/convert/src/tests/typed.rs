@@ -469,6 +469,14 @@ fn the_same_types_need_no_text() {
     }
 }
 
+/// A field of CSV without its quotes.
+fn unquoted(written: &str) -> String {
+    let inner = written
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    inner.map_or(written.to_owned(), |inner| inner.replace("\"\"", "\""))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_500))]
 
@@ -514,7 +522,11 @@ proptest! {
             describe: "part 1".to_owned(),
         });
         let converted = |chunk| converted(chunk, &targets, bounds.as_ref(), field_count, batch_rows);
-        let expected = converted(text_chunk(&rows));
+        let mut expected = converted(text_chunk(&rows));
+        // A reject of a text has the field as it is written, one of a value has the value.
+        for reject in &mut expected.1 {
+            reject.value = reject.value.take().map(|written| unquoted(&written));
+        }
         let found = converted(typed_chunk(&rows));
         prop_assert_eq!(&found.0, &expected.0);
         prop_assert_eq!(&found.1, &expected.1);
