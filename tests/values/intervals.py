@@ -69,7 +69,8 @@ _ITEM = re.compile(
     r"|(?P<amount>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))\s*(?P<unit>[A-Za-z]*))",
     re.A,
 )
-_CLOCK_IS_NEXT = re.compile(r"\s+[+-]?[0-9]+:", re.A)
+# `10-02:03` begins with ten years instead.
+_CLOCK_IS_NEXT = re.compile(r"(?:\s+[+-]?|\+)[0-9]+:", re.A)
 
 
 def _clock(match: re.Match[str], fields: str) -> Fraction | None:

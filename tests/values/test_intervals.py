@@ -17,7 +17,7 @@ TEXTS = """
 -1 02:03:04|1 02:03|1 2:03|-1 -02:03|1 day 1 02:03|3 4:05:06 ago|-1 days +02:03|1h30m|1 week -5 ago
 1 week01 day|18hr17 d|1 mon1 day|1mon1day|1 day2 h|1d2h|-.5 h|+.5h|.5 h|5.day|5. day|1h.5m|P+1Y|P-1Y
 20:44:30 15 ms|15 ms 20:44:30|30 s 15 ms|30.5 s 15 ms|15 us 1.5 s|30.0 s 15 us|1 min 20:44
--99 c25 mon
+-99 c25 mon|10+02:03:04|10-02:03:04|10+02
 02:03|-02:03|02:03:04.5|1:00+5|ago|1 day ago|P1DT2H|@ 2 hours|1 year 2 mons -3 days 04:05:06
 """.replace("\n", "|").strip("|")
 
