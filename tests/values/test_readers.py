@@ -224,6 +224,7 @@ OTHERS: list[tuple[Column, str, Any]] = [
     (column("bytea"), "a\\\\b\\101", b"a\\bA"),
     (column("json"), '{"a": NaN}', NOTHING),
     (column("json"), '{"a": 1, "a": 2}', '{"a": 1, "a": 2}'),
+    (column("json"), '{"a": 1, "a": 2}-', NOTHING),
     (column("jsonb"), '{"a": 1, "a": 2}', NOTHING),
     (column("jsonb"), '[{"b": {"a": 1, "\\u0061": 1}}]', NOTHING),
     (column("jsonb"), '{"b": {"a": 1}, "a": 2}', {"b": {"a": 1}, "a": 2}),

@@ -113,18 +113,23 @@ def parsed_json(value: str) -> Any:
     def refuse(word: str) -> Any:
         raise ValueError(word)
 
+    repeated = []
+
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
-            raise RepeatedKeyError
+        repeated.append(len(dict(pairs)) < len(pairs))
         return dict(pairs)
 
-    return json.loads(
+    found = json.loads(
         value,
         parse_float=Decimal,
         parse_int=Decimal,
         parse_constant=refuse,
         object_pairs_hook=members,
     )
+    # Only now is all of it known to be JSON.
+    if any(repeated):
+        raise RepeatedKeyError
+    return found
 
 
 def json_text(value: str, column: Column) -> Meaning:
