@@ -190,6 +190,9 @@ class Scene:
             assert found == wanted, f"{target} holds {len(found)} rows of {len(wanted)}"
         assert self.now() == self.full
         self.check_nothing_staged()
+        if self.proxy is not None:
+            # Keepalives tell a server of a cut network; here the proxy's end answers them.
+            self.proxy.end_connections()
         pauses.wait_until(self.database, pauses.sessions_of_inrush(self.database))
         states = self.database.rows("SELECT state FROM inrush.run WHERE state <> 'discarded'")
         assert states == [("switched",)], states

@@ -159,6 +159,11 @@ def _numeric(parts: Written, column: Column) -> Meaning:
         found = (parts.value, parts.scale)
         return must(found) if parts.plain and not parts.has_exponent else may(found)
     precision, scale = column.sizes
+    has_more = parts.has_point or parts.has_exponent
+    if column.setting("lossless", False) and scale == 0 and has_more:
+        if column.setting("round", "reject") == "reject":
+            return nothing("lossless: the point in a whole number may separate thousands")
+        return may((kept(parts.value, scale, column), 0))
     value = kept(parts.value, scale, column)
     if value is None:
         return nothing("the type keeps fewer digits behind the point")

@@ -31,6 +31,13 @@ impl Lossless {
         column.policies.lossless.then_some(Lossless { is_whole })
     }
 
+    /// The check of a number before it is rounded, which writes it without its plus and its first zeros. Its point is
+    /// lost because the column says so.
+    pub fn before_rounding(column: &Column) -> Option<Lossless> {
+        let is_whole = false;
+        column.policies.lossless.then_some(Lossless { is_whole })
+    }
+
     /// Notes the fields of a column that lose a part.
     pub fn check(&self, fields: &Fields<'_>, faults: &mut Vec<Fault>) {
         for row in 0..fields.spans.len() {
@@ -53,7 +60,7 @@ impl Lossless {
 
     /// The loss of a number, if it has one.
     #[cold]
-    fn loss(&self, field: &[u8]) -> Option<ValueError> {
+    pub fn loss(&self, field: &[u8]) -> Option<ValueError> {
         let text = trim(field);
         let (sign, number) = match text {
             [sign @ (b'-' | b'+'), rest @ ..] => (Some(*sign), rest),

@@ -11,6 +11,7 @@ use inrush_rows::plural::counted_do;
 
 use super::super::error::{ConvertError, ValueError};
 use super::super::kernel::trim;
+use super::super::lossless::Lossless;
 use super::super::number::{is_any_word, is_not_finite};
 use super::round::rounded;
 
@@ -37,6 +38,7 @@ pub(super) struct NumberRewriter {
     has_form: bool,
     is_nan_null: bool,
     rounding: Rounding,
+    lossless: Option<Lossless>,
     scale: i64,
     is_whole: bool,
 }
@@ -68,6 +70,7 @@ impl NumberRewriter {
             has_form,
             is_nan_null,
             rounding: policies.round,
+            lossless: Lossless::before_rounding(column),
             scale,
             is_whole,
         }))
@@ -98,7 +101,11 @@ impl NumberRewriter {
         let plain = if self.has_form { &out[start..] } else { text };
         match rounded(plain, self.scale, self.is_whole, self.rounding) {
             Some(number) => {
+                let lost = self.lossless.as_ref().and_then(|one| one.loss(plain));
                 out.truncate(start);
+                if let Some(error) = lost {
+                    return Err(error);
+                }
                 out.extend_from_slice(number.text.as_bytes());
                 Ok(Rewritten::Built {
                     rounded: number.changed,
@@ -117,7 +124,7 @@ impl NumberRewriter {
             (NegativeForm::Trailing, [inner @ .., b'-']) if !inner.is_empty() => {
                 (Some(b'-'), trim(inner))
             }
-            // A plus stays if it is: `lossless` columns refuse it.
+            // A plus stays where it is: `lossless` columns refuse it.
             (_, [sign @ (b'-' | b'+'), inner @ ..]) => (Some(*sign), inner),
             _ => (None, text),
         };

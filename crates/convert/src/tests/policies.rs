@@ -248,6 +248,10 @@ policies! {
     round_numeric: csv(), MONEY, half_even,
         "1.005,1\n1.015,1\n1.0,1\n9999999.999,1\n" => ["1.00", "1.02", "1.00", "!OutOfRange 9999999.999: 8 digits"],
         rounded = 2;
+    round_keeps_no_codes: csv(), MONEY, |c| { half_even(c); c.policies.lossless = true; },
+        "1.005,1\n+1.005,1\n007.005,1\n-00.005,1\n"
+        => ["1.00", "!FormLost +1.005: it begins with a plus", "!FormLost 007.005: it begins with a zero", "!FormLost -00.005"],
+        rounded = 1;
     round_integers: csv(), ColumnType::Int32, half_even,
         "12.00,1\n12.5,1\n13.5,1\n7,1\n1e2,1\n" => ["12", "12", "14", "7", "!Syntax 1e2: a whole number"],
         rounded = 2;
