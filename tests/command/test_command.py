@@ -170,13 +170,13 @@ def test_a_reader_that_goes_away_is_no_fault(newest_database: Database, inrush: 
 def test_an_argument_that_is_not_utf8_is_named(inrush: Inrush) -> None:
     # As the operating system hands it over: one byte of Latin-1.
     odd = "caf\udce9.csv"
-    for words, place in (
-        (("init", odd), 2),
-        (("load", "a.csv", odd, "--to", "embedded", "--table", "t"), 3),
-        (("load", "a.csv", "--to", "embedded", "--table", odd), 6),
+    for words, place, fix in (
+        (("init", odd), 2, "rename it"),
+        (("load", "a.csv", odd, "--to", "embedded", "--table", "t"), 3, "rename it"),
+        (("load", "a.csv", "--to", "embedded", "--table", odd), 6, "text in UTF-8"),
     ):
         said = f"argument {place} ($'caf\\xe9.csv') is not UTF-8 at its byte 4 (0xe9)"
-        inrush(*words).expect(USAGE, said, "hint: ", "rename it")
+        inrush(*words).expect(USAGE, said, "hint: ", fix)
 
 
 @pytest.mark.parametrize("words", [("check",), ("run",), ("load", "rows.csv")])
