@@ -1,6 +1,6 @@
 //! The records of a ledger, the same for every destination: runs, and the splits that they have loaded of each file.
 //!
-//! How a ledger is stored, and which records commit with the data, is the destination's own affair.
+//! The destination decides how its ledger is stored, and which records commit with the data.
 
 mod account;
 mod run;

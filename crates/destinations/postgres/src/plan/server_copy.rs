@@ -1,4 +1,5 @@
-//! How the server stores the rows of a flow: by COPY, or by the extension `inrush_fastcopy` where this database has it.
+//! The way in which the server stores the rows of a flow: by COPY, or by the extension `inrush_fastcopy`, if the database
+//! has it.
 //!
 //! The plan decides by the catalog. The extension has the last word on each table before its rows are sent
 //! (`refusal()`, asked by the step [`OpenServerCopy`](super::unit_steps::Step::OpenServerCopy)): a unit whose table it
