@@ -309,8 +309,10 @@ fn options(settings: &UrlSettings) -> Option<String> {
         .get("geqo")
         .filter(|word| *word != "default")
         .map(|word| format!("-c geqo={}", word.replace('\\', "\\\\").replace(' ', "\\ ")));
-    // The later one wins, as a parameter of its own does.
-    let given = settings.get("options").map(str::to_owned);
+    // A `statement_timeout` of a few milliseconds among them could end the session's own settings, which lift it. The
+    // server takes the last of an option's values.
+    let given = settings.get("options");
+    let given = given.map(|given| format!("{given} -c statement_timeout=0"));
     match (given, geqo) {
         (Some(given), Some(geqo)) => Some(format!("{given} {geqo}")),
         (given, geqo) => given.or(geqo),
@@ -505,6 +507,17 @@ mod tests {
         assert_eq!(address.describe(), "dw:6000 database tpch as etl");
         assert_eq!(address.tls.mode, SslMode::VerifyFull);
         assert_eq!(address.config.get_password(), Some(&b"secret"[..]));
+    }
+
+    #[test]
+    fn no_timeout_of_options_ends_the_sessions_settings() {
+        let defaults = defaults(&[("geqo", "off")]);
+        let url = "postgresql://dw/tpch?options=-c%20statement_timeout%3D1";
+        let address = DatabaseAddress::parse(url, &defaults).expect("a good URL");
+        assert_eq!(
+            address.config.get_options(),
+            Some("-c statement_timeout=1 -c statement_timeout=0 -c geqo=off")
+        );
     }
 
     #[test]
