@@ -548,6 +548,22 @@ fn damaged_files_are_errors() {
 }
 
 #[test]
+fn files_without_columns_are_told_as_such() {
+    let none = RecordBatch::new_empty(Arc::new(Schema::empty()));
+    let folder = Folder::new();
+    write_parquet(&folder.path("a.parquet"), &none, 500);
+    write_arrow(&folder.path("a.arrow"), &none, 500);
+    for name in ["a.parquet", "a.arrow"] {
+        let error = folder.find(name).expect_err("there is nothing to load");
+        let error = error.to_string();
+        assert!(
+            error.contains(name) && error.contains("has no columns"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn joined_files_are_refused() {
     let folder = Folder::new();
     let (rows, _) = many_rows(2_000);
