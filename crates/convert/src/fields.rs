@@ -108,8 +108,8 @@ impl Fields<'_> {
         Some((window, length))
     }
 
-    /// The first field that is not NULL, if all fields are in the chunk and only few are NULL. A processor cannot
-    /// predict the branch for few NULLs; many NULLs cost nothing.
+    /// The first field that is not NULL; `None` unless all fields are in the chunk and at most half of them are NULL.
+    /// A processor cannot predict the branch for few NULLs; many NULLs cost nothing.
     #[inline]
     pub fn first_among_nulls(&self) -> Option<Span> {
         if !self.unescaped.is_empty() || self.null_count > self.spans.len() / 2 {

@@ -28,9 +28,9 @@ pub const MESSAGE_OVERHEAD_BYTES: u64 = 128;
 struct MessageKind {
     byte: u8,
     name: &'static str,
-    /// Before the login; 0 if it may not come then.
+    /// The limit before the login, in bytes; 0 if the message may not come then.
     before_login: u32,
-    /// After it; 0 if it may not come then.
+    /// The limit after the login, in bytes; 0 if the message may not come then.
     after_login: u32,
 }
 
