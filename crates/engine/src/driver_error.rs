@@ -5,8 +5,8 @@ use std::fmt;
 
 use inrush_rows::exit_status::ExitStatus;
 
-/// An error that ended the work of a driver, in the driver's own words. A caller treats all drivers alike: it prints the
-/// text and the hint, and ends with the exit status.
+/// An error that ended the work of a driver, in the driver's own words. A caller treats all drivers alike: it prints
+/// the text and the hint, and ends with the exit status.
 #[derive(Debug)]
 pub struct DriverError {
     error: Box<dyn StdError + Send + Sync>,

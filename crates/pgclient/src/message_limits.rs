@@ -1,8 +1,8 @@
 //! Limits on the length of each message of the server, checked on its first five bytes.
 //!
 //! The driver keeps a message until it has all of it, and a message says itself how long it is: up to 2 GB. Until the
-//! login is done anybody may be at the other end, so the limits there are libpq's. After it they leave room for all that
-//! PostgreSQL sends: names have 63 bytes, a table has 1,600 columns, a statement has 65,535 parameters.
+//! login is done anybody may be at the other end, so the limits there are libpq's. After it they leave room for all
+//! that PostgreSQL sends: names have 63 bytes, a table has 1,600 columns, a statement has 65,535 parameters.
 
 /// Bytes of an error or a notice before the login, as libpq has it.
 const TEXT_BEFORE_LOGIN: u32 = 30_000;

@@ -1,8 +1,8 @@
-//! Reads a server's answers as they arrive on a [`RawConnection`](crate::RawConnection): how many calls are answered, and the
-//! first error.
+//! Reads a server's answers as they arrive on a [`RawConnection`](crate::RawConnection): how many calls are answered,
+//! and the first error.
 //!
-//! Rows are skipped, because a load generator needs to know only that they arrived. Messages that no server sends, or that are too long,
-//! are errors (`message_limits`), and of an error no more than its limit is kept.
+//! Rows are skipped, because a load generator needs to know only that they arrived. Messages that no server sends, or
+//! that are too long, are errors (`message_limits`), and of an error no more than its limit is kept.
 
 use super::message_limits;
 

@@ -281,8 +281,8 @@ fn number(
     })
 }
 
-/// The type with the date format that fits. If two formats fit that differ only in the order of day and month, the column
-/// is text.
+/// The type with the date format that fits. If two formats fit that differ only in the order of day and month, the
+/// column is text.
 fn formatted(alive: &[&Candidate], decision: &mut Decision) -> Option<TypeGuess> {
     let first = alive.first()?;
     let format = first.guess.format()?;

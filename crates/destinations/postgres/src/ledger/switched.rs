@@ -155,8 +155,8 @@ impl Ledger {
     }
 
     /// Finds out whether the rows that a run brought into a target were taken out since, and by which run; by no
-    /// known run if the target is now another table. The partition of rows that were inserted into existing partitions is not
-    /// known, so any removed partition counts.
+    /// known run if the target is now another table. The partition of rows that were inserted into existing partitions
+    /// is not known, so any removed partition counts.
     pub async fn replaced(
         &self,
         session: &Session,
