@@ -243,10 +243,21 @@ def network_cut(scene: Scene) -> Struck:
     scene.proxy.begin(trouble)
     with scene.start() as running:
         _end(scene, running)
-    # If the server was never told, its session stays: the next command must cope with that.
-    if scene.numbers.random() < 0.5:
+    is_told = scene.numbers.random() < 0.5
+    held = ""
+    if not is_told:
+        # The server was never told: sessions of streams stay, and the next command must cope with
+        # that. One that holds the run's lock keeps the run until keepalives end it.
+        holders = scene.lock_holders()
+        if holders and not scene.is_loaded:
+            scene.check_held(holders[0], running.process.pid)
+            held = ", the run held"
+        is_told = bool(holders)
+    if is_told:
+        # In place of the keepalives, which the proxy's end answers.
         scene.proxy.end_connections()
-    return Struck(str(trouble), trouble.struck.is_set())
+        pauses.wait_until(scene.database, pauses.sessions_of_inrush(scene.database))
+    return Struck(f"{trouble}{held}", trouble.struck.is_set())
 
 
 @_kind(needs_proxy=True)

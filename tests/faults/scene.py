@@ -158,6 +158,30 @@ class Scene:
         # Where it was loaded before the fault, the status is that of the run that loaded it.
         return outcome.expect(self.load.status)
 
+    def lock_holders(self) -> list[int]:
+        """Return the backends that hold the lock of the package and its targets."""
+        rows = self.database.rows(
+            "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) "
+            "WHERE locktype = 'advisory' AND granted AND datname = current_database() "
+            "AND application_name LIKE 'inrush%'"
+        )
+        return [pid for (pid,) in rows]
+
+    def check_held(self, holder: int, process: int) -> None:
+        """Fail unless a run is held by the session of a process that is gone.
+
+        Only its keepalives tell the server so. Until then `inrush status` says that the run is
+        held, and the same command names process and session, and changes nothing.
+        """
+        before = self.now()
+        outcome = self.inrush("status", "--to", self.database.url, "--json").expect(CLEAN)
+        entered = json.loads(outcome.output)
+        assert all(run["held"] for run in entered), outcome.said
+        refused = self.command().expect(FAILED, f"backend {holder} ", "pg_terminate_backend")
+        if entered:
+            refused.expect(FAILED, "in progress", f"process {process} ")
+        assert self.now() == before, "a command that was refused changed a target"
+
     def check_status(self) -> None:
         """Fail unless `inrush status` lists a stopped run if and only if there is one."""
         stopped = 0
