@@ -71,7 +71,7 @@ fn interval(days: &ArrayRef, months: &ArrayRef) -> Result<ArrayRef, ArrowError> 
             // negative amount, which Parquet does not have.
             if months < 0 || days.days < 0 || days.milliseconds < 0 {
                 return Err(damaged(
-                    "an interval of it is negative, or past 2^31 of a unit: Parquet has no such ones",
+                    "one of its intervals has a negative amount of a unit, or one of 2^31 or more, which cannot be read",
                 ));
             }
             let nanoseconds = i64::from(days.milliseconds) * 1_000_000;
