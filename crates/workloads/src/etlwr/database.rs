@@ -20,9 +20,9 @@ const PATIENCE: &str = "SET lock_timeout = '5s'";
 /// The server, and whether its data are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// An embedded one that goes with the program, and its data with it.
+    /// An embedded one; server and data are removed when the program ends.
     Temporary,
-    /// An embedded one whose data stay.
+    /// An embedded one whose data are kept.
     Kept,
     /// A server of the user.
     Own,
@@ -58,12 +58,12 @@ impl Database {
         })
     }
 
-    /// True if the data go with the program.
+    /// True if the data are removed when the program ends.
     pub(super) fn is_temporary(&self) -> bool {
         self.server == Server::Temporary
     }
 
-    /// Cores of this machine, where the server is on it.
+    /// Cores of this machine, if the server runs on it.
     pub(super) fn cores_here(&self) -> Option<u32> {
         let here = ["/", "localhost:", "127.", "[::1]"];
         let is_here = |place: &str| here.iter().any(|start| place.starts_with(start));

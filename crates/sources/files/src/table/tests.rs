@@ -415,7 +415,7 @@ fn intervals_of_parquet_keep_all_their_parts() {
     );
 }
 
-/// Rows of which some have line ends and quotes in them, and the text that they are.
+/// Rows, some of which contain line ends and quotes, and the same rows as text.
 fn many_rows(count: usize) -> (RecordBatch, Vec<u8>) {
     let notes: Vec<Option<String>> = (0..count)
         .map(|row| match row % 5 {
@@ -524,7 +524,7 @@ fn damaged_files_are_errors() {
             let mut changed = bytes.clone();
             changed[at] ^= 0x55;
             std::fs::write(folder.path(bad), &changed).expect("written");
-            // Whatever comes of it: no panic leaves the reader, and errors name the file.
+            // In every case, no panic leaves the reader, and errors name the file.
             let read = folder.find(bad).and_then(|file| read(Split::whole(file)));
             if let Err(error) = read {
                 assert!(error.to_string().contains(bad), "{error}");
