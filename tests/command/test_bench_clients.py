@@ -189,10 +189,10 @@ def test_an_open_loop_counts_from_the_intended_start(database: Database, inrush:
     assert run["latency"]["most_us"] >= run["naive_latency"]["most_us"]
 
 
-def test_a_rate_that_is_not_held_is_told(newest_database: Database, inrush: Inrush) -> None:
+def test_a_rate_that_is_not_held_is_told(database: Database, inrush: Inrush) -> None:
     (inrush.folder / "slow.sql").write_text("SELECT pg_sleep(0.05)")
     words = ("calls", "--sql", "slow.sql", "--clients", "1", "--for", "1s", "--rate", "100")
-    bench(inrush, newest_database, *words).expect(CLEAN, "did not hold the rate", "behind")
+    bench(inrush, database, *words).expect(CLEAN, "did not hold the rate", "behind")
     (run,) = results(inrush)["runs"]
     assert run["open_loop"]["behind_share"] > 0.5
     assert run["open_loop"]["not_begun"] > 50
@@ -353,7 +353,7 @@ def test_a_table_that_others_write_to_is_no_result(database: Database, inrush: I
     assert left(database) == []
 
 
-def test_a_clock_that_jumps(newest_database: Database, inrush: Inrush) -> None:
+def test_a_clock_that_jumps(database: Database, inrush: Inrush) -> None:
     """Times are measured by another clock: the results hold, and say what happened."""
     source, library = inrush.folder / "clock.c", inrush.folder / "clock.so"
     source.write_text(
@@ -369,7 +369,7 @@ def test_a_clock_that_jumps(newest_database: Database, inrush: Inrush) -> None:
         "  }\n  return (int)done;\n}\n"
     )
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
-    words = ("bench", "calls", "--clients", "1", "--for", "4s", "--to", newest_database.url)
+    words = ("bench", "calls", "--clients", "1", "--for", "4s", "--to", database.url)
     preload = {"LD_PRELOAD": str(library)}
     with inrush.start(*words, environment=preload) as running:
         running.wait().expect(CLEAN, "the clock of this machine jumped by 3600.0 s")
