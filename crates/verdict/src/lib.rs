@@ -30,7 +30,7 @@ mod waits;
 pub use decide::verdict;
 pub use measurements::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,
-    Phase, ServerMeasurements, StreamSeries, TableSeries, TcpSeries,
+    Phase, ServerMeasurements, StoredUnits, StreamSeries, TableSeries, TcpSeries,
 };
 pub use too_short::is_too_short;
 pub use verdict::{Advice, Cause, CauseShare, StreamAttribution, Verdict};

@@ -187,7 +187,10 @@ impl Gathering {
             .map_or_else(|| status_of_loaded(&account), Error::exit_status);
         self.phases.total_s = self.started.elapsed().as_secs_f64();
         let prediction = prediction(&done, options);
-        let measurements = self.measurements.take();
+        let measurements = self.measurements.take().map(|measured| Measurements {
+            stored: super::unit_reports::stored(&done.units),
+            ..measured
+        });
         RunReport {
             run: done.run,
             outcome,

@@ -114,6 +114,7 @@ impl Trial {
             // Its table is not the one that the extension was asked for.
             flow.server_copy = FlowCopy::Plain {
                 reason: "the tried table is another one".to_owned(),
+                fix: None,
             };
         }
         Trial {
