@@ -65,7 +65,7 @@ def inserting(database: Database, clients: int) -> bool:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds, which another process makes so."""
+    """Wait until a condition holds that another process brings about."""
     for _ in range(6000):
         if holds():
             return
@@ -240,7 +240,7 @@ def test_a_role_that_may_not_create(database: Database, inrush: Inrush) -> None:
 
 
 def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
-    """Its neighbours make no result without it."""
+    """If a client fails, the others alone make no result."""
     words = ("inserts", "--connections", "4", "--for", "60s")
     with inrush.start("bench", *words, "--to", database.url) as running:
         until(lambda: inserting(database, 4))
@@ -322,7 +322,7 @@ def test_ctrl_c_leaves_nothing_and_the_same_command_goes_on(
 
 
 def test_what_a_killed_one_left_goes_with_the_next(database: Database, inrush: Inrush) -> None:
-    """One that lives keeps its tables, and so do people who put theirs beside them."""
+    """A running measurement keeps its tables, and tables of other people are kept too."""
     words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
     with inrush.start(*words) as killed, inrush.start(*words, "--batch", "2") as living:
         until(lambda: clients_of(database) == 4 and len(left(database)) == 2)

@@ -1,4 +1,4 @@
-"""The same bytes by COPY BINARY and by the extension, and what each makes of them."""
+"""Loads the same bytes by COPY BINARY and by the extension, and compares the results."""
 
 from __future__ import annotations
 

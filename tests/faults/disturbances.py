@@ -67,6 +67,7 @@ def _kind(
 
 # Steps at which the command can stand still or die, and those that only dying reaches.
 STEPS = [
+    "run_entered",
     "in_copy",
     "before_unit_commit",
     "after_unit_commit",
@@ -77,13 +78,13 @@ STEPS = [
     "before_report",
 ]
 DYING_STEPS = [*STEPS, "unit_commit_sent", "switch_commit_sent"]
-UNSWITCHED_STEPS = [*STEPS[:6], "unit_commit_sent"]
+UNSWITCHED_STEPS = [*STEPS[:7], "unit_commit_sent"]
 
 
 def _step(scene: Scene, steps: list[str]) -> str:
     """Return one of these steps; of those that come often, one of the first few times."""
     point = scene.numbers.choice(steps)
-    if "switch" in point or point == "before_report":
+    if "switch" in point or point in ("run_entered", "before_report"):
         return point
     return f"{point}:{scene.numbers.randint(1, 4)}"
 
@@ -243,10 +244,21 @@ def network_cut(scene: Scene) -> Struck:
     scene.proxy.begin(trouble)
     with scene.start() as running:
         _end(scene, running)
-    # If the server was never told, its session stays: the next command must cope with that.
-    if scene.numbers.random() < 0.5:
+    is_told = scene.numbers.random() < 0.5
+    held = ""
+    if not is_told:
+        # The server was never told: sessions of streams stay, and the next command must cope with
+        # that. One that holds the run's lock keeps the run until keepalives end it.
+        holders = scene.lock_holders()
+        if holders and not scene.is_loaded:
+            scene.check_held(holders[0], running.process.pid)
+            held = ", the run held"
+        is_told = bool(holders)
+    if is_told:
+        # In place of the keepalives, which the proxy's end answers.
         scene.proxy.end_connections()
-    return Struck(str(trouble), trouble.struck.is_set())
+        pauses.wait_until(scene.database, pauses.sessions_of_inrush(scene.database))
+    return Struck(f"{trouble}{held}", trouble.struck.is_set())
 
 
 @_kind(needs_proxy=True)
@@ -405,7 +417,7 @@ def frozen_and_taken_over(scene: Scene) -> Struck:
         first.resume()
         outcome = _end(scene, first)
     # In the middle of the switch it asks the ledger what became of its run: it is loaded.
-    if stands and step.partition(":")[0] in UNSWITCHED_STEPS[:4]:
+    if stands and step.partition(":")[0] in UNSWITCHED_STEPS[:5]:
         assert outcome.status == FAILED, outcome.said
     return Struck(f"taken over at {step}", stands)
 
@@ -413,7 +425,7 @@ def frozen_and_taken_over(scene: Scene) -> Struck:
 @_kind()
 def rival(scene: Scene) -> Struck:
     """Start the same command twice: the second one names the first and changes nothing."""
-    step = _step(scene, STEPS[:6])
+    step = _step(scene, STEPS[:7])
     with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
         stands = first.stops()
         if stands:

@@ -24,6 +24,21 @@ from harness.watcher import Digest, Watcher
 PACKAGE = "package.toml"
 
 
+def check_ended(outcome: Outcome, status: int) -> None:
+    """Fail where a disturbed command ended in a way that no fault explains."""
+    assert "panicked at" not in outcome.said, outcome.said
+    # While Python starts, a signal ends the command in Python's own way.
+    if "KeyboardInterrupt" not in outcome.errors:
+        assert "Traceback" not in outcome.said, outcome.said
+    else:
+        assert outcome.status in (1, INTERRUPTED, -signal.SIGINT), outcome.said
+        return
+    ends = {status, FAILED, INTERRUPTED}
+    assert outcome.status in ends or outcome.status < 0, f"{outcome.status}: {outcome.said}"
+    if outcome.status == FAILED:
+        assert "error:" in outcome.errors, outcome.said
+
+
 @dataclass
 class Reference:
     """The targets after a load without faults."""
@@ -136,17 +151,7 @@ class Scene:
 
     def check_ended(self, outcome: Outcome) -> None:
         """Fail where a disturbed command ended in a way that no fault explains."""
-        assert "panicked at" not in outcome.said, outcome.said
-        # While Python starts, a signal ends the command in Python's own way.
-        if "KeyboardInterrupt" not in outcome.errors:
-            assert "Traceback" not in outcome.said, outcome.said
-        else:
-            assert outcome.status in (1, INTERRUPTED, -signal.SIGINT), outcome.said
-            return
-        ends = {self.load.status, FAILED, INTERRUPTED}
-        assert outcome.status in ends or outcome.status < 0, f"{outcome.status}: {outcome.said}"
-        if outcome.status == FAILED:
-            assert "error:" in outcome.errors, outcome.said
+        check_ended(outcome, self.load.status)
 
     def finish(self) -> Outcome:
         """Give the same command again: it must end well, at the first try."""
@@ -157,6 +162,30 @@ class Scene:
             outcome = self.command()
         # Where it was loaded before the fault, the status is that of the run that loaded it.
         return outcome.expect(self.load.status)
+
+    def lock_holders(self) -> list[int]:
+        """Return the backends that hold the lock of the package and its targets."""
+        rows = self.database.rows(
+            "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) "
+            "WHERE locktype = 'advisory' AND granted AND datname = current_database() "
+            "AND application_name LIKE 'inrush%'"
+        )
+        return [pid for (pid,) in rows]
+
+    def check_held(self, holder: int, process: int) -> None:
+        """Fail unless a run is held by the session of a process that is gone.
+
+        Only its keepalives tell the server so. Until then `inrush status` says that the run is
+        held, and the same command names process and session, and changes nothing.
+        """
+        before = self.now()
+        outcome = self.inrush("status", "--to", self.database.url, "--json").expect(CLEAN)
+        entered = json.loads(outcome.output)
+        assert all(run["held"] for run in entered), outcome.said
+        refused = self.command().expect(FAILED, f"backend {holder} ", "pg_terminate_backend")
+        if entered:
+            refused.expect(FAILED, "in progress", f"process {process} ")
+        assert self.now() == before, "a command that was refused changed a target"
 
     def check_status(self) -> None:
         """Fail unless `inrush status` lists a stopped run if and only if there is one."""

@@ -1,4 +1,4 @@
-"""CSV against PostgreSQL's own `COPY ... CSV`: the same rows, or a refusal that has a name."""
+"""CSV against PostgreSQL's own `COPY ... CSV`: the same rows, or a documented difference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Rows = list[tuple[Any, ...]]
 # Records that COPY loads and Inrush rejects, because readers disagree on their meaning.
 COPY_TAKES = {"stray_quote", "text_after_quote", "bare_carriage_return"}
 
-# More are made where the environment says so: for a longer search, with a seed of its own.
+# The environment can set a larger number and another seed, for a longer search.
 FILES = {
     version: int(os.environ.get("INRUSH_TEST_FILES", count))
     for version, count in {18: 250, 15: 80}.items()
@@ -45,7 +45,7 @@ class Loaded:
 
 
 def comparable(rows: Rows) -> Rows:
-    """Return rows in an order that does not hang on how they were loaded."""
+    """Return rows in an order that does not depend on how they were loaded."""
     return sorted(rows, key=lambda row: [(value is None, value or "") for value in row])
 
 
@@ -159,7 +159,7 @@ def test_nasty_files_are_read_as_copy_reads_them(database: Database, inrush: Inr
                 wrong.append(str(difference))
     print(dict(met))
     assert not wrong, "\n\n".join(wrong)
-    # A generator that makes nothing nasty, or nothing else, would show nothing.
+    # The test shows nothing if all generated files are faulty, or none is.
     assert min(met["same"], met["both_refuse"]) > len(files) / 10
 
 

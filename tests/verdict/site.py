@@ -1,4 +1,4 @@
-"""Where loads are held back: servers, disks and networks of our own, and the files to load."""
+"""Sets up slow servers, disks and networks for loads, and the files to load."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Ground:
     # `files`, `disk` for a disk of its own, `split` for one file there, or `pipe`.
     source: str = "files"
     streams: int = 2
-    # Each packet is kept for so long, either way; `tun` alone can.
+    # Delay of each packet in each direction; only `tun` can delay packets.
     delay_s: float = 0.0
     # The loader has one core, and the server the others.
     is_pinned: bool = False
-    # Rows go straight into the target, whose locks they need.
+    # Rows are written directly to the target, so they need its locks.
     is_straight: bool = False
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return the facts in words."""
         words = [self.server, self.way, self.source, f"{self.streams} streams"]
         words += [f"{self.delay_s * 1e3:.0f} ms"] * (self.delay_s > 0)
         words += ["pinned"] * self.is_pinned + ["straight"] * self.is_straight

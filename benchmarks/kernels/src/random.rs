@@ -1,4 +1,4 @@
-//! Chance that is the same each time.
+//! Random numbers that are the same each time.
 
 /// A small generator with a seed (Steele, Lea and Flood's SplitMix64).
 #[derive(Clone, Debug)]

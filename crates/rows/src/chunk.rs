@@ -28,9 +28,9 @@ pub struct Chunk {
     pub line_offset: u64,
     /// Records of it that are not valid UTF-8, as indices in order; empty nearly always.
     pub invalid_utf8: Vec<u32>,
-    /// Its places in the file, if they cannot be counted in its text alone.
+    /// The places of its records in the file; `None` if they can be counted in its text.
     pub places: Option<Arc<dyn Places>>,
-    /// Its rows, where they have no text here; a position is then the number of a row in them.
+    /// Its rows, if they are typed values without text; a position is then the number of a row in them.
     pub typed: Option<TypedRows>,
 }
 
@@ -47,7 +47,7 @@ pub trait Places: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The key of the row at `position` in its source, if its line and byte do not find it: `id = 17`.
+    /// The key of the row at `position` in its source (`id = 17`), if line and byte are not enough to find the row.
     fn key(&self, _position: usize) -> Option<Arc<str>> {
         None
     }
@@ -57,12 +57,12 @@ pub trait Places: fmt::Debug + Send + Sync {
         0
     }
 
-    /// The encoding that the text was translated from, where it was.
+    /// The encoding from which the text was translated; `None` if it was not translated.
     fn encoding(&self) -> Option<TextEncoding> {
         None
     }
 
-    /// The file's own bytes of a part of the text, where they are others than the text's.
+    /// The file's own bytes of a part of the text, if they differ from the text's.
     fn original(&self, _text: &[u8], _part: Range<usize>) -> Option<&[u8]> {
         None
     }
@@ -79,8 +79,8 @@ impl Places for RowNumbers {
 }
 
 impl Chunk {
-    /// Rows of typed values, of which `first_row` rows of their source stand before the first one; `records` gets a record
-    /// for each. `places` finds the rows in their source: [`RowNumbers`] by their numbers alone.
+    /// Rows of typed values. `first_row` is the number of rows of their source before the first one; `records` gets a
+    /// record for each. `places` finds the rows in their source: [`RowNumbers`] by their numbers alone.
     pub fn of_rows(
         name: &Arc<Path>,
         first_row: u64,
@@ -147,7 +147,7 @@ impl Chunk {
         lines_before + self.line_offset + 1
     }
 
-    /// The place of a byte of this chunk that `line` line ends of the chunk stand before.
+    /// The place of a byte of this chunk; `line` is the number of line ends of the chunk before that byte.
     pub fn location(&self, position: u32, line: u32) -> Location {
         let byte_distance = match &self.places {
             None => u64::from(position),
@@ -173,7 +173,7 @@ impl Chunk {
         self.places.as_ref().is_some_and(|places| places.are_rows())
     }
 
-    /// The encoding that the file's text was translated from, where it was.
+    /// The encoding from which the file's text was translated; `None` if it was not translated.
     pub fn encoding(&self) -> Option<TextEncoding> {
         self.places.as_ref().and_then(|places| places.encoding())
     }

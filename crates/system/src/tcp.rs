@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 
 use crate::system_calls::TcpInfo;
 
-/// A connection that is asked from beside, for as long as its owner has it.
+/// A connection whose figures another thread can read as long as its owner has it open.
 #[derive(Debug)]
 pub struct TcpConnection {
-    /// Taken away before the socket is closed: its number may be another file's right after.
+    /// Removed before the socket is closed, because the system may give its number to another file at once.
     socket: Mutex<Option<RawFd>>,
     is_loopback: bool,
 }

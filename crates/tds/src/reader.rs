@@ -1,4 +1,4 @@
-//! Bytes from a server, read with a look at their end.
+//! Reads bytes from a server, with a check for their end.
 
 use crate::error::MetadataError;
 

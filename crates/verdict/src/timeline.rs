@@ -44,7 +44,7 @@ const WORK: [Phase; 5] = [
 pub(crate) struct Step {
     /// Seconds from the start of loading.
     pub start_s: f64,
-    /// Its length, shorter where the stream ended within it.
+    /// Its length, shorter if the stream ended within it.
     pub length_s: f64,
     phases_s: [f64; PHASES.len()],
     /// Between phases, while the thread had something to do.
@@ -69,7 +69,7 @@ pub(crate) struct Timeline {
     pub steps: Vec<Step>,
     /// When it ended.
     pub ended_s: f64,
-    /// Seconds before its end that no step tells of.
+    /// Seconds before its end that no step covers.
     pub unmeasured_s: f64,
 }
 

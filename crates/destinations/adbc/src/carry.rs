@@ -8,7 +8,7 @@ use crate::quirks::Vendor;
 /// How a column of a batch becomes one that a driver takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnCarriage {
-    /// As it is.
+    /// Unchanged.
     AsIs,
     /// Days, with the numbers that stand for the infinities there, where there are such.
     Days {

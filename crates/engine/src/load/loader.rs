@@ -217,7 +217,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         }
     }
 
-    /// An error for which all of the unit is loaded once more. Not one whose splits are committed in
+    /// An error after which the whole unit is loaded again. This is never done for a unit whose splits are committed in
     /// its target: the table holds the rows of others.
     fn refusal_of_unit(&self, error: Error) -> Result<Error, Error> {
         match self.commits_each_split() {
@@ -248,7 +248,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         }
     }
 
-    /// Tells of the piece.
+    /// Reports the piece.
     pub(super) fn events(&self) -> PieceEvents<'a> {
         let Loader { run, item, .. } = *self;
         let (flow, unit) = run.unit(item.unit_place());

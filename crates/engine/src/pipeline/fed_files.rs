@@ -36,7 +36,7 @@ impl FedFiles {
         FedFiles(found)
     }
 
-    /// The file of a split, where it is fed.
+    /// The file of a split, if it is fed.
     pub fn get(&self, place: SplitPlace) -> Option<&FedFile> {
         self.0.get(&place)
     }

@@ -13,16 +13,16 @@ use super::identity;
 use super::options::PlanOptions;
 use crate::ledger::{SplitRecord, TouchedFile};
 
-/// Files of which a stopped run has loaded and that are not as they were.
+/// Files that a stopped run has loaded, wholly or in part, and that have changed since.
 #[derive(Default)]
 pub struct FoundFiles {
-    /// Files that have other text now.
+    /// Files whose text has changed.
     pub changed: Vec<ChangedFile>,
-    /// Files that have the same text and another time of change.
+    /// Files whose text is the same but whose time of change is not.
     pub touched: Vec<TouchedFile>,
 }
 
-/// A file that has other text than the one that was loaded.
+/// A file whose text is not the text that was loaded.
 pub struct ChangedFile {
     /// Names it.
     pub key: FileKey,
@@ -64,7 +64,7 @@ pub struct FilesBefore<'a> {
 struct FileBefore {
     /// Something, into a unit that the plan has.
     is_planned: bool,
-    /// The file had another size then.
+    /// The file had another size when it was loaded.
     is_resized: bool,
     /// It had another size when it was loaded into a unit that the plan does not have.
     is_resized_elsewhere: bool,
@@ -134,7 +134,7 @@ impl<'a> FilesBefore<'a> {
             let file = flow.files[at];
             let before = self.found[flow_index][at];
             let contents = match (before.is_planned, self.touched.get(&place)) {
-                // Of units that the plan does not have nothing is kept.
+                // Nothing is kept of units that the plan does not have.
                 (false, _) if before.is_resized_elsewhere => Contents::Changed,
                 (true, _) if before.is_resized => Contents::Changed,
                 (true, Some(splits)) => {

@@ -66,7 +66,7 @@ enum Values<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// The column of an array whose type [`has_text_form`]. Where intervals are finite, none of
+    /// The column of an array whose type [`has_text_form`]. If intervals are finite, none of
     /// them stands for infinity.
     pub(super) fn new(array: &'a dyn Array, intervals_are_finite: bool) -> Column<'a> {
         let values = match array.data_type() {

@@ -23,7 +23,7 @@ pub enum RowReader {
 /// Reads typed rows.
 pub struct TypedRowReader {
     rows: TypedReader,
-    /// Of the reader before, for the one behind.
+    /// Buffers of the previous reader, for the next one.
     pool: BufferPool,
 }
 

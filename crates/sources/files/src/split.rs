@@ -17,9 +17,9 @@ pub struct Split {
     pub file: Arc<SourceFile>,
     /// Which bytes of the file as it is stored.
     pub byte_range: Range<u64>,
-    /// Where the first line at or after the range's start begins. Known only where the file was
-    /// looked through; it must be where the dialect has quotes or escapes, since a line end
-    /// there may stand within a record. In others the reader finds it.
+    /// Where the first record of the range begins. Known only if the whole file was read for it, which is needed
+    /// if the dialect has quotes or escapes, because a line end may then be inside a record. Otherwise the reader
+    /// finds it.
     pub first_record: Option<RecordStart>,
     /// Several streams take it from a [`Feed`](super::Feed): it cannot be read from its middle.
     pub is_fed: bool,
@@ -72,7 +72,7 @@ impl Split {
         }
     }
 
-    /// Bytes as they are stored: how much work it is, as far as that is known beforehand.
+    /// Stored bytes, the measure of its work, as far as that is known beforehand.
     pub fn size_bytes(&self) -> u64 {
         self.byte_range.end - self.byte_range.start
     }

@@ -20,7 +20,7 @@ use inrush_source::on_threads;
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 256 << 10;
 
-/// Whether the records of a range can be found only by a look at all that stands before it.
+/// True if the records of a range can be found only by reading everything before it.
 pub(super) fn needs_pass(dialect: &Dialect) -> bool {
     needs_place(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
 }
@@ -29,8 +29,8 @@ pub(super) fn needs_pass(dialect: &Dialect) -> bool {
 /// ranges follow each other from the file's first byte to its last. A range in which no record
 /// begins has its first one at its end.
 ///
-/// Reads the whole file with so many threads where [`needs_pass`] says so; nothing comes back
-/// where `stop` was asked meanwhile.
+/// Reads the whole file with so many threads where [`needs_pass`] says so; returns
+/// `None` if `stop` was asked meanwhile.
 pub fn first_records(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -74,7 +74,7 @@ pub fn first_records(
     Ok(Some(starts.collect()))
 }
 
-/// The summaries of all ranges; nothing where a stop was asked.
+/// The summaries of all ranges; `None` if a stop was asked.
 fn summaries(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -127,7 +127,7 @@ fn summary(
             .min(usize::try_from(left).unwrap_or(usize::MAX));
         let count = text.read(&mut buffer[..most])?;
         if count == 0 {
-            // Shorter than it was planned: `check_unchanged` says so.
+            // The file is shorter than planned; `check_unchanged` reports that.
             break;
         }
         scanner.push(&buffer[..count]);

@@ -21,9 +21,9 @@ const PATIENCE: &str = "SET lock_timeout = '5s'";
 /// The server, and whether its data are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// An embedded one that goes with the program, and its data with it.
+    /// An embedded one; server and data are removed when the program ends.
     Temporary,
-    /// An embedded one whose data stay.
+    /// An embedded one whose data are kept.
     Kept,
     /// A server of the user.
     Own,
@@ -60,7 +60,7 @@ impl Database {
         Ok(Database::Server(Box::new(server)))
     }
 
-    /// True if the data go with the program.
+    /// True if the data are removed when the program ends.
     pub(super) fn is_temporary(&self) -> bool {
         match self {
             Database::Server(server) => server.server == Server::Temporary,
@@ -68,7 +68,7 @@ impl Database {
         }
     }
 
-    /// Cores of this machine, where the database is on it.
+    /// Cores of this machine, if the database is on it.
     pub(super) fn cores_here(&self) -> Option<u32> {
         let is_here = match self {
             Database::Server(server) => server.is_here(),

@@ -22,7 +22,7 @@ pub struct PublishedFigures {
     pub machine: String,
     /// Cores of all machines that took part.
     pub cores: u32,
-    /// Streams that loaded at the same time, where the account says.
+    /// Streams that loaded at the same time, if the account says it.
     pub streams: Option<u16>,
     /// Parts of the files, of all tables together.
     pub parts: u32,
@@ -54,7 +54,7 @@ pub fn published() -> Vec<PublishedFigures> {
     let one = |year, what: &str, bytes: f64, seconds| {
         let (source, machine, cores, streams, parts) = match year {
             2009 => (OF_2009, MACHINE_2009, CORES_2009, Some(56), 56 * 6),
-            // The account has 48 parts; how many were loaded at a time its text does not say.
+            // The account has 48 parts; its text does not say how many were loaded at a time.
             _ => (OF_2016, MACHINE_2016, CORES_2016, None, 48),
         };
         PublishedFigures {

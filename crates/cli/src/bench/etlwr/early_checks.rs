@@ -1,5 +1,5 @@
-//! Finds out before files are made for hours that they could not be loaded: everything that is known by then is tried,
-//! and nothing is left of it.
+//! Checks that files can be loaded before hours are spent on making them: everything that is known by then is tried,
+//! and nothing of it is left behind.
 
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ pub fn look(
     reached.stop()
 }
 
-/// With the hint of this command.
+/// The error with the hint of this command.
 fn in_our_words(error: CommandError) -> CommandError {
     let CommandError::Engine { error, notes, hint } = error else {
         return error;

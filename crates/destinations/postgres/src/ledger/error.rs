@@ -53,7 +53,9 @@ impl LedgerError {
             LedgerError::Destination(error) => error.hint(),
             LedgerError::Busy { .. } => Some(
                 "wait for it, or stop that process; then the same command resumes from the \
-                 committed units"
+                 committed units. After a cut network the server may keep the session of a process that \
+                 is gone, for about 90 seconds and sometimes longer: pg_terminate_backend with the \
+                 backend's number ends it at once"
                     .to_owned(),
             ),
             LedgerError::TakenOver { .. } => {
