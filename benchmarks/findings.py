@@ -1,4 +1,4 @@
-"""Questions to the facts of the suite's results, for its page and its plots.
+"""Answers questions about the suite's results, for its page and its plots.
 
 Nothing here is more than Python's own: the plots are drawn by another Python than the page.
 """
@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-# The side that all others are compared with, and the one that is not a peer but the limit.
+# The side that all others are compared with, and the side that is not a peer but the limit.
 OURS = "inrush"
 LIMIT = "server alone"
 
@@ -26,7 +26,7 @@ def cases(facts: Facts) -> list[tuple[str, int]]:
 
 
 def sides(facts: Facts) -> list[str]:
-    """Return the sides that were run, in the order in which the suite knows them."""
+    """Return the sides that were run, in the suite's order."""
     found = {run["side"] for run in [*facts["runs"], *stops(facts)]}
     return [name for name in facts["peers"] if name in found]
 
@@ -42,12 +42,12 @@ def runs_of(facts: Facts, case: tuple[str, int], side: str) -> list[Run]:
 
 
 def stops(facts: Facts) -> list[Run]:
-    """Return the rounds in which a side was stopped; older results know of none."""
+    """Return the rounds in which a side was stopped; older results do not record it."""
     return list(facts.get("stopped", []))
 
 
 def stopped(facts: Facts, case: tuple[str, int], side: str) -> Run | None:
-    """Return the first round in which a side was stopped, or None where it never was."""
+    """Return the first round in which a side was stopped, or None if it never was."""
     for run in stops(facts):
         if (run["workload"], run["streams"], run["side"]) == (*case, side):
             return run

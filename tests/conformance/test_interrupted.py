@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle: it ends in order, nothing is visible, and the same command resumes."""
+"""Ctrl-C during a load: it ends cleanly, nothing is visible, and the same command resumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV against PostgreSQL's own `COPY ... CSV`: the same rows, or a refusal that has a name."""
+"""CSV against PostgreSQL's own `COPY ... CSV`: the same rows, or a documented refusal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Rows = list[tuple[Any, ...]]
 # Records that COPY loads and Inrush rejects, because readers disagree on their meaning.
 COPY_TAKES = {"stray_quote", "text_after_quote", "bare_carriage_return"}
 
-# More are made where the environment says so: for a longer search, with a seed of its own.
+# INRUSH_TEST_FILES asks for more files, for a longer search.
 FILES = {
     version: int(os.environ.get("INRUSH_TEST_FILES", count))
     for version, count in {18: 250, 15: 80}.items()
@@ -38,14 +38,14 @@ FILES = {
 
 @dataclass(frozen=True)
 class Loaded:
-    """What Inrush made of a file."""
+    """The result of loading a file with Inrush."""
 
     rows: Rows
     rejects: list[dict[str, Any]]
 
 
 def comparable(rows: Rows) -> Rows:
-    """Return rows in an order that does not hang on how they were loaded."""
+    """Return rows in an order that does not depend on how they were loaded."""
     return sorted(rows, key=lambda row: [(value is None, value or "") for value in row])
 
 
@@ -145,7 +145,7 @@ def test_nasty_files_are_read_as_copy_reads_them(database: Database, inrush: Inr
     version = database.server.version
     numbers = random.Random(f"{seed()} {version}")  # noqa: S311
     files = nasty_files(numbers, FILES[version], end_markers=version >= 18)
-    # Not all at once: the switch has a lock for each table.
+    # Not all at once, because the switch holds a lock for each table.
     loaded: dict[int, Loaded] = {}
     for first in range(0, len(files), 250):
         loaded |= load(database, inrush, files[first : first + 250])
@@ -159,7 +159,7 @@ def test_nasty_files_are_read_as_copy_reads_them(database: Database, inrush: Inr
                 wrong.append(str(difference))
     print(dict(met))
     assert not wrong, "\n\n".join(wrong)
-    # A generator that makes nothing nasty, or nothing else, would show nothing.
+    # A generator that makes only plain cases, or only nasty ones, would prove nothing.
     assert min(met["same"], met["both_refuse"]) > len(files) / 10
 
 

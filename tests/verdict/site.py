@@ -1,4 +1,4 @@
-"""Where loads are held back: servers, disks and networks of our own, and the files to load."""
+"""The servers, disks and networks on which loads are slowed down, and the files to load."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FILES = 8
 FILE_BYTES = 8 << 20
 TABLE = "loaded"
 COLUMNS = "id bigint not null, day date not null, price numeric(12,2), note text"
-# The core of a loader that is pinned.
+# The core that a pinned loader runs on.
 CORE = 0
-# A load that is held back a lot still ends.
+# A load that is slowed down a lot still ends within this time.
 SECONDS_MAX = 240
 DURABLE = servers.DURABLE | {"wal_level": "replica", "max_wal_senders": "5"}
 
@@ -42,15 +42,15 @@ class Ground:
     # `files`, `disk` for a disk of its own, `split` for one file there, or `pipe`.
     source: str = "files"
     streams: int = 2
-    # Each packet is kept for so long, either way; `tun` alone can.
+    # Each packet is delayed by this time, in both directions; only `tun` can do it.
     delay_s: float = 0.0
     # The loader has one core, and the server the others.
     is_pinned: bool = False
-    # Rows go straight into the target, whose locks they need.
+    # Rows are written directly to the target, so each needs the target's locks.
     is_straight: bool = False
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Describe it in words."""
         words = [self.server, self.way, self.source, f"{self.streams} streams"]
         words += [f"{self.delay_s * 1e3:.0f} ms"] * (self.delay_s > 0)
         words += ["pinned"] * self.is_pinned + ["straight"] * self.is_straight
@@ -93,7 +93,7 @@ class Measured:
 
 
 class Site:
-    """Everything that runs are made on; each thing is made when it is first asked for."""
+    """Everything that runs need; each thing is made when it is first asked for."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self._folder = folder

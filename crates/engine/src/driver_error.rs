@@ -66,7 +66,7 @@ impl DriverError {
         }
     }
 
-    /// The way to the destination broke.
+    /// The connection to the destination was lost.
     pub fn lost(self) -> DriverError {
         DriverError {
             is_lost: true,
@@ -79,7 +79,7 @@ impl DriverError {
         self.hint.clone()
     }
 
-    /// The exit status that tells it.
+    /// The exit status of the command.
     pub fn exit_status(&self) -> ExitStatus {
         self.exit_status
     }
@@ -122,7 +122,7 @@ impl fmt::Display for DriverError {
     }
 }
 
-/// The source is that of the error inside, so its text is not printed twice.
+/// `source` is the source of the error inside, so that its text is not printed twice.
 impl StdError for DriverError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.error.source()

@@ -1,12 +1,12 @@
 //! Reads a server's answers as they arrive on a [`RawConnection`](crate::RawConnection): how many calls are answered, and the
 //! first error.
 //!
-//! Rows are passed over: a load generator wants to know that they came. Messages that no server sends, or that are too long,
-//! are errors (`message_limits`), and of an error no more than its limit is kept.
+//! Rows are skipped: a load generator only needs to know that they arrived. Messages that no server sends or that are
+//! too long are errors (`message_limits`); an error's text is cut at its limit.
 
 use super::message_limits;
 
-/// Usual messages up to this length are not looked up in the table of limits.
+/// Ordinary messages up to this length are not looked up in the table of limits.
 const SHORT_BYTES: u32 = 64;
 
 /// Bytes of an error that are kept.
@@ -24,7 +24,7 @@ pub enum ReplyError {
         /// True if the session is over.
         ends_session: bool,
     },
-    /// The server sent what no server sends.
+    /// The server sent a message that is not part of the protocol.
     Violation(String),
 }
 
@@ -44,7 +44,7 @@ impl std::fmt::Display for ReplyError {
 pub struct Replies {
     header: [u8; 5],
     header_bytes: usize,
-    /// Bytes of a body still to pass by.
+    /// Bytes of a body still to skip.
     body_bytes: usize,
     /// The body of an `ErrorResponse` so far.
     error: Option<Vec<u8>>,

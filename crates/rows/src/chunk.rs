@@ -23,26 +23,25 @@ pub struct Chunk {
     pub file: Arc<Path>,
     /// Bytes of the uncompressed file before the chunk.
     pub byte_offset: u64,
-    /// Lines before the chunk: of the file, or of the piece of it whose own lines before it
-    /// `places` knows.
+    /// Lines of the file before the chunk, without those that `places` counts in `lines_before`.
     pub line_offset: u64,
-    /// Records of it that are not valid UTF-8, as indices in order; empty nearly always.
+    /// Indices, ascending, of the records that are not valid UTF-8; almost always empty.
     pub invalid_utf8: Vec<u32>,
-    /// Its places in the file, if they cannot be counted in its text alone.
+    /// Maps positions in the text to places in the file, if counting in the text alone does not find them.
     pub places: Option<Arc<dyn Places>>,
-    /// Its rows, where they have no text here; a position is then the number of a row in them.
+    /// The rows of a typed source, which has no text; a position is then the number of a row in them.
     pub typed: Option<TypedRows>,
 }
 
-/// The places in a file of a chunk whose text is not the file's bytes one by one, or whose line
-/// is not known beforehand.
+/// Finds places in the file for a chunk whose text differs from the file's bytes, or whose first line number is not
+/// known beforehand.
 pub trait Places: fmt::Debug + Send + Sync {
-    /// Bytes of the file between the chunk's first byte and that at `position` of its text.
+    /// Bytes of the file between the chunk's first byte and the byte at `position` of its text.
     fn byte_distance(&self, _text: &[u8], position: usize) -> u64 {
         position as u64
     }
 
-    /// True if places are the numbers of rows, counted from 0 as bytes are: the file has no lines.
+    /// True if places are row numbers, counted from 0, because the file has no lines.
     fn are_rows(&self) -> bool {
         false
     }
@@ -57,18 +56,18 @@ pub trait Places: fmt::Debug + Send + Sync {
         0
     }
 
-    /// The encoding that the text was translated from, where it was.
+    /// The encoding that the text was translated from; `None` if it was not translated.
     fn encoding(&self) -> Option<TextEncoding> {
         None
     }
 
-    /// The file's own bytes of a part of the text, where they are others than the text's.
+    /// The bytes in the file of a part of the text, if they differ from the text.
     fn original(&self, _text: &[u8], _part: Range<usize>) -> Option<&[u8]> {
         None
     }
 }
 
-/// Places of rows without a text: a position in the chunk is the number of a row.
+/// Places of rows without text: a position in the chunk is a row number.
 #[derive(Debug)]
 pub struct RowNumbers;
 
@@ -79,8 +78,8 @@ impl Places for RowNumbers {
 }
 
 impl Chunk {
-    /// Rows of typed values, of which `first_row` rows of their source stand before the first one; `records` gets a record
-    /// for each. `places` finds the rows in their source: [`RowNumbers`] by their numbers alone.
+    /// A chunk of typed values. `first_row` is the number of rows before it in the source; `records` gets a record for
+    /// each row. `places` finds the rows in the source: [`RowNumbers`] finds them by number alone.
     pub fn of_rows(
         name: &Arc<Path>,
         first_row: u64,
@@ -114,7 +113,7 @@ impl Chunk {
         self.text.as_slice()
     }
 
-    /// The bytes that a hash of the content is made of: the text, or a digest of the rows.
+    /// The bytes that the hash of the content covers: the text, or a digest of the rows.
     pub fn content(&self) -> &[u8] {
         match &self.typed {
             Some(rows) => &rows.content,
@@ -147,7 +146,7 @@ impl Chunk {
         lines_before + self.line_offset + 1
     }
 
-    /// The place of a byte of this chunk that `line` line ends of the chunk stand before.
+    /// The place of a byte of this chunk; `line` is the number of line ends before it in the chunk.
     pub fn location(&self, position: u32, line: u32) -> Location {
         let byte_distance = match &self.places {
             None => u64::from(position),
@@ -173,7 +172,7 @@ impl Chunk {
         self.places.as_ref().is_some_and(|places| places.are_rows())
     }
 
-    /// The encoding that the file's text was translated from, where it was.
+    /// The encoding that the file's text was translated from; `None` if it was not translated.
     pub fn encoding(&self) -> Option<TextEncoding> {
         self.places.as_ref().and_then(|places| places.encoding())
     }

@@ -16,9 +16,9 @@ pub(crate) struct FixedMachine<'a> {
     records: &'a mut Records,
     /// First byte of the open record.
     start: u32,
-    /// The first carriage return of the open record that ends no line, where that is a fault.
+    /// The first carriage return of the open record that does not end a line, if the dialect counts that as a fault.
     bare_return: Option<u32>,
-    /// First bytes of the characters of a record; kept for its memory.
+    /// Offsets of the first byte of each character of a record. A field, so that its memory is reused.
     characters: Vec<u32>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> FixedMachine<'a> {
         Ok(())
     }
 
-    /// Ends the line at `end`: there stands its terminator, or nothing more.
+    /// Ends the line at `end`, which is its terminator or the end of the text.
     fn end_line(&mut self, end: u32, terminator_bytes: u32) -> Result<(), ScanError> {
         self.check_length(end, end)?;
         let next = end + terminator_bytes;
@@ -108,7 +108,7 @@ impl<'a> FixedMachine<'a> {
             true => self.characters.len() as u64,
             false => bytes.len() as u64,
         };
-        // Where a unit begins; those behind the record's end, at its end.
+        // The offset at which a unit begins; past the end of the record, the offset of its end.
         let place = |unit: u64| match is_characters {
             true => self.characters.get(unit as usize).copied().unwrap_or(end),
             false => start + unit.min(length) as u32,
@@ -147,7 +147,7 @@ impl<'a> FixedMachine<'a> {
             .extend(fields.map(|field| place(field.end())));
     }
 
-    /// After the last block.
+    /// Called after the last block.
     pub(crate) fn finish(mut self, text_end: TextEnd) -> Result<Scan, ScanError> {
         let end = self.text.len() as u32;
         if let RecordEnd::Bytes(bytes) = self.fixed.record {

@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 
 use crate::system_calls::TcpInfo;
 
-/// A connection that is asked from beside, for as long as its owner has it.
+/// A connection whose figures can be read from other threads while its owner has it open.
 #[derive(Debug)]
 pub struct TcpConnection {
-    /// Taken away before the socket is closed: its number may be another file's right after.
+    /// Removed before the socket is closed, because the number may be reused for another file at once.
     socket: Mutex<Option<RawFd>>,
     is_loopback: bool,
 }
@@ -21,9 +21,9 @@ pub struct TcpConnection {
 pub struct TcpFacts {
     /// Microseconds with data in flight or to send.
     pub busy_us: u64,
-    /// The part of it that was limited by the receiver's window.
+    /// The part of the busy time that was limited by the receiver's window.
     pub receiver_limited_us: u64,
-    /// The part of it that was limited by our send buffer.
+    /// The part of the busy time that was limited by our send buffer.
     pub send_buffer_limited_us: u64,
     /// Segments sent again.
     pub segments_sent_again: u64,
@@ -42,7 +42,8 @@ pub struct TcpFacts {
 }
 
 impl TcpConnection {
-    /// A handle for a stream that outlives it, or that [ends](TcpConnection::end) it before.
+    /// A handle for `stream`. The caller keeps the stream open longer than the handle, or calls
+    /// [`end`](TcpConnection::end) before the stream is closed.
     pub fn of(stream: &TcpStream) -> TcpConnection {
         let is_own = |(own, peer): (SocketAddr, SocketAddr)| {
             peer.ip().to_canonical().is_loopback() || peer.ip() == own.ip()

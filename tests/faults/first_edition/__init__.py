@@ -1,1 +1,1 @@
-"""Runs that the build of commit e68f33c left, so that later builds are held to resume them."""
+"""Runs left by the build of commit e68f33c; later builds must resume them."""

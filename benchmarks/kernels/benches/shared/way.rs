@@ -54,11 +54,11 @@ impl<'a> Way<'a> {
         self.chunks.iter().map(|chunk| chunk.text.len()).sum()
     }
 
-    /// Goes over the text, hands on each batch, and tells the time that was not the scan's.
+    /// Scans and converts all of the text, passes on each batch, and returns the time without the scan.
     ///
     /// # Panics
     ///
-    /// Where a row is rejected: the texts have none.
+    /// If a row is rejected: all rows of the texts are valid.
     pub fn run(&mut self, mut take: impl FnMut(RecordBatch)) -> Duration {
         let mut beside_scan = Duration::ZERO;
         for chunk in self.chunks {

@@ -66,8 +66,7 @@ enum Values<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// The column of an array whose type [`has_text_form`]. Where intervals are finite, none of
-    /// them stands for infinity.
+    /// The column of an array whose type [`has_text_form`]. With finite intervals, no interval stands for infinity.
     pub(super) fn new(array: &'a dyn Array, intervals_are_finite: bool) -> Column<'a> {
         let values = match array.data_type() {
             DataType::Boolean => Values::Bool(array.as_boolean()),
@@ -84,7 +83,7 @@ impl<'a> Column<'a> {
             DataType::Date32 => Values::Date(array.as_primitive()),
             DataType::Time64(_) => Values::Time(array.as_primitive()),
             DataType::Timestamp(_, zone) => {
-                // The values are in UTC, for any zone of the column.
+                // The values are in UTC, whatever zone the column has.
                 let offset = if zone.is_some() { "+00" } else { "" };
                 Values::Timestamp(array.as_primitive(), offset)
             }

@@ -1,5 +1,4 @@
-//! Measures a plan in the order of the way of the data: the files, the loader, the destination, and from all of it the
-//! run.
+//! Measures a plan in the order in which data flows: the files, the loader, the destination; then predicts the run.
 
 use inrush_destination::Destination;
 use inrush_package::Package;
@@ -31,7 +30,7 @@ pub struct ContractPreflight<'a> {
     pub plan: &'a ContractPlan,
     /// What a run is told.
     pub options: &'a RunOptions<'a>,
-    /// The preflight's own options beside it.
+    /// The options of the preflight itself.
     pub preflight_options: &'a PreflightOptions,
     /// Seconds that planning took.
     pub plan_s: f64,
@@ -80,7 +79,8 @@ impl ContractPreflight<'_> {
         }
     }
 
-    /// The units of the flow with this index that are left to load. How much is left of one that is fed is not known.
+    /// The units of the flow with this index that are left to load. A shared unit counts as left, because how much of
+    /// it is left is not known.
     pub fn left(&self, flow: usize) -> impl Iterator<Item = &RangeUnit> {
         let kept = match &self.plan.earlier {
             ContractEarlier::Stopped { kept, .. } => kept.of_flow(flow),
@@ -116,7 +116,7 @@ impl ContractPreflight<'_> {
         Ok(flow_found::largest(found))
     }
 
-    /// What the destination takes of each flow, alone and with all steps together; and why something has no figure.
+    /// Measures the speed at which the destination takes each flow; returns the reason if something has no figure.
     fn destination(
         &self,
         flows: &mut [FlowFound],
@@ -138,7 +138,7 @@ impl ContractPreflight<'_> {
     }
 }
 
-/// What the destination takes of a flow, by one stream and by all.
+/// Measures the speed at which the destination takes a flow, by one stream and by all.
 fn take(
     scratch: &Scratch<'_>,
     found: &mut FlowFound,
@@ -146,7 +146,7 @@ fn take(
 ) -> Result<(), Error> {
     let streams = scratch.preflight.plan.streams;
     let batches = batches::of_sample(scratch.preflight, found)?;
-    // Rows that are all rejected leave batches without any.
+    // The batches have no rows if all rows of the sample were rejected.
     if !batches.has_rows() {
         return Ok(());
     }
@@ -162,7 +162,7 @@ fn take(
         |streams, measuring_time| together::measure(scratch, found, streams, measuring_time);
     let one = match streams {
         1 => None,
-        // Half as long: it says what a stream does that is left alone.
+        // Half as long: this only shows the speed of a stream alone.
         _ => Some(together(1, measuring_time.together / 2)?),
     };
     let all = together(streams, measuring_time.together)?;

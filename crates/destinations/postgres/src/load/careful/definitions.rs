@@ -11,7 +11,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// What the constraint or unique index `name` of `table`, as SQL names it, says.
+    /// The definition of the constraint or unique index `name` of `table` (an SQL name).
     pub async fn of(
         &mut self,
         session: &Session,
