@@ -1,4 +1,4 @@
-"""Links: two columns of numbers, so the cost of a row beside its values is what counts."""
+"""Links: two columns of numbers, so that the cost of a row itself counts most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data folders that came with a package: nothing that is stored in one runs without trust."""
+"""Data folders that came with a package: no program that is stored in one runs without trust."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def foreign(servers_folder: Path) -> Iterator[tuple[Place, Path]]:
     reader = Place(servers_folder / f"trusts-reader-{next(numbers)}")
     witness = reader.inrush.folder / "witness"
     author("run", author.package(pre_sql=[*AT_LOGIN])).expect(CLEAN)
-    # It reads what COPY writes: else the pipe may break, and the login with it.
+    # It reads the output of COPY; otherwise the pipe, and with it the login, may break.
     command = f"cat > {witness}"
     statement = f"INSERT INTO commands VALUES ('{command}')"
     author("run", author.package(mode="append", pre_sql=[statement])).expect(CLEAN)

@@ -1,7 +1,7 @@
-//! The engine's own note in a record of a destination's ledger: the splits whose rows the record commits.
+//! The engine's own note in a record of a destination's ledger: the splits whose rows that record commits.
 //!
-//! A unit that one stream loads has one split, and its note is that [`SplitRecord`]. Of a unit that is fed each record has
-//! the ranges that one stream took for it, in a list.
+//! A unit that one stream loads has one split, and its note is that split's [`SplitRecord`]. In an endless unit, each
+//! record lists the ranges that its stream took.
 
 use inrush_source::Split;
 use serde::{Deserialize, Serialize};
@@ -15,14 +15,14 @@ enum Detail {
     Ranges(Vec<SplitRecord>),
 }
 
-/// The note of the splits that a record commits, which are `planned` or ranges of it.
+/// The note of the splits that a record commits. They are `planned` itself or ranges of it.
 pub fn of_records(planned: &Split, mut records: Vec<SplitRecord>) -> String {
     if planned.is_shared {
         return text(&Detail::Ranges(records));
     }
     match records.pop() {
         Some(mut record) if records.is_empty() => {
-            // What a pipe brings has no size before.
+            // The size of a pipe is not known beforehand.
             record.byte_end = record.byte_end.filter(|_| !planned.is_whole());
             text(&Detail::Split(Box::new(record)))
         }
@@ -34,7 +34,7 @@ fn text(detail: &Detail) -> String {
     serde_json::to_string(detail).expect("a record has nothing that JSON lacks")
 }
 
-/// The splits that a note tells of; none where another program wrote it.
+/// The splits that a note names; none if another program wrote the note.
 pub fn splits_of(detail: &str) -> Vec<SplitRecord> {
     match serde_json::from_str(detail) {
         Ok(Detail::Split(split)) => vec![*split],

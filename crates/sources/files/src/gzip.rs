@@ -1,8 +1,8 @@
-//! The members of a gzip file, one after the other, and what stands behind the last one.
+//! The members of a gzip file, one after the other, and the bytes after the last one.
 //!
-//! Tapes and block devices fill a file's last block with zeros, which gzip itself passes over
-//! too. It also passes over anything else that is no member, with a warning that nobody reads in
-//! a nightly load: there could stand rows whose member was damaged, so it is an error here.
+//! Tapes and block devices fill a file's last block with zeros. gzip skips these, and we do too. gzip also skips
+//! anything else that is not a member, with a warning that nobody reads in a nightly load. Those bytes could be rows
+//! whose member is damaged, so they are an error here.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -14,13 +14,13 @@ use super::signature::signature;
 
 /// Reads all members as one text.
 pub(super) struct GzipMembers<R> {
-    /// The member that is read; nothing only while the next one takes its place.
+    /// The current member; `None` only while the next one replaces it.
     member: Option<GzDecoder<R>>,
-    /// Whether everything behind the last member was looked at.
+    /// True if everything after the last member was checked.
     at_end: bool,
 }
 
-/// Behind the last member stands something that is neither another one nor zeros only.
+/// Bytes after the last member that are neither another member nor only zeros.
 #[derive(Debug)]
 pub(super) struct TrailingBytes {
     first_byte: u8,
@@ -55,7 +55,7 @@ impl<R: BufRead> GzipMembers<R> {
         self.member.as_ref().expect("one member follows the other")
     }
 
-    /// Goes to the next member, behind the end of one; false where there is none.
+    /// Goes on to the next member after the end of one; false if there is none.
     fn next_member(&mut self) -> io::Result<bool> {
         let member = self.member.as_mut().expect("one member follows the other");
         let file = member.get_mut();

@@ -20,17 +20,15 @@ use inrush_source::on_threads;
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 256 << 10;
 
-/// Whether the records of a range can be found only by a look at all that stands before it.
+/// True if the records of a range can be found only by reading everything before the range.
 pub(super) fn needs_pass(dialect: &Dialect) -> bool {
     needs_place(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
 }
 
-/// Where the first record of each range begins, as far as its reader cannot tell by itself. The
-/// ranges follow each other from the file's first byte to its last. A range in which no record
-/// begins has its first one at its end.
+/// Finds where the first record of each range begins, as far as the reader of the range cannot find it. The ranges
+/// cover the whole file in order. If no record begins in a range, the result is the range's end.
 ///
-/// Reads the whole file with so many threads where [`needs_pass`] says so; nothing comes back
-/// where `stop` was asked meanwhile.
+/// Reads the whole file with `threads` threads if [`needs_pass`] returns true; `None` if `stop` was asked meanwhile.
 pub fn first_records(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -41,11 +39,11 @@ pub fn first_records(
     if !needs_place(dialect) {
         return Ok(Some(vec![None; ranges.len()]));
     }
-    // What stands before the rows (a byte order mark, lines that are passed over, the header) is
-    // of the range that begins where the file does, as far as it may go.
+    // Everything before the rows (a byte order mark, skipped lines, the header) belongs to the range at the file's
+    // begin, even past its end.
     let rows = rows_begin(file, dialect)?;
     if let Method::Arithmetic { record_bytes } = Method::of(dialect) {
-        // Records are counted from behind a byte order mark.
+        // Records are counted from the end of a byte order mark.
         let begin = Text::open(file, Purpose::Load)?.start();
         let starts = ranges.iter().map(|range| {
             let offset = range.start.max(rows.byte_offset) - begin;
@@ -74,7 +72,7 @@ pub fn first_records(
     Ok(Some(starts.collect()))
 }
 
-/// The summaries of all ranges; nothing where a stop was asked.
+/// The summaries of all ranges; `None` if a stop was asked for.
 fn summaries(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -127,7 +125,7 @@ fn summary(
             .min(usize::try_from(left).unwrap_or(usize::MAX));
         let count = text.read(&mut buffer[..most])?;
         if count == 0 {
-            // Shorter than it was planned: `check_unchanged` says so.
+            // The file is shorter than planned; `check_unchanged` reports it.
             break;
         }
         scanner.push(&buffer[..count]);

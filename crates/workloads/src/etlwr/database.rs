@@ -1,4 +1,4 @@
-//! The database that is loaded: made ready before each run, looked at after it, and left as it was.
+//! The database of the workload: prepared before each run, examined after it, and left as it was found.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,15 +20,15 @@ const PATIENCE: &str = "SET lock_timeout = '5s'";
 /// The server, and whether its data are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// An embedded one that goes with the program, and its data with it.
+    /// An embedded server that is removed with its data when the program ends.
     Temporary,
-    /// An embedded one whose data stay.
+    /// An embedded server whose data stay.
     Kept,
     /// A server of the user.
     Own,
 }
 
-/// A database that is reached.
+/// A connected database.
 pub struct Database {
     address: DatabaseAddress,
     connection: Connection,
@@ -38,7 +38,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// The one that the package of the workload loads into. `defaults` fill the gaps of its URL.
+    /// The database that the package of the workload loads into. `defaults` fill the gaps of its URL.
     pub fn of(
         package: &Package,
         defaults: ConnectionDefaults,
@@ -58,12 +58,12 @@ impl Database {
         })
     }
 
-    /// True if the data go with the program.
+    /// True if the data are removed when the program ends.
     pub(super) fn is_temporary(&self) -> bool {
         self.server == Server::Temporary
     }
 
-    /// Cores of this machine, where the server is on it.
+    /// The number of cores of this machine, if the server is on it.
     pub(super) fn cores_here(&self) -> Option<u32> {
         let here = ["/", "localhost:", "127.", "[::1]"];
         let is_here = |place: &str| here.iter().any(|start| place.starts_with(start));

@@ -10,7 +10,7 @@ use super::rates::Rates;
 pub struct PublishedFigures {
     /// The year of the run.
     pub year: u16,
-    /// What was loaded, and by what.
+    /// What was loaded, and with which software.
     pub what: String,
     /// Where it was published.
     pub source: String,
@@ -20,11 +20,11 @@ pub struct PublishedFigures {
     pub seconds: f64,
     /// Cores of all machines that took part.
     pub cores: u32,
-    /// Streams that loaded at the same time, where the account says.
+    /// Streams that loaded at the same time, if the account says so.
     pub streams: Option<u16>,
-    /// A tenth of the data.
+    /// True if a tenth of the data was loaded.
     pub ten_percent: bool,
-    /// Made of bytes, seconds and cores.
+    /// A figure from bytes, seconds and cores.
     pub rates: Rates,
 }
 
@@ -39,12 +39,12 @@ const CORES_2009: u32 = 64 + 32;
 /// 2 sockets of 12 cores in each of 2 servers.
 const CORES_2016: u32 = 48;
 
-/// All of them.
+/// All published figures.
 pub fn published() -> Vec<PublishedFigures> {
     let one = |year, what: &str, bytes: f64, seconds, ten_percent| {
         let (source, cores, streams) = match year {
             2009 => (OF_2009, CORES_2009, Some(56)),
-            // The account has 48 parts; how many were loaded at a time its text does not say.
+            // The account has 48 parts; it does not say how many were loaded at a time.
             _ => (OF_2016, CORES_2016, None),
         };
         PublishedFigures {
@@ -67,7 +67,7 @@ pub fn published() -> Vec<PublishedFigures> {
             1794.0,
             false,
         ),
-        // The best of the five runs in its table 2; the bytes are a tenth of the whole.
+        // The best of the five runs in table 2 of the account; the bytes are a tenth of the whole.
         one(
             2009,
             "the same with a tenth of the data",

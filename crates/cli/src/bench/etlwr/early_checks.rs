@@ -1,5 +1,5 @@
-//! Finds out before files are made for hours that they could not be loaded: everything that is known by then is tried,
-//! and nothing is left of it.
+//! Checks that the workload can be loaded, before files are generated for hours: tries everything that is known by
+//! then, and leaves nothing behind.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,8 @@ use crate::errors::CommandError;
 use crate::save_package::may_save;
 use crate::{Surroundings, embedded, package_file, running, signals};
 
-/// Tries folders, database and plan of a load whose files may still have to be made. The server is reached as the load
-/// reaches it: an embedded one is made, started with as many connections, and stopped again.
+/// Tries folders, database and plan of a load whose files may still have to be generated. The server is reached in the
+/// same way as by the load: an embedded one is created, started with as many connections, and stopped again.
 pub fn look(
     tables: &[TableFiles],
     arguments: &MeasureArguments,
@@ -48,7 +48,7 @@ pub fn look(
     reached.stop()
 }
 
-/// With the hint of this command.
+/// Adds the hint of this command.
 fn in_our_words(error: CommandError) -> CommandError {
     let CommandError::Engine { error, notes, hint } = error else {
         return error;

@@ -18,9 +18,9 @@ use crate::engine::plan::identity;
 use crate::quote::literal;
 use crate::{PostgresError, Session};
 
-/// Marks of a package that stay; older ones go when a new one comes.
+/// The number of marks kept for a package; older ones are removed when a new one is added.
 const MARKS_MAX: usize = 500;
-/// Bytes of a package's marks together; a plan reads no more of them for a target.
+/// The most bytes of a package's marks together; a plan reads no more of them for a target.
 const BYTES_MAX: usize = 1 << 20;
 /// The most keys of a mark. The smallest keys are taken: the same files always have the same ones, and most overlapping
 /// sets share some.
@@ -29,7 +29,7 @@ const KEYS_MAX: usize = 1_000;
 const KEYS_MIN: usize = 16;
 /// Digits of a file's key in a mark.
 const DIGITS: usize = 16;
-/// Files that one query asks for.
+/// The number of files that one query asks for.
 const ASKED_MAX: usize = 10_000;
 
 /// The length of the beginning of a mark that is read without its keys; the words before the keys are shorter.
@@ -91,7 +91,7 @@ impl Mark {
         })
     }
 
-    /// The comment that says it.
+    /// The text of the comment.
     fn text(&self, run_key: &RunKey, keys_max: usize) -> String {
         let Mark {
             about,
@@ -106,7 +106,7 @@ impl Mark {
     }
 }
 
-/// The key of a file as it is: the ledger, too, takes one of another size or time for another. A pipe has none.
+/// The key of a file as it is now. As in the ledger, another size or time makes it another file. A pipe has no key.
 pub fn file_key(file: &dyn Input) -> Option<String> {
     if file.is_read_once() {
         return None;
@@ -216,7 +216,7 @@ pub async fn leave(
     for text in &texts {
         let rows = session.query("SELECT lo_create(0)", &[], doing).await?;
         let oid: u32 = rows[0].get(0);
-        // A dump of the database reads all of its large objects, for any role.
+        // A dump of the database reads all of its large objects, so any role must be allowed to read them.
         let statements = format!(
             "COMMENT ON LARGE OBJECT {oid} IS {}; GRANT SELECT ON LARGE OBJECT {oid} TO PUBLIC",
             literal(text)

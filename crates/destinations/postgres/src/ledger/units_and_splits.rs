@@ -15,7 +15,7 @@ use crate::engine::ledger::{Account, SplitRecord, SwitchedFile, TouchedFile};
 /// A load unit in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitRow {
-    /// Names the unit's files as they were, its table and how it reads them.
+    /// Identifies the unit's files as they were, its table and how the unit reads them.
     pub unit_key: UnitKey,
     /// The flow.
     pub flow: String,
@@ -29,10 +29,9 @@ pub struct UnitRow {
     pub shared: bool,
     /// True if its rows are written directly to the target: there is no staging table of that name.
     pub straight: bool,
-    /// True if all of its splits are in it and it is ready for the switch.
+    /// True if all of its splits are loaded and it is ready for the switch.
     pub finished: bool,
-    /// The server refused a row of it, so that one stream loaded it with a savepoint for each
-    /// batch.
+    /// True if the server refused a row of it, so one stream loaded it with a savepoint for each batch.
     pub careful: bool,
     /// The server's own count of its rows.
     pub rows_counted: Option<i64>,
@@ -40,8 +39,8 @@ pub struct UnitRow {
     pub key_smallest: Option<String>,
     /// Its largest key as text.
     pub key_largest: Option<String>,
-    /// True if the table of its rows still has its name: the staging table or, for direct writes, the target. Always
-    /// true for a unit that is written now.
+    /// True if the table that holds its rows still has its name: the staging table or, for direct writes, the target.
+    /// Always true for a unit that is being written.
     pub stands: bool,
     /// The server's files of the staging table now, as a digest.
     pub files: Option<String>,
@@ -68,14 +67,14 @@ pub struct UnitAccounts {
 }
 
 impl UnitAccounts {
-    /// The account of a unit; zero where none of its splits was committed.
+    /// The account of a unit; zero if none of its splits was committed.
     pub fn of_unit(&self, unit_key: &UnitKey) -> Account {
         self.units.get(unit_key).copied().unwrap_or_default()
     }
 }
 
-/// Goes before a LATERAL query of `shard`, which has these columns from version 5 on. A name that the query does not find in
-/// the table is looked up here.
+/// Precedes a LATERAL query of `shard`, which has these columns since version 5. A column that the table lacks is found
+/// here.
 const BEFORE_VERSION_5: &str = "(SELECT 0::int8 AS rows_filtered, 0::int8 AS rows_added) older";
 
 fn count(row: &Row, index: usize) -> u64 {
@@ -120,8 +119,8 @@ fn split_of(row: &Row) -> SplitRecord {
 }
 
 impl UnitRow {
-    /// True if a plan with a unit of its key can keep its committed part: its table is the one that it began with, and
-    /// the plan looks for it there.
+    /// True if a plan that contains a unit of the same key can keep the committed part: the table is the one that the
+    /// unit began with, and the plan looks for it there.
     pub fn is_kept(&self, staging_schema: &str) -> bool {
         self.stands && (self.straight || self.staging_schema == staging_schema)
     }
@@ -263,8 +262,8 @@ impl Ledger {
         Ok(accounts)
     }
 
-    /// Passes every file that runs with this key have switched in to `see`, those of the newest run first. A run that is
-    /// switched has all of each of its files, unless a later run took them out again.
+    /// Calls `see` with every file that runs with this key have switched in, those of the newest run first. A run that
+    /// is switched contains all of its files, unless a later run removed them.
     pub async fn switched_files(
         &self,
         session: &Session,
@@ -318,7 +317,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let table = stored::table("$14::bool", "$5::text", "$6::text", "$7::text");
         let filenodes = stored::filenodes("$14::bool", &table);
-        // Direct writes went into the target of the first split; a table that has its name later is another one.
+        // Direct writes went to the target of the first split. A table that got its name later is a different table.
         let sql = format!(
             "INSERT INTO {} AS unit (run_id, epoch, unit_key, flow, target, staging_schema, \
                              staging_table, shared, finished, rows_counted, key_smallest, \
@@ -475,8 +474,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// A file has the text that it had, and its time, or its place on the disk, is another one: from
-    /// now on it is known by that.
+    /// Records the new modification time, or place on the disk, of a file whose text is unchanged, so that later runs
+    /// recognise it.
     pub async fn touch_file(
         &self,
         session: &Session,
