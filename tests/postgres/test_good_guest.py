@@ -37,7 +37,7 @@ def job(inrush: Inrush, database: Database, **run: int | bool) -> Path:
     return inrush.write("package.toml", text)
 
 
-# The holder's work, and the work of others that must proceed although the loader waits.
+# The work of the lock's holder, and the work of others that must proceed while the loader waits.
 HELD_UP = {
     "a_plain_target": (
         "CREATE TABLE loaded (id int, note text)",
@@ -248,7 +248,7 @@ def test_links_are_not_followed(newest_database: Database, inrush: Inrush, place
     else:
         assert victim.read_text() == "untouched"
     own.unlink(missing_ok=True)
-    # The run's folder is not what decides: the rows are in, or come in now.
+    # The run's folder does not decide it: the rows are already loaded, or are loaded now.
     if outcome.status == FAILED:
         again = inrush("run", path)
         assert again.status == 3 or "already loaded" in again.said, again.said
