@@ -1,11 +1,11 @@
-//! Chance that is the same each time.
+//! Random numbers that are the same in every run.
 
 /// A small generator with a seed (Steele, Lea and Flood's SplitMix64).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// One that begins with a seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -24,7 +24,7 @@ impl Random {
         self.bits() % end
     }
 
-    /// One of these.
+    /// One of these items.
     pub fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
         choices[self.below(choices.len() as u64) as usize]
     }
