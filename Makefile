@@ -61,7 +61,8 @@ test-python: build $(BROWSER) ## integration and faults, against real servers
 torture: torture-faults torture-values ## breaks loads in 300 ways, and loads 20,000 values
 
 torture-faults: build ## breaks loads in 300 ways; SEED=123 COUNT=1 plays one of them again
-	$(BIN)/python tests/faults/torture.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
+	$(BIN)/python tests/faults/torture.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
+		$(if $(DESTINATION),--destination $(DESTINATION))
 
 torture-values: build ## holds 20,000 values against a reader; SEED=123 CASES=250 plays some of them again
 	$(BIN)/python tests/values/torture.py $(if $(SEED),--seed $(SEED)) $(if $(CASES),--count $(CASES))

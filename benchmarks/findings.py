@@ -1,6 +1,6 @@
-"""Answers questions about the suite's results, for its page and its plots.
+"""Queries on the suite's results, for its page and its plots.
 
-Nothing here is more than Python's own: the plots are drawn by another Python than the page.
+Only the standard library is imported, because the plots are drawn by another Python than the page.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def stopped(facts: Facts, case: tuple[str, int], side: str) -> Run | None:
 def ratios(facts: Facts, case: tuple[str, int], side: str) -> list[float]:
     """Return a side's wall time over Inrush's, for each round that has both.
 
-    There is none where either was ever stopped: the rounds that it ended are those that went well.
+    There is none if either was ever stopped, because the rounds that it completed are then only
+    its good ones.
     """
     if stopped(facts, case, side) or stopped(facts, case, OURS):
         return []

@@ -1,9 +1,9 @@
-"""One large file, or one with half of all bytes, against even ones: lineitem, in turn in one run.
+"""Compares lineitem in one large file, in uneven files, and in even files, in turn in one run.
 
 The same rows come as four files, as one, and as three of which the first has half of the bytes. A
-partitioned table takes files as they are, or the one file cut where its key changes
-(`bounds = { parts = 4 }`); a plain table is shared by the streams, whether its rows come in four
-files or one, or is filled by one stream alone. The contents of each side are compared with a
+partitioned table is loaded from the four files, or from the one file cut where its key changes
+(`bounds = { parts = 4 }`); a plain table is filled by several streams, from four files or from one,
+or by one stream. The contents of each side are compared with a
 server-side COPY of the stripped files.
 """
 

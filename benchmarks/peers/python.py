@@ -1,4 +1,4 @@
-"""What peers that are Python packages share: their own Python, and files that say what to load."""
+"""Shared by the peers that are Python packages: their own Python, and files with their tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSION = "import importlib.metadata as found, sys; print(found.version(sys.argv
 
 
 def version_of(python: Path, package: str) -> str | None:
-    """Return the version of a package, or None where it, or that Python, is not there."""
+    """Return the version of a package, or None if it, or that Python, is not installed."""
     try:
         done = subprocess.run([python, "-c", VERSION, package], capture_output=True, text=True)
     except OSError:

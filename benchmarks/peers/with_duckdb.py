@@ -20,7 +20,7 @@ class DuckDb(Peer):
     )
 
     def version(self) -> str | None:
-        """Return DuckDB's version, where the extension is there, too."""
+        """Return DuckDB's version if the extension is installed too."""
         python_of = self.surroundings.python
         if python.version_of(python_of, "duckdb-extension-postgres-scanner") is None:
             return None

@@ -1,4 +1,4 @@
-"""Links: two columns of numbers, so that the cost of a row itself counts most."""
+"""Links: two columns of numbers, so most of the cost is that of a row and not of its values."""
 
 from __future__ import annotations
 

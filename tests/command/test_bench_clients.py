@@ -65,7 +65,7 @@ def inserting(database: Database, clients: int) -> bool:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait until another process has made a condition true."""
+    """Wait until a condition holds that another process brings about."""
     for _ in range(6000):
         if holds():
             return
@@ -189,10 +189,10 @@ def test_an_open_loop_counts_from_the_intended_start(database: Database, inrush:
     assert run["latency"]["most_us"] >= run["naive_latency"]["most_us"]
 
 
-def test_a_rate_that_is_not_held_is_told(newest_database: Database, inrush: Inrush) -> None:
+def test_a_rate_that_is_not_held_is_told(database: Database, inrush: Inrush) -> None:
     (inrush.folder / "slow.sql").write_text("SELECT pg_sleep(0.05)")
     words = ("calls", "--sql", "slow.sql", "--clients", "1", "--for", "1s", "--rate", "100")
-    bench(inrush, newest_database, *words).expect(CLEAN, "did not hold the rate", "behind")
+    bench(inrush, database, *words).expect(CLEAN, "did not hold the rate", "behind")
     (run,) = results(inrush)["runs"]
     assert run["open_loop"]["behind_share"] > 0.5
     assert run["open_loop"]["not_begun"] > 50
@@ -240,7 +240,7 @@ def test_a_role_that_may_not_create(database: Database, inrush: Inrush) -> None:
 
 
 def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
-    """Its neighbours make no result without it."""
+    """If a client fails, the others alone make no result."""
     words = ("inserts", "--connections", "4", "--for", "60s")
     with inrush.start("bench", *words, "--to", database.url) as running:
         until(lambda: inserting(database, 4))
@@ -322,7 +322,7 @@ def test_ctrl_c_leaves_nothing_and_the_same_command_goes_on(
 
 
 def test_what_a_killed_one_left_goes_with_the_next(database: Database, inrush: Inrush) -> None:
-    """A measurement that still runs keeps its tables, and other people keep theirs."""
+    """A running measurement keeps its tables, and tables of other people are kept too."""
     words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
     with inrush.start(*words) as killed, inrush.start(*words, "--batch", "2") as living:
         until(lambda: clients_of(database) == 4 and len(left(database)) == 2)
@@ -353,8 +353,8 @@ def test_a_table_that_others_write_to_is_no_result(database: Database, inrush: I
     assert left(database) == []
 
 
-def test_a_clock_that_jumps(newest_database: Database, inrush: Inrush) -> None:
-    """The times come from another clock: the results are valid, and say what happened."""
+def test_a_clock_that_jumps(database: Database, inrush: Inrush) -> None:
+    """Times are measured by another clock: the results hold, and say what happened."""
     source, library = inrush.folder / "clock.c", inrush.folder / "clock.so"
     source.write_text(
         "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <time.h>\n#include <unistd.h>\n"
@@ -369,7 +369,7 @@ def test_a_clock_that_jumps(newest_database: Database, inrush: Inrush) -> None:
         "  }\n  return (int)done;\n}\n"
     )
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
-    words = ("bench", "calls", "--clients", "1", "--for", "4s", "--to", newest_database.url)
+    words = ("bench", "calls", "--clients", "1", "--for", "4s", "--to", database.url)
     preload = {"LD_PRELOAD": str(library)}
     with inrush.start(*words, environment=preload) as running:
         running.wait().expect(CLEAN, "the clock of this machine jumped by 3600.0 s")

@@ -359,6 +359,22 @@ def test_text_that_is_not_utf8_is_told_with_its_encoding(
     assert sorted(tuple(str(value) for value in row) for row in rows) == expected
 
 
+def test_utf8_that_is_declared_as_another_encoding_is_told(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    file = inrush.write("a.csv", "id,name\n1,Ann\n2,Zoë\n")
+    to = ("--columns", "id int, name text", "--to", newest_database.url)
+    load = ("load", file, *to, "--format", "csv,header,encoding=windows-1252", "--table")
+    said = ("a.csv is declared to be windows-1252, but is likely UTF-8", "`2,Zoë`", "`2,ZoÃ«`")
+    inrush(*load, "t", "--save-package", "p.toml").expect(CLEAN, *said)
+    inrush("check", "p.toml").expect(CLEAN, *said)
+    # A file that is what it is declared to be gets no note.
+    inrush.write("a.csv", "id,name\n1,Ann\n2,Zoë\n".encode("windows-1252"))
+    outcome = inrush(*load, "u").expect(CLEAN)
+    assert "likely UTF-8" not in outcome.output + outcome.errors
+    assert newest_database.rows("SELECT name FROM u ORDER BY id") == [("Ann",), ("Zoë",)]
+
+
 @pytest.mark.parametrize("order", ["utf-16-be", "utf-16-le"])
 def test_utf16_without_a_mark_shows_its_byte_order(
     newest_database: Database, inrush: Inrush, order: str

@@ -59,12 +59,12 @@ def place(servers_folder: Path) -> Iterator[Place]:
 
 @pytest.fixture
 def foreign(servers_folder: Path) -> Iterator[tuple[Place, Path]]:
-    """Yield a place with a data folder that runs a program at each login, and what that makes."""
+    """Yield a place whose data folder runs a program at each login, and the program's output."""
     author = Place(servers_folder / f"trusts-author-{next(numbers)}")
     reader = Place(servers_folder / f"trusts-reader-{next(numbers)}")
     witness = reader.inrush.folder / "witness"
     author("run", author.package(pre_sql=[*AT_LOGIN])).expect(CLEAN)
-    # It reads the output of COPY; otherwise the pipe, and with it the login, may break.
+    # It reads what COPY writes, because a broken pipe would make the login fail.
     command = f"cat > {witness}"
     statement = f"INSERT INTO commands VALUES ('{command}')"
     author("run", author.package(mode="append", pre_sql=[statement])).expect(CLEAN)

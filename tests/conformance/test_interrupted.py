@@ -1,4 +1,4 @@
-"""Ctrl-C during a load: it ends cleanly, nothing is visible, and the same command resumes."""
+"""Ctrl-C during a load: the run ends cleanly, no row is visible, and the same command resumes."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from conformance.job import PARTS, ROWS_OF_A_PART, Job, filled, record
 from harness.command import CLEAN
 
 KILL_POINTS = [
+    "run_entered",
     "in_copy",
     "in_copy:3",
     "before_unit_commit",

@@ -1,4 +1,4 @@
-"""Sends the same bytes by COPY BINARY and to the extension, and compares the results."""
+"""Loads the same bytes by COPY BINARY and by the extension, and compares the results."""
 
 from __future__ import annotations
 

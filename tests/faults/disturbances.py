@@ -67,6 +67,7 @@ def _kind(
 
 # Steps at which the command can stand still or die, and those that only dying reaches.
 STEPS = [
+    "run_entered",
     "in_copy",
     "before_unit_commit",
     "after_unit_commit",
@@ -77,13 +78,13 @@ STEPS = [
     "before_report",
 ]
 DYING_STEPS = [*STEPS, "unit_commit_sent", "switch_commit_sent"]
-UNSWITCHED_STEPS = [*STEPS[:6], "unit_commit_sent"]
+UNSWITCHED_STEPS = [*STEPS[:7], "unit_commit_sent"]
 
 
 def _step(scene: Scene, steps: list[str]) -> str:
     """Return one of these steps; of those that come often, one of the first few times."""
     point = scene.numbers.choice(steps)
-    if "switch" in point or point == "before_report":
+    if "switch" in point or point in ("run_entered", "before_report"):
         return point
     return f"{point}:{scene.numbers.randint(1, 4)}"
 
@@ -416,7 +417,7 @@ def frozen_and_taken_over(scene: Scene) -> Struck:
         first.resume()
         outcome = _end(scene, first)
     # In the middle of the switch it asks the ledger what became of its run: it is loaded.
-    if stands and step.partition(":")[0] in UNSWITCHED_STEPS[:4]:
+    if stands and step.partition(":")[0] in UNSWITCHED_STEPS[:5]:
         assert outcome.status == FAILED, outcome.said
     return Struck(f"taken over at {step}", stands)
 
@@ -424,7 +425,7 @@ def frozen_and_taken_over(scene: Scene) -> Struck:
 @_kind()
 def rival(scene: Scene) -> Struck:
     """Start the same command twice: the second one names the first and changes nothing."""
-    step = _step(scene, STEPS[:6])
+    step = _step(scene, STEPS[:7])
     with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
         stands = first.stops()
         if stands:

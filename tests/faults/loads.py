@@ -67,25 +67,29 @@ LARGE_ROWS = 18_000
 SECOND, THIRD, FOURTH = PART_ROWS, 2 * PART_ROWS, 3 * PART_ROWS
 
 
-def _part(part: int, rows: int = PART_ROWS) -> list[Row]:
+def part_rows(part: int, rows: int = PART_ROWS) -> list[Row]:
+    """Return the rows of a part."""
     start = part * rows
     return [(number, number, f"note {number}") for number in range(start, start + rows)]
 
 
-def _parts(count: int) -> list[Row]:
-    return [row for part in range(count) for row in _part(part)]
+def parts(count: int) -> list[Row]:
+    """Return the rows of the first parts."""
+    return [row for part in range(count) for row in part_rows(part)]
 
 
-def _text(rows: Iterable[Row]) -> bytes:
+def text_of(rows: Iterable[Row]) -> bytes:
+    """Return the lines of rows in a file."""
     return "".join(f"{number}|{key}|{note}|\n" for number, key, note in rows).encode()
 
 
-def _part_files(count: int) -> dict[str, bytes]:
-    return {f"rows.tbl.{part}": _text(_part(part)) for part in range(count)}
+def part_files(count: int) -> dict[str, bytes]:
+    """Return files with a part each."""
+    return {f"rows.tbl.{part}": text_of(part_rows(part)) for part in range(count)}
 
 
 @cache
-def _large_rows() -> list[Row]:
+def large_rows() -> list[Row]:
     """Return rows of about a KiB each, which no compression makes small."""
     numbers = random.Random(20261121)  # noqa: S311
     return [
@@ -95,16 +99,19 @@ def _large_rows() -> list[Row]:
 
 
 @cache
-def _large_text() -> bytes:
-    return _text(_large_rows())
+def large_text() -> bytes:
+    """Return the text of the large rows."""
+    return text_of(large_rows())
 
 
 @cache
-def _large_gzip() -> bytes:
-    return gzip.compress(_large_text(), 1, mtime=0)
+def large_gzip() -> bytes:
+    """Return the same text, compressed."""
+    return gzip.compress(large_text(), 1, mtime=0)
 
 
-def _old_rows() -> list[Row]:
+def old_rows() -> list[Row]:
+    """Return rows that a target has before the load."""
     return [(-number, -number, "old") for number in range(1, 101)]
 
 
@@ -114,25 +121,25 @@ def _insert_old(table: str) -> str:
 
 def _shuffled_files() -> dict[str, bytes]:
     """Return the rows of four parts in files that line up with nothing."""
-    rows = _parts(4)
+    rows = parts(4)
     random.Random(20261122).shuffle(rows)  # noqa: S311
-    return {f"rows.tbl.{file}": _text(rows[file::3]) for file in range(3)}
+    return {f"rows.tbl.{file}": text_of(rows[file::3]) for file in range(3)}
 
 
 def _merged_rows() -> list[Row]:
     """Return what an upsert leaves: rows of before whose keys the files lack, and theirs."""
-    return sorted(_before_upsert() + _parts(2))
+    return sorted(_before_upsert() + parts(2))
 
 
 def _before_upsert() -> list[Row]:
     return [(number, -1, "kept") for number in range(THIRD, THIRD + 50)]
 
 
-def _bad_files() -> dict[str, bytes]:
+def bad_files() -> dict[str, bytes]:
     """Return files of which each has ten rows that do not fit, 400 KiB in all."""
     files = {}
     for part in range(4):
-        lines = _text(_part(part)).splitlines(keepends=True)
+        lines = text_of(part_rows(part)).splitlines(keepends=True)
         for bad in range(10):
             note = b"no number " * 4096
             lines.insert(100 * bad + 7, b"x%d|1|%s|\n" % (bad, note))
@@ -184,60 +191,60 @@ _ROUTED = (
 LOADS = [
     Load(
         "private",
-        lambda: _part_files(4),
+        lambda: part_files(4),
         (_partitioned("loaded", "rows.tbl.*"),),
-        lambda: {"loaded": _parts(4)},
+        lambda: {"loaded": parts(4)},
     ),
     Load(
         "bounds",
-        lambda: _part_files(6),
+        lambda: part_files(6),
         (_partitioned("loaded", "rows.tbl.*", bounds={"every": PART_ROWS}),),
-        lambda: {"loaded": _parts(6)},
+        lambda: {"loaded": parts(6)},
     ),
     Load(
         "plain",
-        lambda: _part_files(3),
+        lambda: part_files(3),
         (flow("loaded", "rows.tbl.*", columns=COLUMN_LIST),),
-        lambda: {"loaded": _parts(3)},
+        lambda: {"loaded": parts(3)},
     ),
     Load(
         "append_plain",
-        lambda: _part_files(3),
+        lambda: part_files(3),
         (flow("journal", "rows.tbl.*", mode="append"),),
-        lambda: {"journal": sorted(_old_rows() + _parts(3))},
+        lambda: {"journal": sorted(old_rows() + parts(3))},
         setup=_APPENDED_PLAIN,
     ),
     Load(
         "append_partitioned",
-        lambda: _part_files(4),
+        lambda: part_files(4),
         (_partitioned("history", "rows.tbl.*", mode="append"),),
-        lambda: {"history": sorted(_old_rows() + _parts(4))},
+        lambda: {"history": sorted(old_rows() + parts(4))},
         setup=_APPENDED_PARTITIONED,
     ),
     Load(
         "ranges",
-        lambda: {"rows.tbl": _large_text()},
+        lambda: {"rows.tbl": large_text()},
         (flow("loaded", "rows.tbl", columns=COLUMN_LIST),),
-        lambda: {"loaded": _large_rows()},
+        lambda: {"loaded": large_rows()},
         is_large=True,
     ),
     Load(
         "fed",
-        lambda: {"rows.tbl.gz": _large_gzip()},
+        lambda: {"rows.tbl.gz": large_gzip()},
         (flow("loaded", "rows.tbl.gz", columns=COLUMN_LIST),),
-        lambda: {"loaded": _large_rows()},
+        lambda: {"loaded": large_rows()},
         is_large=True,
     ),
     Load(
         "rejects",
-        _bad_files,
+        bad_files,
         (_partitioned("loaded", "rows.tbl.*", rejects={"rows_max": 100}),),
-        lambda: {"loaded": _parts(4)},
+        lambda: {"loaded": parts(4)},
         rejected_rows=40,
     ),
     Load(
         "several",
-        lambda: _part_files(4) | {"large.tbl": _large_text()},
+        lambda: part_files(4) | {"large.tbl": large_text()},
         (
             _partitioned("loaded", "rows.tbl.*"),
             flow("journal", "rows.tbl.[12]", mode="append"),
@@ -245,25 +252,25 @@ LOADS = [
             flow("large", "large.tbl", columns=COLUMN_LIST),
         ),
         lambda: {
-            "loaded": _parts(4),
-            "journal": sorted(_old_rows() + _part(1) + _part(2)),
-            "history": sorted(_old_rows() + _part(0) + _part(3)),
-            "large": _large_rows(),
+            "loaded": parts(4),
+            "journal": sorted(old_rows() + part_rows(1) + part_rows(2)),
+            "history": sorted(old_rows() + part_rows(0) + part_rows(3)),
+            "large": large_rows(),
         },
         setup=_APPENDED_PLAIN + _APPENDED_PARTITIONED,
         is_large=True,
     ),
     Load(
         "replace_plain",
-        lambda: _part_files(3),
+        lambda: part_files(3),
         (flow("journal", "rows.tbl.*", mode="replace", replace={"keep": True}),),
-        lambda: {"journal": _parts(3)},
+        lambda: {"journal": parts(3)},
         setup=_REPLACED_PLAIN,
         keeps=True,
     ),
     Load(
         "replace_partitioned",
-        lambda: _part_files(2),
+        lambda: part_files(2),
         (
             _partitioned(
                 "history",
@@ -273,12 +280,12 @@ LOADS = [
                 bounds={"every": PART_ROWS},
             ),
         ),
-        lambda: {"history": sorted(_old_rows() + _parts(2))},
+        lambda: {"history": sorted(old_rows() + parts(2))},
         setup=_REPLACED_PARTITIONED,
     ),
     Load(
         "upsert",
-        lambda: _part_files(2),
+        lambda: part_files(2),
         (flow("journal", "rows.tbl.*", mode="upsert", key=["id"]),),
         lambda: {"journal": _merged_rows()},
         setup=_UPSERTED,
@@ -287,14 +294,14 @@ LOADS = [
         "routed",
         _shuffled_files,
         (flow("history", "rows.tbl.*", mode="append", routing=True),),
-        lambda: {"history": sorted(_old_rows() + _parts(4))},
+        lambda: {"history": sorted(old_rows() + parts(4))},
         setup=_ROUTED,
     ),
     Load(
         "straight",
-        lambda: _part_files(3),
+        lambda: part_files(3),
         (flow("journal", "rows.tbl.*", mode="append", atomic=False),),
-        lambda: {"journal": sorted(_old_rows() + _parts(3))},
+        lambda: {"journal": sorted(old_rows() + parts(3))},
         setup=_APPENDED_PLAIN,
         is_atomic=False,
     ),

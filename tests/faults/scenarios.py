@@ -32,9 +32,14 @@ class Scenario:
     stand: str
     disturbances: list[Disturbance]
 
+    @property
+    def names(self) -> list[str]:
+        """The names of its faults."""
+        return [disturbance.name for disturbance in self.disturbances]
+
     def __str__(self) -> str:
         """Name it."""
-        faults = ", ".join(disturbance.name for disturbance in self.disturbances)
+        faults = ", ".join(self.names)
         return f"seed {self.seed}: {self.load.name} on {self.stand}: {faults}"
 
 
@@ -152,8 +157,3 @@ def _between(scene: Scene) -> None:
         scene.check_status()
     if scene.numbers.random() < 0.25:
         scene.clean_up()
-
-
-def scenarios(first: int, tries: int) -> Iterator[Scenario]:
-    """Return scenarios of seeds in a row."""
-    return (scenario(seed) for seed in range(first, first + tries))

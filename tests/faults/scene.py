@@ -24,6 +24,21 @@ from harness.watcher import Digest, Watcher
 PACKAGE = "package.toml"
 
 
+def check_ended(outcome: Outcome, status: int) -> None:
+    """Fail where a disturbed command ended in a way that no fault explains."""
+    assert "panicked at" not in outcome.said, outcome.said
+    # While Python starts, a signal ends the command in Python's own way.
+    if "KeyboardInterrupt" not in outcome.errors:
+        assert "Traceback" not in outcome.said, outcome.said
+    else:
+        assert outcome.status in (1, INTERRUPTED, -signal.SIGINT), outcome.said
+        return
+    ends = {status, FAILED, INTERRUPTED}
+    assert outcome.status in ends or outcome.status < 0, f"{outcome.status}: {outcome.said}"
+    if outcome.status == FAILED:
+        assert "error:" in outcome.errors, outcome.said
+
+
 @dataclass
 class Reference:
     """The targets after a load without faults."""
@@ -136,17 +151,7 @@ class Scene:
 
     def check_ended(self, outcome: Outcome) -> None:
         """Fail where a disturbed command ended in a way that no fault explains."""
-        assert "panicked at" not in outcome.said, outcome.said
-        # While Python starts, a signal ends the command in Python's own way.
-        if "KeyboardInterrupt" not in outcome.errors:
-            assert "Traceback" not in outcome.said, outcome.said
-        else:
-            assert outcome.status in (1, INTERRUPTED, -signal.SIGINT), outcome.said
-            return
-        ends = {self.load.status, FAILED, INTERRUPTED}
-        assert outcome.status in ends or outcome.status < 0, f"{outcome.status}: {outcome.said}"
-        if outcome.status == FAILED:
-            assert "error:" in outcome.errors, outcome.said
+        check_ended(outcome, self.load.status)
 
     def finish(self) -> Outcome:
         """Give the same command again: it must end well, at the first try."""

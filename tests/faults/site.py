@@ -50,11 +50,11 @@ class Stand:
         """Limit the small disk to this number of bytes."""
         assert self.disk is not None
         # What an earlier fault has left there stays.
-        _resize(self.disk, max(disk_bytes, shutil.disk_usage(self.disk).used))
+        resize(self.disk, disk_bytes)
         try:
             yield
         finally:
-            _resize(self.disk, 1 << 30)
+            resize(self.disk, 1 << 30)
 
     @contextmanager
     def file_limit(self, file_bytes: int) -> Iterator[None]:
@@ -78,7 +78,9 @@ def _limit_files(process: int, file_bytes: int | None) -> None:
     servers.run_as_server(["prlimit", f"--pid={process}", f"--fsize={limit}:unlimited"])
 
 
-def _resize(disk: Path, disk_bytes: int) -> None:
+def resize(disk: Path, disk_bytes: int) -> None:
+    """Give a mounted file system this number of bytes, or as many as are in use."""
+    disk_bytes = max(disk_bytes, used_bytes(disk))
     options = f"remount,size={disk_bytes}"
     subprocess.run(["mount", "-o", options, disk], check=True, capture_output=True)
 
@@ -90,6 +92,11 @@ def mount(folder: Path, disk_bytes: int) -> bool:
     with contextlib.suppress(FileNotFoundError):
         return subprocess.run(command, check=False, capture_output=True).returncode == 0
     return False
+
+
+def used_bytes(folder: Path) -> int:
+    """Return the bytes in use of a mounted file system."""
+    return shutil.disk_usage(folder).used
 
 
 def unmount(folder: Path) -> None:

@@ -28,6 +28,7 @@ ROWS_OF_A_PART = 2_000
 
 # Every place where the command can be made to die: `POINT`, or `POINT:N` for the Nth time.
 KILL_POINTS = [
+    "run_entered",
     "in_copy",
     "in_copy:3",
     "before_unit_commit",

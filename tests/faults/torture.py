@@ -9,10 +9,12 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
-from faults.scenarios import References, play, scenarios
+from faults import scenarios
+from faults.file_destinations import scenarios as file_scenarios
 from faults.site import Site
 from harness import servers
 
@@ -25,48 +27,83 @@ def programs(folder: Path, version: int) -> Path:
     return found
 
 
+# Of ten scenarios in a row, so many break loads into files.
+FILES_OF_TEN = 4
+CHOICES = ["all", "postgresql", "files"]
+
+Play = Callable[[], "scenarios.Result | file_scenarios.FileResult"]
+
+
+class Stage:
+    """Where scenarios are played: servers, and folders of files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.site = Site(folder, lambda version: programs(folder, version))
+        self._references = scenarios.References(folder)
+        self._file_references = file_scenarios.FileReferences(folder)
+
+    def draw(self, seed: int, destination: str) -> tuple[str, Play]:
+        """Return what the scenario of a seed is, and what plays it."""
+        if destination == "files" or (destination == "all" and seed % 10 < FILES_OF_TEN):
+            files = file_scenarios.scenario(seed)
+            references = self._file_references
+            return str(files), lambda: file_scenarios.play(files, references, self._folder)
+        chosen = scenarios.scenario(seed)
+        return str(chosen), lambda: scenarios.play(
+            chosen, self.site, self._references, self._folder
+        )
+
+
 def main() -> int:
     """Play scenarios and print what came of each."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     arguments.add_argument("--count", type=int, default=300)
+    arguments.add_argument(
+        "--destination",
+        choices=CHOICES,
+        default="all",
+        help="postgresql; files: those of DuckDB, Parquet and SQLite; all: drawn by the seed",
+    )
     wish = arguments.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="inrush-torture-"))
     folder.chmod(0o755)
-    place = Site(folder, lambda version: programs(folder, version))
-    references = References(folder)
+    stage = Stage(folder)
     print(f"seeds {wish.seed} to {wish.seed + wish.count - 1}", flush=True)
     tried: Counter[str] = Counter()
     hit: Counter[str] = Counter()
     broken: list[int] = []
     started = monotonic()
     try:
-        for chosen in scenarios(wish.seed, wish.count):
-            print(chosen, end="", flush=True)
+        for seed in range(wish.seed, wish.seed + wish.count):
+            title, play = stage.draw(seed, wish.destination)
+            print(title, end="", flush=True)
             try:
-                result = play(chosen, place, references, folder)
+                result = play()
             except Exception:
                 # The next scenarios are played all the same.
-                broken.append(chosen.seed)
+                broken.append(seed)
                 print(f"\nBROKEN\n{traceback.format_exc()}", flush=True)
                 continue
-            for disturbance, struck in zip(chosen.disturbances, result.struck, strict=False):
-                tried[disturbance.name] += 1
-                hit[disturbance.name] += struck.hit
+            for name, struck in zip(result.scenario.names, result.struck, strict=False):
+                tried[name] += 1
+                hit[name] += struck.hit
             words = "; ".join(
                 f"{struck.what}{'' if struck.hit else ' (not hit)'}" for struck in result.struck
             )
             print(f" -> {words} [{result.seconds:.1f} s]", flush=True)
     finally:
-        place.close()
+        stage.site.close()
         shutil.rmtree(folder, ignore_errors=True)
     print(f"\n{'fault':<24}{'tried':>7}{'hit':>7}")
     for name in sorted(tried):
         print(f"{name:<24}{tried[name]:>7}{hit[name]:>7}")
     print(f"{'all':<24}{sum(tried.values()):>7}{sum(hit.values()):>7}")
     print(f"{wish.count} scenarios in {monotonic() - started:.0f} s, {len(broken)} broken")
+    again = "" if wish.destination == "all" else f" DESTINATION={wish.destination}"
     for seed in broken:
-        print(f"again: make torture-faults SEED={seed} COUNT=1")
+        print(f"again: make torture-faults SEED={seed} COUNT=1{again}")
     return 1 if broken else 0
 
 

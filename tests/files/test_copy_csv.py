@@ -1,4 +1,4 @@
-"""CSV against PostgreSQL's own `COPY ... CSV`: the same rows, or a documented refusal."""
+"""CSV against PostgreSQL's own `COPY ... CSV`: the same rows, or a documented difference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Rows = list[tuple[Any, ...]]
 # Records that COPY loads and Inrush rejects, because readers disagree on their meaning.
 COPY_TAKES = {"stray_quote", "text_after_quote", "bare_carriage_return"}
 
-# INRUSH_TEST_FILES asks for more files, for a longer search.
+# The environment can set a larger number and another seed, for a longer search.
 FILES = {
     version: int(os.environ.get("INRUSH_TEST_FILES", count))
     for version, count in {18: 250, 15: 80}.items()
@@ -159,7 +159,7 @@ def test_nasty_files_are_read_as_copy_reads_them(database: Database, inrush: Inr
                 wrong.append(str(difference))
     print(dict(met))
     assert not wrong, "\n\n".join(wrong)
-    # A generator that makes only plain cases, or only nasty ones, would prove nothing.
+    # The test shows nothing if all generated files are faulty, or none is.
     assert min(met["same"], met["both_refuse"]) > len(files) / 10
 
 

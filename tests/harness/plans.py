@@ -19,7 +19,7 @@ def promised_kib(said: str) -> float:
 
 
 def larger_code_kib(inrush: Inrush) -> int:
-    """Return how much larger an unoptimised build is than the figure."""
+    """Return the KiB allowed for the larger code of an unoptimised build: 3 times the excess."""
     return 3 * max(0, inrush.peak_kib("--version") - VERSION_KIB)
 
 

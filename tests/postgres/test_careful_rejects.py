@@ -1,4 +1,4 @@
-"""Rows that the server refuses in a load unit: each becomes a reject, the rest goes in.
+"""Rows that the server refuses in a load unit: each becomes a reject, the rest is loaded.
 
 The outcome is that of a serial load: one INSERT after the other in the order of the files, in this
 file.
@@ -118,8 +118,8 @@ def test_a_refusal_while_another_stream_is_in_the_middle_of_a_block(
         database.execute(
             f"CREATE TABLE {table} (id int, gate held, amount int CHECK (amount > 0), t text)"
         )
-    # The second range of four stands still in the server, with far more to send than a socket
-    # takes; one of the last rows of the first range brings the refusal.
+    # The second range of four is blocked in the server, with far more to send than a socket
+    # takes; one of the last rows of the first range is refused.
     count, row_bytes = 4_000, 10_000
     refused, held = 900, 1_100
     rows = [

@@ -1,4 +1,4 @@
-"""A load among others: it gives way, keeps to a rate, and leaves standbys and disks their room."""
+"""A load beside other work: it yields locks, keeps a rate, and spares standbys and disks."""
 
 from __future__ import annotations
 
@@ -208,8 +208,8 @@ def test_a_disk_that_is_too_small(newest_database: Database, inrush: Inrush) -> 
     assert str(database.server.data) in plan.output
 
 
-# What somebody who can write into the folder of runs might put in the place of a stopped run's
-# own files.
+# Files that somebody with write access to the folder of runs might put in place of those of a
+# stopped run.
 PLACES = [
     "log.jsonl",
     "report.json",
@@ -248,7 +248,7 @@ def test_links_are_not_followed(newest_database: Database, inrush: Inrush, place
     else:
         assert victim.read_text() == "untouched"
     own.unlink(missing_ok=True)
-    # The run's folder does not decide it: the rows are already loaded, or are loaded now.
+    # The result does not depend on the run's folder: the rows are loaded already or are loaded now.
     if outcome.status == FAILED:
         again = inrush("run", path)
         assert again.status == 3 or "already loaded" in again.said, again.said

@@ -1,6 +1,6 @@
 """Rows that refer to tables which the same package loads, and to rows that are not in them.
 
-The tables are named so that the order of their names is the wrong one throughout.
+The tables have names whose alphabetical order is never the right order for loading.
 """
 
 from __future__ import annotations

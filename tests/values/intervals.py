@@ -90,10 +90,10 @@ def _clock(match: re.Match[str], fields: str) -> Fraction | None:
 
 
 def _words(text: str, fields: str) -> Parts | None:
-    """Read numbers with units, and what SQL's standard leaves out where the type has fields.
+    """Read numbers with units; if the type has fields, also the short forms of SQL's standard.
 
-    There the last number counts the last field, one before a time counts days, and `Y-M` is
-    years and months.
+    In these the last number counts the last field, a number before a time counts days, and `Y-M`
+    is years and months.
     """
     body = text.removeprefix("@").strip(BLANKS)
     is_ago = bool(re.search(r"\bago$", body, re.I))

@@ -77,7 +77,7 @@ def whole(random: Random) -> str:
 
 
 def thousands(random: Random) -> str:
-    """Return a number that is off by a thousand where its dot is misread."""
+    """Return a number that is wrong by a factor of a thousand if its dot is misread."""
     return f"{random.randint(1, 999)}.{random.randrange(1000):03}"
 
 

@@ -1,4 +1,4 @@
-"""The servers, disks and networks on which loads are slowed down, and the files to load."""
+"""Sets up slow servers, disks and networks for loads, and the files to load."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Ground:
     # `files`, `disk` for a disk of its own, `split` for one file there, or `pipe`.
     source: str = "files"
     streams: int = 2
-    # Each packet is delayed by this time, in both directions; only `tun` can do it.
+    # Delay of each packet in each direction; only `tun` can delay packets.
     delay_s: float = 0.0
     # The loader has one core, and the server the others.
     is_pinned: bool = False
-    # Rows are written directly to the target, so each needs the target's locks.
+    # Rows are written directly to the target, so they need its locks.
     is_straight: bool = False
 
     def __str__(self) -> str:
-        """Describe it in words."""
+        """Return the facts in words."""
         words = [self.server, self.way, self.source, f"{self.streams} streams"]
         words += [f"{self.delay_s * 1e3:.0f} ms"] * (self.delay_s > 0)
         words += ["pinned"] * self.is_pinned + ["straight"] * self.is_straight

@@ -55,7 +55,7 @@ fn whole(criterion: &mut Criterion<CpuTime>, texts: &[String]) {
         ("csv text quoted", &columns, &csv, &some_quoted),
         ("csv all quoted", &columns, &csv, &quoted),
     ];
-    // Variants that are compared are measured right after each other.
+    // The variants that are compared are measured one after the other.
     let mut group = criterion.benchmark_group("text to columns");
     for available in Instructions::available() {
         let instructions = instructions::name(&available);

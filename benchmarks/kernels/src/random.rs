@@ -1,4 +1,4 @@
-//! Random numbers that are the same in every run.
+//! Random numbers that are the same each time.
 
 /// A small generator with a seed (Steele, Lea and Flood's SplitMix64).
 #[derive(Clone, Debug)]

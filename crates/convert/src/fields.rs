@@ -3,9 +3,9 @@
 //!
 //! After this step a field is valid UTF-8 without a NUL byte, or its row is at fault.
 //!
-//! `fields`, `kernel`, `quoted` and `simd` depend on each other: a kernel reads the windows over fields that `fields`
-//! holds. `fields` gathers them with the windows of `kernel`, the fast path of `quoted` and the instructions of `simd`,
-//! which compile the loops of `fields` and `kernel` again.
+//! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds,
+//! and `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`,
+//! which compile the loops of `fields` and `kernel` once more.
 
 use std::ops::Range;
 
@@ -108,8 +108,8 @@ impl Fields<'_> {
         Some((window, length))
     }
 
-    /// The first field that is not NULL, if all fields are in the chunk and only few are NULL. A processor cannot
-    /// predict the branch for few NULLs; many NULLs cost nothing.
+    /// The first field that is not NULL; `None` unless all fields are in the chunk and at most half of them are NULL.
+    /// A processor cannot predict the branch for few NULLs; many NULLs cost nothing.
     #[inline]
     pub fn first_among_nulls(&self) -> Option<Span> {
         if !self.unescaped.is_empty() || self.null_count > self.spans.len() / 2 {
@@ -195,7 +195,7 @@ impl Gatherer {
 
     /// The fields whose spans have been filled in.
     pub fn gathered<'a>(&'a mut self, input: &GatherInput<'a>) -> Fields<'a> {
-        // A kernel may read past the end of a text, even of an empty one.
+        // A kernel may look past the end of a text, even of an empty text.
         if self.unescaped.is_empty() {
             return self.fields(input, self.null_count == 0);
         }
@@ -328,7 +328,7 @@ impl Gatherer {
         seen
     }
 
-    /// Takes the blanks off, as the dialect has it.
+    /// Removes the blanks that the dialect trims.
     fn trim(&mut self, input: &GatherInput<'_>) {
         for span in &mut self.spans {
             let written = span.of(input.text);
@@ -393,7 +393,7 @@ impl Gatherer {
                     length: text.len() as u32,
                 }
             }
-            // Nothing is left of it: any place will do, and the chunk's needs no padding.
+            // Nothing is left of the field. Any position is right; one in the chunk needs no padding.
             FieldText::Unescaped([]) => Span {
                 start: range.start as u32,
                 length: 0,
@@ -444,7 +444,7 @@ impl Gatherer {
 /// The bytes of a dialect that change the meaning of a field.
 pub(super) struct Marks<'a> {
     quote: Option<u8>,
-    /// Quote and escape, eight times each; the same where there is only one of them.
+    /// Quote and escape, eight times each; the same byte if there is only one of them.
     special: [u64; 2],
     dialect: &'a Dialect,
 }
@@ -527,7 +527,7 @@ impl Marks<'_> {
 
 pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// A word whose lowest set bit lies in the lowest zero byte of `word`; zero if there is no zero byte.
+/// A word whose lowest set bit lies in the lowest byte of `word` that is zero; zero if none is.
 #[inline(always)]
 pub(super) fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)

@@ -9,7 +9,7 @@ use super::kernel::{WINDOW_BYTES, Window};
 /// A format in which every part has its fixed place: `%Y`, `%m`, `%d`, `%H`, `%M`, `%S` at most
 /// once each, and characters between them.
 pub(super) struct FixedWidth {
-    /// The literal characters; zero if a digit stands.
+    /// The literal characters, one for each position; zero at the position of a digit.
     literals: Vec<u8>,
     /// The positions of year, month, day, hour, minute and second.
     year: Option<usize>,

@@ -76,8 +76,8 @@ const FRACTION_DIGITS_MAX: usize = 9;
 /// The most months behind the years of `1-11`.
 const MONTHS_BESIDE_YEARS_MAX: i128 = 11;
 
-/// Reads an interval without blanks around it. `fields` are those of the column, if it does not have all. They decide
-/// the unit of a number without one, as in PostgreSQL, and allow the forms of SQL's standard (`1-2`, `1 02:03:04`).
+/// Reads an interval without blanks around it. `fields` are the column's fields; `None` if it has all. They decide
+/// the unit of a number without a unit, as in PostgreSQL, and allow the forms of SQL's standard (`1-2`, `1 02:03:04`).
 pub(super) fn parse(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, ValueError> {
     match text {
         [] => Err(ValueError::syntax(

@@ -45,7 +45,7 @@ impl KeyValues {
     }
 }
 
-/// Notes the rows whose key has no partition.
+/// Records the rows whose key has no partition.
 pub(super) fn check_set(set: &KeySet, array: &ArrayRef, faults: &mut Vec<Fault>) {
     match (&set.values, array.data_type()) {
         (KeyValues::Numbers(ranges), DataType::Int16) => {
@@ -73,7 +73,7 @@ pub(super) fn check_set(set: &KeySet, array: &ArrayRef, faults: &mut Vec<Fault>)
                 }
             }
         }
-        // The server finds the keys that cannot be checked here.
+        // Keys that cannot be checked here are checked by the server.
         _ => {}
     }
 }

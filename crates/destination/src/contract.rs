@@ -173,6 +173,8 @@ pub enum PublishStep {
     BeforeCommit,
     /// It is committed.
     Committed,
+    /// The run is recorded as switched, and leftovers of staging are about to be removed, where that is a step of its own.
+    Tidying,
 }
 
 /// The result of a publish.

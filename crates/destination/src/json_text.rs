@@ -2,11 +2,11 @@
 //!
 //! `"\ud800"` is the half of a pair that stands for one character. PostgreSQL's `json` and SQLite keep
 //! it as text; DuckDB and `jsonb` refuse it, and `jsonb` has no `\u0000` either. In the database one such
-//! value fails the whole statement without naming a row, so they are found before it is sent. All else that
-//! the converter takes for JSON is taken by DuckDB, and as it is written (tried with 2.0: numbers such
-//! as `1e999`, equal keys, 100,000 levels).
+//! value fails the whole statement without naming a row, so they are found before it is sent. DuckDB accepts everything
+//! else that the converter accepts as JSON, and keeps it as it is written (tried with 2.0: numbers such as `1e999`,
+//! equal keys, 100,000 levels).
 
-/// An escape that cannot be held.
+/// An escape that a database cannot store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadEscape {
     /// The character's number.
@@ -16,8 +16,8 @@ pub struct BadEscape {
 }
 
 impl BadEscape {
-    /// Why a row with it is refused: the end of a sentence that begins with the name of its column. `product` refuses the
-    /// document.
+    /// Why a row with it is refused: the end of a sentence that begins with the name of its column. `product` refuses
+    /// the document.
     pub fn reason(&self, product: &str) -> String {
         let (what, fix) = match self.code {
             0 => ("a NUL", "remove it, or load the value as json or text"),
@@ -33,7 +33,7 @@ impl BadEscape {
     }
 }
 
-/// The first escape of a well-formed document that is half of a pair, or NUL where `takes_nul` is not set.
+/// The first escape of a well-formed document that is half of a pair, or NUL if `takes_nul` is not set.
 pub fn bad_escape(text: &str, takes_nul: bool) -> Option<BadEscape> {
     let mut at = 0;
     while let Some(next) = text.get(at..).and_then(|rest| rest.find('\\')) {

@@ -188,7 +188,7 @@ fn fingerprint(items: &[Item]) -> u64 {
 
 fn make_home(home: &Path) -> Result<(), EmbeddedError> {
     match DirBuilder::new().mode(0o755).create(home) {
-        // The mode above is cut by our umask.
+        // Our umask has removed bits from the mode above.
         Ok(()) => set_mode(home, 0o755),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let metadata = home

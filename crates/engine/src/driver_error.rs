@@ -5,8 +5,8 @@ use std::fmt;
 
 use inrush_rows::exit_status::ExitStatus;
 
-/// An error that ended the work of a driver, in the driver's own words. A caller treats all drivers alike: it prints the
-/// text and the hint, and ends with the exit status.
+/// An error that ended the work of a driver, in the driver's own words. A caller treats all drivers alike: it prints
+/// the text and the hint, and ends with the exit status.
 #[derive(Debug)]
 pub struct DriverError {
     error: Box<dyn StdError + Send + Sync>,
@@ -79,7 +79,7 @@ impl DriverError {
         self.hint.clone()
     }
 
-    /// The exit status of the command.
+    /// The exit status of a command that ends with this error.
     pub fn exit_status(&self) -> ExitStatus {
         self.exit_status
     }

@@ -363,6 +363,21 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_a_limit_forbids_is_not_to_be_exchanged() {
+        use rustix::io::Errno;
+        for (errno, hint) in [
+            (Errno::MFILE, "ulimit -n"),
+            (Errno::NFILE, "fs.file-max"),
+            (Errno::FBIG, "ulimit -f"),
+            (Errno::ACCESS, "--runs-folder"),
+        ] {
+            let source = std::io::Error::from_raw_os_error(errno.raw_os_error());
+            let said = folder_hint(&source);
+            assert!(said.contains(hint), "{errno}: {said}");
+        }
+    }
+
+    #[test]
     fn the_reject_limit_is_told_without_a_count_that_depends_on_timing() {
         for (limit, expected) in [
             (0, "1 row was rejected; the limit is 0"),

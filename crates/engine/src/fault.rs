@@ -16,6 +16,8 @@ use signal_hook::consts::SIGSTOP;
 /// A step at which a run can be made to die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultPoint {
+    /// The run is in the ledger, and nothing is read for it.
+    RunEntered,
     /// A unit is filled and measured, COMMIT not yet sent.
     BeforeUnitCommit,
     /// COMMIT of a unit is sent, its answer not read.
@@ -36,6 +38,8 @@ pub enum FaultPoint {
     SwitchCommitSent,
     /// The switch is committed.
     AfterSwitchCommit,
+    /// The switch is committed and written down, and its staging files are not removed.
+    BeforeTidying,
     /// Everything is done but for the report.
     BeforeReport,
     /// A batch is lost on its way: its rows are counted as sent, and are not.
@@ -47,6 +51,7 @@ pub enum FaultPoint {
 }
 
 const POINTS: &[(&str, FaultPoint)] = &[
+    ("run_entered", FaultPoint::RunEntered),
     ("before_unit_commit", FaultPoint::BeforeUnitCommit),
     ("unit_commit_sent", FaultPoint::UnitCommitSent),
     ("after_unit_commit", FaultPoint::AfterUnitCommit),
@@ -57,6 +62,7 @@ const POINTS: &[(&str, FaultPoint)] = &[
     ("before_switch_commit", FaultPoint::BeforeSwitchCommit),
     ("switch_commit_sent", FaultPoint::SwitchCommitSent),
     ("after_switch_commit", FaultPoint::AfterSwitchCommit),
+    ("before_tidying", FaultPoint::BeforeTidying),
     ("before_report", FaultPoint::BeforeReport),
     ("batch_lost", FaultPoint::BatchLost),
     ("row_doubled", FaultPoint::RowDoubled),

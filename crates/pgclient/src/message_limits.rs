@@ -1,8 +1,8 @@
 //! Limits on the length of each message of the server, checked on its first five bytes.
 //!
 //! The driver keeps a message until it has all of it, and a message says itself how long it is: up to 2 GB. Until the
-//! login is done anybody may be at the other end, so the limits there are libpq's. After it they leave room for all that
-//! PostgreSQL sends: names have 63 bytes, a table has 1,600 columns, a statement has 65,535 parameters.
+//! login is done anybody may be at the other end, so the limits there are libpq's. After it they leave room for all
+//! that PostgreSQL sends: names have 63 bytes, a table has 1,600 columns, a statement has 65,535 parameters.
 
 /// Bytes of an error or a notice before the login, as libpq has it.
 const TEXT_BEFORE_LOGIN: u32 = 30_000;
@@ -28,9 +28,9 @@ pub const MESSAGE_OVERHEAD_BYTES: u64 = 128;
 struct MessageKind {
     byte: u8,
     name: &'static str,
-    /// Before the login; 0 if it may not come then.
+    /// The limit before the login, in bytes; 0 if the message may not come then.
     before_login: u32,
-    /// After it; 0 if it may not come then.
+    /// The limit after the login, in bytes; 0 if the message may not come then.
     after_login: u32,
 }
 

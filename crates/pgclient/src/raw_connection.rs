@@ -1,9 +1,9 @@
 //! A connection without the driver of tokio-postgres: its user sends and receives the bytes of the protocol.
 //!
-//! The driver hands each question to the thread that moves the bytes, and each answer back: two wake-ups and some
-//! allocations for a call that the server answers in 20 microseconds. A load generator must cost less than the calls
-//! that it measures, so it lets the driver connect, begin TLS and log in, and then uses the socket and the TLS session
-//! without it. [`crate::frontend`] writes the messages and [`crate::replies`] reads them.
+//! The driver passes each query to the thread that does the I/O, and each answer back. That costs two wake-ups and
+//! some allocations for a call that the server answers in 20 microseconds. A load generator must cost less than the
+//! calls that it measures, so it lets the driver connect, begin TLS and log in, and then uses the socket and the TLS
+//! session without it. [`crate::frontend`] writes the messages and [`crate::replies`] reads them.
 //!
 //! The session has the settings that the site gives its clients, and not those of a load.
 
@@ -104,7 +104,7 @@ impl RawConnection {
         TcpFacts::of(&self.socket)
     }
 
-    /// Says whether calls wait until the socket takes or has something.
+    /// Sets whether calls wait until the socket can be written or read.
     pub fn set_waiting(&self, waits: bool) -> io::Result<()> {
         self.socket.set_nonblocking(!waits)
     }
@@ -146,7 +146,7 @@ impl RawConnection {
         loop {
             match session.reader().read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // Without a farewell: as without TLS, the connection is over.
+                // The peer closed without a TLS goodbye. As without TLS, the connection is over.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 other => return other,
             }

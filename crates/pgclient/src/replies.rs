@@ -1,8 +1,8 @@
-//! Reads a server's answers as they arrive on a [`RawConnection`](crate::RawConnection): how many calls are answered, and the
-//! first error.
+//! Reads a server's answers as they arrive on a [`RawConnection`](crate::RawConnection): how many calls are answered,
+//! and the first error.
 //!
-//! Rows are skipped: a load generator only needs to know that they arrived. Messages that no server sends or that are
-//! too long are errors (`message_limits`); an error's text is cut at its limit.
+//! Rows are skipped, because a load generator needs to know only that they arrived. Messages that no server sends, or
+//! that are too long, are errors (`message_limits`), and of an error no more than its limit is kept.
 
 use super::message_limits;
 
@@ -44,7 +44,7 @@ impl std::fmt::Display for ReplyError {
 pub struct Replies {
     header: [u8; 5],
     header_bytes: usize,
-    /// Bytes of a body still to skip.
+    /// Bytes of a body that are still to be skipped.
     body_bytes: usize,
     /// The body of an `ErrorResponse` so far.
     error: Option<Vec<u8>>,

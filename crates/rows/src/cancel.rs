@@ -12,7 +12,7 @@ use tokio::sync::watch;
 pub enum StopReason {
     /// The user asked: a signal, or Ctrl-C.
     Interrupted,
-    /// Another stream failed, so the work of the others would be lost.
+    /// Another stream failed, so the work of the others is useless.
     Failed,
 }
 
@@ -56,7 +56,7 @@ impl Stop {
         }
     }
 
-    /// The reason for the stop; `None` if none was asked for.
+    /// The reason to stop; `None` if no stop was asked.
     pub fn asked(&self) -> Option<StopReason> {
         *self.sender.borrow()
     }
@@ -71,7 +71,7 @@ impl Stop {
         asked.expect("waited for a reason")
     }
 
-    /// A descriptor for `poll` that becomes readable, and stays so, when a stop is asked for.
+    /// A descriptor for `poll`. It becomes readable when a stop is asked, and stays readable.
     pub fn bell(&self) -> io::Result<BorrowedFd<'_>> {
         if self.bell.get().is_none() {
             let (ringing, ringer) = UnixStream::pair()?;

@@ -27,9 +27,9 @@ pub struct Chunk {
     pub line_offset: u64,
     /// Indices, ascending, of the records that are not valid UTF-8; almost always empty.
     pub invalid_utf8: Vec<u32>,
-    /// Maps positions in the text to places in the file, if counting in the text alone does not find them.
+    /// The places of its records in the file; `None` if they can be counted in its text.
     pub places: Option<Arc<dyn Places>>,
-    /// The rows of a typed source, which has no text; a position is then the number of a row in them.
+    /// Its rows, if they are typed values without text; a position is then the number of a row in them.
     pub typed: Option<TypedRows>,
 }
 
@@ -46,7 +46,7 @@ pub trait Places: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The key of the row at `position` in its source, if its line and byte do not find it: `id = 17`.
+    /// The key of the row at `position` in its source (`id = 17`), if line and byte are not enough to find the row.
     fn key(&self, _position: usize) -> Option<Arc<str>> {
         None
     }
@@ -56,12 +56,12 @@ pub trait Places: fmt::Debug + Send + Sync {
         0
     }
 
-    /// The encoding that the text was translated from; `None` if it was not translated.
+    /// The encoding from which the text was translated; `None` if it was not translated.
     fn encoding(&self) -> Option<TextEncoding> {
         None
     }
 
-    /// The bytes in the file of a part of the text, if they differ from the text.
+    /// The file's own bytes of a part of the text, if they differ from the text's.
     fn original(&self, _text: &[u8], _part: Range<usize>) -> Option<&[u8]> {
         None
     }
@@ -78,8 +78,8 @@ impl Places for RowNumbers {
 }
 
 impl Chunk {
-    /// A chunk of typed values. `first_row` is the number of rows before it in the source; `records` gets a record for
-    /// each row. `places` finds the rows in the source: [`RowNumbers`] finds them by number alone.
+    /// Rows of typed values. `first_row` is the number of rows of their source before the first one; `records` gets a
+    /// record for each. `places` finds the rows in their source: [`RowNumbers`] by their numbers alone.
     pub fn of_rows(
         name: &Arc<Path>,
         first_row: u64,
@@ -146,7 +146,7 @@ impl Chunk {
         lines_before + self.line_offset + 1
     }
 
-    /// The place of a byte of this chunk; `line` is the number of line ends before it in the chunk.
+    /// The place of a byte of this chunk; `line` is the number of line ends of the chunk before that byte.
     pub fn location(&self, position: u32, line: u32) -> Location {
         let byte_distance = match &self.places {
             None => u64::from(position),
@@ -172,7 +172,7 @@ impl Chunk {
         self.places.as_ref().is_some_and(|places| places.are_rows())
     }
 
-    /// The encoding that the file's text was translated from; `None` if it was not translated.
+    /// The encoding from which the file's text was translated; `None` if it was not translated.
     pub fn encoding(&self) -> Option<TextEncoding> {
         self.places.as_ref().and_then(|places| places.encoding())
     }

@@ -31,7 +31,7 @@ pub fn indented(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Writes one line of a text; line breaks before it are the layout's, others are those of a value.
+/// Writes one line of a text. Line breaks at its beginning belong to the layout; all others belong to a value.
 pub fn write_line(out: &mut impl Write, line: fmt::Arguments<'_>) -> fmt::Result {
     let line = line.to_string();
     let text = line.trim_start_matches('\n');

@@ -16,7 +16,7 @@ pub(crate) struct FixedMachine<'a> {
     records: &'a mut Records,
     /// First byte of the open record.
     start: u32,
-    /// The first carriage return of the open record that does not end a line, if the dialect counts that as a fault.
+    /// The first carriage return of the open record that ends no line, if the dialect makes that a fault.
     bare_return: Option<u32>,
     /// Offsets of the first byte of each character of a record. A field, so that its memory is reused.
     characters: Vec<u32>,
@@ -70,7 +70,7 @@ impl<'a> FixedMachine<'a> {
         Ok(())
     }
 
-    /// Ends the line at `end`, which is its terminator or the end of the text.
+    /// Ends the line at `end`, the position of its terminator or the end of the text.
     fn end_line(&mut self, end: u32, terminator_bytes: u32) -> Result<(), ScanError> {
         self.check_length(end, end)?;
         let next = end + terminator_bytes;

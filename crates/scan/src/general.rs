@@ -24,7 +24,7 @@ pub(crate) fn needles(dialect: &Dialect) -> Needles {
     }
 }
 
-/// The position of the machine in a record. `field_start` tells if a field has begun.
+/// The position of the machine in a record. `field_start` tells whether a field has begun.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     /// Outside quotes.

@@ -1,7 +1,7 @@
 //! From masks to positions: the instructions of the inner loop.
 //!
 //! The loop is generic over [`BitInstructions`] and compiled once for each
-//! ([`crate::instruction_set::InstructionSet::take`]); the tests hold the ways against each other.
+//! ([`crate::instruction_set::InstructionSet::take`]); the tests compare them with each other.
 
 use crate::masks::BLOCK_BYTES;
 
@@ -17,7 +17,7 @@ pub(crate) trait BitInstructions: Copy {
 pub(crate) struct Portable;
 
 impl BitInstructions for Portable {
-    /// Writes eight at a time, even if fewer bits are set, because a branch for each costs more than the extra writes.
+    /// Always writes eight at a time, because a branch for each position would cost more than writing it.
     #[inline(always)]
     fn write_positions(self, bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]) {
         let count = bits.count_ones();

@@ -34,10 +34,10 @@ pub(crate) struct QuotedBlock {
 /// Reads a block of a dialect with doubled quotes, or gives up where a quote stands that
 /// neither opens nor closes a field.
 ///
-/// In text without faults a byte is inside quotes if the quotes before it are odd in number: a doubled quote closes and
-/// opens again at once. That holds as long as each quote that opens stands behind a delimiter, a line end or a closing
-/// quote, and each that closes before one of the same. `returns` are the `\r` that belong to a `\r\n`; it is empty if
-/// `\r\n` ends no record.
+/// In text without faults a byte is inside quotes if the number of quotes before it is odd: a doubled quote closes and
+/// opens again at once. That holds as long as each opening quote is right behind a delimiter, a line end or a closing
+/// quote, and each closing quote is right before a delimiter, a line end or an opening quote. `returns` are the `\r`
+/// that belong to a `\r\n`; it is empty if `\r\n` ends no record.
 #[inline(always)]
 pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Option<QuotedBlock> {
     let quotes = masks.specials;

@@ -281,8 +281,8 @@ fn number(
     })
 }
 
-/// The type with the date format that fits. If two formats fit that differ only in the order of day and month, the column
-/// is text.
+/// The type with the date format that fits. If two formats fit that differ only in the order of day and month, the
+/// column is text.
 fn formatted(alive: &[&Candidate], decision: &mut Decision) -> Option<TypeGuess> {
     let first = alive.first()?;
     let format = first.guess.format()?;
@@ -306,7 +306,7 @@ fn formatted(alive: &[&Candidate], decision: &mut Decision) -> Option<TypeGuess>
     Some(first.guess.clone())
 }
 
-/// A word for a missing value that the type does not take, if there is one.
+/// A word for a missing value (such as `n/a`) that the type does not accept; `None` if there is none.
 fn refused_word<'a>(
     facts: &'a ColumnFacts,
     found: &TypeGuess,

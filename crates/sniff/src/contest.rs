@@ -1,7 +1,8 @@
 //! The form that cuts the samples best: delimiter, quote and escape.
 //!
-//! Every delimiter that occurs is tried with every way of quoting. A form is good if nearly all records have the same number
-//! of fields, more than one, and if each field looks like one value and not like several that another delimiter would divide.
+//! Every delimiter that occurs is tried with every way of quoting. A form is good if nearly all records have the same
+//! number of fields, more than one, and if each field looks like one value and not like several that another delimiter
+//! would divide.
 
 use super::clean::{self, RIVALS};
 use super::cut_sample::cut;
@@ -20,7 +21,7 @@ const PLACES_MAX: usize = 8;
 /// If fewer records of a hundred have the same number of fields, the file does not have several columns.
 pub(super) const SHARE_MIN: f64 = 0.7;
 
-/// The factor for a form that the file itself declares (`sep=;`): it counts more than any look.
+/// The factor for a form that the file itself declares (`sep=;`): it counts more than the evidence of the records.
 const SAID_BONUS: f64 = 10.0;
 
 /// The factor for the form that the file's name suggests: it counts a little.
@@ -29,7 +30,8 @@ const PRESET_BONUS: f64 = 1.1;
 /// The factor for quotes around every field, which do not occur by chance.
 const QUOTED_BONUS: f64 = 1.25;
 
-/// Quotes that stand inside of fields and around none, where another delimiter has them around.
+/// The factor for quotes that are inside fields and around none, although with another delimiter they are around
+/// fields.
 const STRAY_QUOTES_MALUS: f64 = 0.4;
 
 /// Delimiters that are tried, and how much their look is trusted.
@@ -50,7 +52,7 @@ const DELIMITERS: [(u8, f64); 17] = [
     (b'#', 0.6),
     (b':', 0.7),
     (b'=', 0.5),
-    // Where the first line is nothing but texts in quotes; see `row_names`.
+    // Only if the first line consists of quoted texts; see `row_names`.
     (b' ', 0.9),
 ];
 
@@ -58,7 +60,7 @@ const DELIMITERS: [(u8, f64); 17] = [
 pub(super) struct Entry {
     pub form: Form,
     pub tally: Tally,
-    /// How evenly and cleanly it cuts, without regard to the delimiter.
+    /// The quality of its records, without the trust in the delimiter.
     pub look: f64,
     /// The trust in a look with this delimiter.
     pub weight: f64,
@@ -78,7 +80,7 @@ struct DelimiterCandidate {
 }
 
 /// Every delimiter that is seen, with its best way of quoting; the best is first. `preset` is the form that the
-/// files' names tell, `said` the delimiter that a line of theirs names.
+/// files' names suggest, `said` the delimiter that one of their lines declares.
 pub(super) fn hold(looks: &[Sample], preset: Option<&Form>, said: Option<u8>) -> Vec<Entry> {
     let candidates: Vec<DelimiterCandidate> = DELIMITERS
         .iter()
@@ -218,7 +220,7 @@ fn enter(
         form.trailing_delimiter = true;
         tally.field_count -= 1;
         if !is_preset && quoting == Quoting::DOUBLED && tally.quoted == 0 {
-            // dbgen and its kin know no quotes.
+            // dbgen and similar programs write no quotes.
             form.quote = None;
             form.escape = FormEscape::None;
         }

@@ -170,8 +170,8 @@ struct BelowTitle {
 }
 
 impl BelowTitle {
-    /// Looks at the rows below a title, if it is certain: the same header follows it in every file. A line that only
-    /// may be a title becomes a note in the choice.
+    /// Looks at the rows below a title. A title is certain if the same header follows it in every file. A line that
+    /// is only possibly a title becomes a note in the choice.
     fn find(known: &Known, samples: &Samples, whole: &mut FormChoice) -> Option<BelowTitle> {
         let title = titles::find(samples, whole)?;
         let samples = samples.without_lines(title.lines, &mapping::lines_dialect());

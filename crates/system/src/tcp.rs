@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 
 use crate::system_calls::TcpInfo;
 
-/// A connection whose figures can be read from other threads while its owner has it open.
+/// A connection whose figures another thread can read as long as its owner has it open.
 #[derive(Debug)]
 pub struct TcpConnection {
-    /// Removed before the socket is closed, because the number may be reused for another file at once.
+    /// Removed before the socket is closed, because the system may give its number to another file at once.
     socket: Mutex<Option<RawFd>>,
     is_loopback: bool,
 }

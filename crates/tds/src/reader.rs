@@ -1,4 +1,4 @@
-//! Reads bytes from a server, with a check that they do not end too early.
+//! Reads bytes from a server, with a check for their end.
 
 use crate::error::MetadataError;
 

@@ -199,7 +199,7 @@ impl Link {
         !self.is_loopback || self.is_long() || self.has_queue() || self.is_lossy()
     }
 
-    /// The part that limits it if the network holds a stream back.
+    /// The part of the network that limits a stream which the network holds back.
     pub(crate) fn limit(&self) -> Part {
         if self.is_lossy() {
             Part::Loss

@@ -44,7 +44,7 @@ const WORK: [Phase; 5] = [
 pub(crate) struct Step {
     /// Seconds from the start of loading.
     pub start_s: f64,
-    /// Its length, shorter where the stream ended within it.
+    /// Its length, shorter if the stream ended within it.
     pub length_s: f64,
     phases_s: [f64; PHASES.len()],
     /// Between phases, while the thread had something to do.

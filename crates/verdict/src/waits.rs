@@ -17,9 +17,9 @@ use crate::parts::{ByPart, CAUSES, Part};
 use crate::samples::{Group, Joint, States};
 use crate::timeline::{SERVER_WAITS, Timeline, seconds_of};
 
-/// A pair of waits that is seen more seldom is a matter of samples that come a moment apart.
+/// A smaller share of pairs that show both waiting may be chance, because their samples are taken a moment apart.
 const PAIRS_CHANCE: f64 = 0.1;
-/// One that is seen as often as this is real where the connection has data under way.
+/// From this share on the pairs are real, if the connection has data under way.
 const PAIRS_SURE: f64 = 0.3;
 /// If busy backends write WAL for this share of the time, locks inside the server are attributed to it.
 const WAL_MOST: f64 = 0.5;
@@ -29,7 +29,7 @@ const DISK_FULL: f64 = 0.95;
 /// The causes of one stream's waits, in shares that add up to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Waits {
-    /// Until a block was taken.
+    /// While the stream waited until a block was taken.
     pub send: ByPart,
     /// For other work of the server.
     pub server: ByPart,
@@ -139,8 +139,8 @@ impl Judge<'_> {
             .sum()
     }
 
-    /// Seconds that the backend had something to do: what its samples say, group by group. Where a group was not seen, the
-    /// CPU that it is known to have used is the least; that is of the whole run, so the two are not added.
+    /// Seconds that the backend had something to do: what its samples say, group by group. Where a group was not seen,
+    /// the CPU that it is known to have used is the least; that is of the whole run, so the two are not added.
     fn backend_busy_s(&self, groups: [Option<States>; 3]) -> f64 {
         let seconds = [self.send_s, self.server_s, self.work_s];
         let seen_s: f64 = groups

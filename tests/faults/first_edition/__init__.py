@@ -1,1 +1,1 @@
-"""Runs left by the build of commit e68f33c; later builds must resume them."""
+"""Runs that the build of commit e68f33c left unfinished; later builds must resume them."""

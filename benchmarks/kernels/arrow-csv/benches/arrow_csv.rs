@@ -1,7 +1,7 @@
 //! The peer of `text to columns`: arrow-csv over the same text of lineitem, into the same Arrow types.
 //!
-//! Text columns become views, as in Inrush, or one buffer with offsets; arrow-csv copies the text in both. The kind of
-//! text column and the number of rows of a batch are parameters, so that its best setting is compared.
+//! Text becomes views there, as in Inrush, or one buffer with offsets; arrow-csv copies it in both. That and the
+//! number of rows of a batch are parameters, because its best setting is compared.
 
 #[path = "../../benches/shared/cpu_time.rs"]
 mod cpu_time;

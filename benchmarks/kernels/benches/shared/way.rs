@@ -54,11 +54,11 @@ impl<'a> Way<'a> {
         self.chunks.iter().map(|chunk| chunk.text.len()).sum()
     }
 
-    /// Scans and converts all of the text, passes on each batch, and returns the time without the scan.
+    /// Converts the whole text, passes each batch on, and returns the time without the scan.
     ///
     /// # Panics
     ///
-    /// If a row is rejected: all rows of the texts are valid.
+    /// If a row is rejected, because no row of these texts may be.
     pub fn run(&mut self, mut take: impl FnMut(RecordBatch)) -> Duration {
         let mut beside_scan = Duration::ZERO;
         for chunk in self.chunks {

@@ -1,9 +1,10 @@
 //! Values of a file of typed rows as those of the target's column, without their text.
 //!
 //! A quick path like those of the kernels. It takes a column of a batch if its type is that of the target, or a type
-//! whose values all fit, and if each value fits. It never takes a value whose text would be refused, and never changes
-//! one. If any value of the batch does not fit, it makes nothing, and the column is made from the values' text
-//! ([`typed_rows`](super::typed_rows)), which also words the rejects. The two are tested against each other.
+//! whose range the target covers, and if each value of the batch fits (a text with a NUL byte does not). It never
+//! takes a value whose text would be refused, and never changes one. If any value of the batch does not fit, it makes
+//! nothing, and the column is made from the values' text ([`typed_rows`](super::typed_rows)), which also words the
+//! rejects. The two are tested against each other.
 
 mod bytes;
 mod numbers;

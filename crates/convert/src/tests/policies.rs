@@ -7,6 +7,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
+use inrush_rows::column::SpecialType;
 use inrush_rows::column_policy::{
     BooleanWords, ColumnChanges, DefaultFor, FieldDefault, NanPolicy, NegativeForm, NumberForm,
     OnTruncate, Rounding, Trim, ValueSource,
@@ -412,6 +413,8 @@ refused! {
     separators_of_a_text: TEXT, german => "decimal_separator", "only numbers";
     separators_alike: MONEY, |c| c.policies.numbers.group_separator = Some('.') => "group_separator";
     separator_digit: MONEY, |c| c.policies.numbers.decimal_separator = Some('5') => "decimal_separator";
+    trim_of_an_array: ColumnType::Special(SpecialType::Array { element: Box::new(TEXT) }),
+        |c| c.policies.trim = Some(Trim::End) => "trim", "read without the blanks around them";
     nan_of_a_text: TEXT, |c| c.policies.nan = NanPolicy::Null => "nan", "only numbers";
     words_of_a_number: ColumnType::Int32, words => "true_words", "only booleans";
     truncate_a_number: ColumnType::Int32, |c| c.policies.on_truncate = OnTruncate::Truncate => "varchar(10)";

@@ -9,8 +9,8 @@ use inrush_system::lock_file::{self, LockAttempt};
 
 use crate::files::{self, failed};
 
-/// A lock that is held until it is dropped. The file stays, because two processes could hold the lock if one removed
-/// the file.
+/// A lock that is held until it is dropped. The file stays: if it were removed, two processes could hold the
+/// lock.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,

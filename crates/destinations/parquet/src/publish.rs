@@ -103,7 +103,7 @@ fn publish_all(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Publis
             published.partitions.insert(index, partitions);
         }
     }
-    finish(run)?;
+    finish(run, reached)?;
     Ok(published)
 }
 
@@ -426,7 +426,7 @@ fn exchange(run: &ParquetRun, target: &RunTarget, next: &Path) -> Result<()> {
 }
 
 /// Writes down that the run is switched, and removes what it needs no more.
-fn finish(run: &ParquetRun) -> Result<()> {
+fn finish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<()> {
     let mut finished = run
         .is_finished
         .lock()
@@ -448,6 +448,7 @@ fn finish(run: &ParquetRun) -> Result<()> {
     run.root.store_units(&stored)?;
     run.root.store_run(&stored)?;
     *finished = true;
+    reached(PublishStep::Tidying);
     remove_staging(&run.root, stored.record.run_id)
 }
 

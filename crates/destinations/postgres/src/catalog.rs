@@ -20,7 +20,7 @@ pub struct TableFacts {
     pub columns: Vec<CatalogColumn>,
     /// Its partitioning.
     pub partitioning: Option<Partitioning>,
-    /// True if it holds a row; a role that may not look there takes it to be filled.
+    /// True if it holds a row; true also if the role may not read the table.
     pub has_rows: bool,
     /// The role may read it.
     pub readable: bool,
@@ -38,15 +38,15 @@ pub struct TableFacts {
     pub insert_triggers: Vec<String>,
     /// Its indexes.
     pub indexes: Vec<IndexFacts>,
-    /// Its constraints, defaults and collations in one text: what staging tables are made after.
+    /// Its constraints, defaults and collations in one text; staging tables are made with the same ones.
     pub structure: String,
     /// Names of foreign keys from it; attaching a partition checks them row by row.
     pub foreign_keys: Vec<String>,
     /// Rules on INSERT that are not disabled: they write other rows than the inserted ones.
     pub insert_rules: Vec<String>,
-    /// The table access method, where it is not the database's own default.
+    /// The table access method, if it is not the database's own default.
     pub access_method: Option<String>,
-    /// The tablespace, where it is not the database's own.
+    /// The tablespace, if it is not the database's own.
     pub tablespace: Option<String>,
     /// `pg_class.relreplident`: `d` the primary key, `f` the full row, `n` nothing, `i` an index.
     pub replica_identity: char,
@@ -74,7 +74,7 @@ pub struct CatalogColumn {
     pub not_null: bool,
     /// The server computes it, so it cannot be loaded.
     pub generated: bool,
-    /// It has a default, so that a file may lack it.
+    /// It has a default, so a file may leave it out.
     pub has_default: bool,
     /// Its default takes the next number of a sequence.
     pub default_draws: bool,
@@ -82,7 +82,7 @@ pub struct CatalogColumn {
     pub identity: bool,
     /// The sequence that numbers it, as SQL names it.
     pub identity_sequence: Option<String>,
-    /// Its collation as SQL names it, where it is not its type's own.
+    /// Its collation as SQL names it, if it is not its type's own.
     pub collation: Option<String>,
 }
 
@@ -123,7 +123,7 @@ pub struct IndexFacts {
     pub unique: bool,
     /// The definition of the constraint that it stands for (`PRIMARY KEY (a)`).
     pub constraint: Option<String>,
-    /// The tablespace that it names, where it is not the database's own.
+    /// The tablespace that it names, if it is not the database's own.
     pub tablespace: Option<String>,
 }
 

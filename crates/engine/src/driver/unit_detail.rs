@@ -1,7 +1,7 @@
 //! The engine's own note in a record of a destination's ledger: the splits whose rows that record commits.
 //!
-//! A unit that one stream loads has one split, and its note is that split's [`SplitRecord`]. In an endless unit, each
-//! record lists the ranges that its stream took.
+//! A unit that one stream loads has one split, and its note is that [`SplitRecord`]. Of a unit that is fed each record
+//! has the ranges that one stream took for it, in a list.
 
 use inrush_source::Split;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub fn of_records(planned: &Split, mut records: Vec<SplitRecord>) -> String {
     }
     match records.pop() {
         Some(mut record) if records.is_empty() => {
-            // The size of a pipe is not known beforehand.
+            // The size of a pipe's data is not known beforehand.
             record.byte_end = record.byte_end.filter(|_| !planned.is_whole());
             text(&Detail::Split(Box::new(record)))
         }
@@ -34,7 +34,7 @@ fn text(detail: &Detail) -> String {
     serde_json::to_string(detail).expect("a record has nothing that JSON lacks")
 }
 
-/// The splits that a note names; none if another program wrote the note.
+/// The splits that a note tells of; none if another program wrote it.
 pub fn splits_of(detail: &str) -> Vec<SplitRecord> {
     match serde_json::from_str(detail) {
         Ok(Detail::Split(split)) => vec![*split],

@@ -217,8 +217,8 @@ impl<'a, T: Transactions> Loader<'a, T> {
         }
     }
 
-    /// Returns `error` if the whole unit can be loaded again because of it, else fails with it. A unit whose splits are
-    /// committed in the target cannot be loaded again, because the table also holds other rows.
+    /// An error after which the whole unit is loaded again. This is never done for a unit whose splits are committed in
+    /// its target: the table holds the rows of others.
     fn refusal_of_unit(&self, error: Error) -> Result<Error, Error> {
         match self.commits_each_split() {
             true => Err(error),
@@ -247,7 +247,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         }
     }
 
-    /// The events of this piece.
+    /// Reports the piece.
     pub(super) fn events(&self) -> PieceEvents<'a> {
         let Loader { run, item, .. } = *self;
         let (flow, unit) = run.unit(item.unit_place());

@@ -37,7 +37,7 @@ impl FedFiles {
         FedFiles(found)
     }
 
-    /// The file of a split, if it is read through a feed.
+    /// The file of a split, if it is fed.
     pub fn get(&self, place: SplitPlace) -> Option<&FedFile> {
         self.0.get(&place)
     }

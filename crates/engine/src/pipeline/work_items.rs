@@ -47,7 +47,7 @@ impl WorkItem {
 /// All work of a plan. Flows of the same turn are ordered by size, the largest first, so that no stream is left with a
 /// long piece at the end.
 ///
-/// An endless split is listed once for each stream, because all streams read from it.
+/// A split that is fed is in the list once for each stream, because all streams take rows from it.
 pub fn all<F: PlannedFlow>(
     flows: &[F],
     streams: usize,
@@ -163,7 +163,7 @@ mod tests {
         assert!(!leaves(&one, &["one"]));
         assert!(leaves(&one, &["two"]));
         assert!(leaves(&one, &["one", "two"]));
-        // A partition that no file belongs to has no splits.
+        // A partition without files has no splits.
         for keys in [&["one", "two"][..], &[]] {
             assert!(leaves(&Committed::Nothing, keys));
             assert!(!leaves(&Committed::All, keys));

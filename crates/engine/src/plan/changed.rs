@@ -13,16 +13,16 @@ use super::identity;
 use super::options::PlanOptions;
 use crate::ledger::{SplitRecord, TouchedFile};
 
-/// Files that a stopped run has loaded from and that differ now.
+/// Files that a stopped run has loaded, wholly or in part, and that have changed since.
 #[derive(Default)]
 pub struct FoundFiles {
-    /// Files whose text differs now.
+    /// Files whose text has changed.
     pub changed: Vec<ChangedFile>,
-    /// Files with the same text but another modification time.
+    /// Files whose text is the same but whose time of change is not.
     pub touched: Vec<TouchedFile>,
 }
 
-/// A file whose text differs from the text that was loaded.
+/// A file whose text is not the text that was loaded.
 pub struct ChangedFile {
     /// The name of the file.
     pub key: FileKey,
@@ -64,7 +64,7 @@ pub struct FilesBefore<'a> {
 struct FileBefore {
     /// Part of it was loaded into a unit that the plan has.
     is_planned: bool,
-    /// Its size was different then.
+    /// The file had another size when it was loaded.
     is_resized: bool,
     /// Its size was different when it was loaded into a unit that the plan does not have.
     is_resized_elsewhere: bool,

@@ -1,5 +1,5 @@
-//! Names looked up as columns and fields of a header are matched: the same one, else without regard to case. Built once
-//! for all look-ups, so that wide tables take no time that grows with the square of their columns.
+//! An index of names that matches columns to fields of a header: first by the same name, then without regard to case.
+//! It is built once for all look-ups, because comparing all pairs would be slow for wide tables.
 
 use std::collections::BTreeMap;
 

@@ -59,6 +59,7 @@ pub fn run<S: LoadSteps>(
         }
         Preparation::Run(run) => *run,
     };
+    fault::reach(options.fault.as_ref(), FaultPoint::RunEntered);
     if run.resumed {
         lost_rejects::forget(steps, &runtime, &mut run, options)?;
     }

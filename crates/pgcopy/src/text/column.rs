@@ -66,7 +66,8 @@ enum Values<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// The column of an array whose type [`has_text_form`]. With finite intervals, no interval stands for infinity.
+    /// The column of an array whose type [`has_text_form`]. If intervals are finite, none of
+    /// them stands for infinity.
     pub(super) fn new(array: &'a dyn Array, intervals_are_finite: bool) -> Column<'a> {
         let values = match array.data_type() {
             DataType::Boolean => Values::Bool(array.as_boolean()),

@@ -78,7 +78,7 @@ impl TextEncoder {
         Ok(())
     }
 
-    /// Appends the end of a stream: nothing. The `\.` that ends text COPY in files "is not needed" if the protocol
-    /// itself says where the data ends, as CopyDone does.
+    /// Appends the end of a stream, which is empty: text COPY in a file may end with `\.`, but in the protocol
+    /// CopyDone ends the data.
     pub fn end(&self, _out: &mut Vec<u8>) {}
 }

@@ -92,6 +92,20 @@ fn a_file_with_another_header_is_told() {
 }
 
 #[test]
+fn a_row_is_no_header_because_rows_below_it_look_like_another_type() {
+    // Below `M` stand only letters that could be booleans, and below `2,6` only a line of totals.
+    for text in [
+        "sex\nF\nM\nF\nF\nF\n",
+        "name,sex\nAnn,F\nBob,M\nCy,F\nDi,F\n",
+        "id,amount\n1,5\n2,6\nTotal,2\n",
+        "5,1\nb,c\nTotal,2\n",
+    ] {
+        let unsure = sniffed("a.csv", text.as_bytes()).all_unsure().join("\n");
+        assert!(!unsure.contains("skip_lines"), "{text:?}: {unsure}");
+    }
+}
+
+#[test]
 fn below_a_header_a_row_is_no_second_header() {
     let mut text = "Minister,Date,Name,Purpose,,,,,\nAnn,Nil return,Nil return,,,,,,\n".to_owned();
     for day in 1..9 {

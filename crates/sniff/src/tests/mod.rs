@@ -101,7 +101,7 @@ fn columns(guess: &Guess) -> String {
     columns.join(", ")
 }
 
-/// Asserts that an unsure guess has these words.
+/// Asserts that the note of an unsure guess contains these words.
 #[track_caller]
 fn assert_unsure(guess: &Guess, words: &[&str]) {
     let unsure = guess.all_unsure();

@@ -1,13 +1,13 @@
-//! One reader for several streams, of what cannot be read from its middle: compressed files,
+//! One reader that serves several streams, for files that cannot be read from the middle: compressed files,
 //! members of archives, text of other encodings, pipes.
 //!
 //! A thread reads, decompresses and translates the text once and cuts it into ranges of whole
-//! records, which follow each other without a gap. Whichever stream asks next gets the next one,
+//! records, which follow each other without a gap. The stream that asks next gets the next range,
 //! and finds its records and fields on its own core; the thread looks for record ends only.
 //!
 //! Ranges are counted in the decompressed file, in the encoding that it is written in. They are
-//! the same in every run of one file, one dialect and one `range_bytes`, so that a run that was
-//! stopped goes on with those that are missing.
+//! the same in every run of one file, one dialect and one `range_bytes`, so that a stopped run
+//! can be resumed with the ranges that are missing.
 //!
 //! Memory: a range in the hands of each stream, one that waits and one that is filled.
 
@@ -35,7 +35,7 @@ use super::window::{Window, check_utf8};
 /// How a file is fed.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedSettings {
-    /// About how much text a range has, in UTF-8; a range has more only where one record is
+    /// About how much text a range has, in UTF-8; a range has more only if one record is
     /// longer.
     pub range_bytes: usize,
     /// About how much text a chunk has.
@@ -58,7 +58,7 @@ pub struct Feed {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How far a feed is.
+/// The progress of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FeedState {
     Reading,
@@ -75,7 +75,8 @@ struct Shared {
     usual_bytes: usize,
 }
 
-/// What the thread sends. The end is said: a thread that fell is not taken for one that is done.
+/// What the thread sends. The end is a message of its own, so that a thread that panicked is not taken for one that has
+/// finished.
 #[derive(Debug)]
 enum Sent {
     Range(SentRange),
@@ -95,7 +96,7 @@ struct SentRange {
 
 impl Feed {
     /// Opens a file, reads its header and begins to read ahead. `finished` are ranges that are
-    /// loaded already: they are passed over.
+    /// loaded already: they are skipped.
     ///
     /// Waits for the first bytes of a pipe.
     pub fn start(
@@ -176,7 +177,7 @@ impl Feed {
         self.header.as_deref()
     }
 
-    /// The encoding that only the text told, where it is not UTF-8.
+    /// The encoding, if it is not UTF-8 and was found from the text.
     pub fn encoding_found(&self) -> Option<TextEncoding> {
         self.encoding_found
     }
@@ -295,7 +296,7 @@ impl Feeder {
                 Err(error) => Err(error),
             };
             let is_last = !matches!(sent, Ok(Sent::Range(_)));
-            // Refused where nobody takes ranges any more.
+            // This fails if nobody takes ranges any more.
             if sender.blocking_send(sent).is_err() || is_last {
                 return;
             }
@@ -517,7 +518,7 @@ impl FeedRange {
         }
     }
 
-    /// What was found in it so far. Reading and decompressing are in the [`Feed::meter`].
+    /// The costs and counts of this range so far. Reading and decompressing are in the [`Feed::meter`].
     pub fn meter(&self) -> SourceMeter {
         self.meter
     }

@@ -1,8 +1,8 @@
 //! The members of a gzip file, one after the other, and the bytes after the last one.
 //!
-//! Tapes and block devices fill a file's last block with zeros. gzip skips these, and we do too. gzip also skips
-//! anything else that is not a member, with a warning that nobody reads in a nightly load. Those bytes could be rows
-//! whose member is damaged, so they are an error here.
+//! Tapes and block devices fill a file's last block with zeros, which gzip itself passes over
+//! too. It also ignores any other data there, with a warning that nobody reads in a nightly load.
+//! Such data may be rows of a damaged member, so they are an error here.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -14,13 +14,13 @@ use super::signature::signature;
 
 /// Reads all members as one text.
 pub(super) struct GzipMembers<R> {
-    /// The current member; `None` only while the next one replaces it.
+    /// The member that is being read; `None` only during the change to the next one.
     member: Option<GzDecoder<R>>,
     /// True if everything after the last member was checked.
     at_end: bool,
 }
 
-/// Bytes after the last member that are neither another member nor only zeros.
+/// The data behind the last member are neither another member nor only zeros.
 #[derive(Debug)]
 pub(super) struct TrailingBytes {
     first_byte: u8,
@@ -55,7 +55,7 @@ impl<R: BufRead> GzipMembers<R> {
         self.member.as_ref().expect("one member follows the other")
     }
 
-    /// Goes on to the next member after the end of one; false if there is none.
+    /// Goes to the next member, behind the end of one; false if there is none.
     fn next_member(&mut self) -> io::Result<bool> {
         let member = self.member.as_mut().expect("one member follows the other");
         let file = member.get_mut();

@@ -23,7 +23,7 @@ pub enum RowReader {
 /// Reads typed rows.
 pub struct TypedRowReader {
     rows: TypedReader,
-    /// The buffers of the previous reader, kept for the next one.
+    /// Buffers of the previous reader, for the next one.
     pool: BufferPool,
 }
 

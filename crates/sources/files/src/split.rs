@@ -17,9 +17,9 @@ pub struct Split {
     pub file: Arc<SourceFile>,
     /// The range of bytes of the file as it is stored.
     pub byte_range: Range<u64>,
-    /// Where the first line at or after the range's start begins. It is known only if the file was searched for it, and
-    /// required if the dialect has quotes or escapes, because a line end may then lie within a record. In other
-    /// dialects the reader finds it.
+    /// Where the first record of the range begins. Known only if the whole file was read for it, which is needed
+    /// if the dialect has quotes or escapes, because a line end may then be inside a record. Otherwise the reader
+    /// finds it.
     pub first_record: Option<RecordStart>,
     /// True if several streams load it through a [`Feed`](super::Feed), because it cannot be read from the middle.
     pub is_fed: bool,
@@ -72,7 +72,7 @@ impl Split {
         }
     }
 
-    /// Bytes as they are stored: the amount of work, as far as it is known beforehand.
+    /// Stored bytes, the measure of its work, as far as that is known beforehand.
     pub fn size_bytes(&self) -> u64 {
         self.byte_range.end - self.byte_range.start
     }

@@ -20,7 +20,7 @@ use inrush_source::on_threads;
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 256 << 10;
 
-/// True if the records of a range can be found only by reading everything before the range.
+/// True if the records of a range can be found only by reading everything before it.
 pub(super) fn needs_pass(dialect: &Dialect) -> bool {
     needs_place(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
 }
@@ -28,7 +28,8 @@ pub(super) fn needs_pass(dialect: &Dialect) -> bool {
 /// Finds where the first record of each range begins, as far as the reader of the range cannot find it. The ranges
 /// cover the whole file in order. If no record begins in a range, the result is the range's end.
 ///
-/// Reads the whole file with `threads` threads if [`needs_pass`] returns true; `None` if `stop` was asked meanwhile.
+/// Reads the whole file with so many threads where [`needs_pass`] says so; returns
+/// `None` if `stop` was asked meanwhile.
 pub fn first_records(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -72,7 +73,7 @@ pub fn first_records(
     Ok(Some(starts.collect()))
 }
 
-/// The summaries of all ranges; `None` if a stop was asked for.
+/// The summaries of all ranges; `None` if a stop was asked.
 fn summaries(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -125,7 +126,7 @@ fn summary(
             .min(usize::try_from(left).unwrap_or(usize::MAX));
         let count = text.read(&mut buffer[..most])?;
         if count == 0 {
-            // The file is shorter than planned; `check_unchanged` reports it.
+            // The file is shorter than planned; `check_unchanged` reports that.
             break;
         }
         scanner.push(&buffer[..count]);

@@ -287,7 +287,7 @@ impl Client {
 /// Notes a latency.
 pub fn record(histogram: &mut Latencies, latency: Duration) {
     let nanoseconds = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-    // It grows if it must; if it cannot, it notes the largest value that it can.
+    // The histogram grows as needed. If it cannot grow, it records the largest value that it can hold.
     if histogram.record(nanoseconds).is_err() {
         histogram.saturating_record(nanoseconds);
     }

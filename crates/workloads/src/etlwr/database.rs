@@ -20,9 +20,9 @@ const PATIENCE: &str = "SET lock_timeout = '5s'";
 /// The server, and whether its data are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// An embedded server that is removed with its data when the program ends.
+    /// An embedded one; server and data are removed when the program ends.
     Temporary,
-    /// An embedded server whose data stay.
+    /// An embedded one whose data are kept.
     Kept,
     /// A server of the user.
     Own,
@@ -63,7 +63,7 @@ impl Database {
         self.server == Server::Temporary
     }
 
-    /// The number of cores of this machine, if the server is on it.
+    /// Cores of this machine, if the server runs on it.
     pub(super) fn cores_here(&self) -> Option<u32> {
         let here = ["/", "localhost:", "127.", "[::1]"];
         let is_here = |place: &str| here.iter().any(|start| place.starts_with(start));

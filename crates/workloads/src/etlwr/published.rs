@@ -20,7 +20,7 @@ pub struct PublishedFigures {
     pub seconds: f64,
     /// Cores of all machines that took part.
     pub cores: u32,
-    /// Streams that loaded at the same time, if the account says so.
+    /// Streams that loaded at the same time, if the account says it.
     pub streams: Option<u16>,
     /// True if a tenth of the data was loaded.
     pub ten_percent: bool,
@@ -44,7 +44,7 @@ pub fn published() -> Vec<PublishedFigures> {
     let one = |year, what: &str, bytes: f64, seconds, ten_percent| {
         let (source, cores, streams) = match year {
             2009 => (OF_2009, CORES_2009, Some(56)),
-            // The account has 48 parts; it does not say how many were loaded at a time.
+            // The account has 48 parts; its text does not say how many were loaded at a time.
             _ => (OF_2016, CORES_2016, None),
         };
         PublishedFigures {

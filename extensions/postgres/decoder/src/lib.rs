@@ -40,7 +40,8 @@ pub use column::{Column, Kernel};
 pub use decoder::{Decoder, MAX_COLUMNS, Status, Stream};
 pub use tuple::{Placement, Tuple};
 
-/// The function that a panic would call. It is not defined, so a library in which a panic can be reached does not link.
+/// The function that a panic would call. The symbol exists nowhere, so a library in which a panic
+/// can be reached does not link.
 #[cfg(feature = "standalone")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

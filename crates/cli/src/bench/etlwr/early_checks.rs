@@ -1,5 +1,5 @@
-//! Checks that the workload can be loaded, before files are generated for hours: tries everything that is known by
-//! then, and leaves nothing behind.
+//! Checks that files can be loaded before hours are spent on making them: everything that is known by then is tried,
+//! and nothing of it is left behind.
 
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ pub fn look(
     reached.stop()
 }
 
-/// Adds the hint of this command.
+/// The error with the hint of this command.
 fn in_our_words(error: CommandError) -> CommandError {
     let CommandError::Engine { error, notes, hint } = error else {
         return error;

@@ -14,7 +14,7 @@ const LOCK_CLASS: i32 = 0x696e_7275;
 /// The longest wait for a session of a killed measurement that still holds its table.
 const PATIENCE: &str = "SET lock_timeout = '5s'";
 
-/// Schemas that were left, by the roles that this one may act as.
+/// Schemas left by killed measurements, of the roles that this role may act as.
 const LEFT: &str = "\
     SELECT n.nspname::pg_catalog.text, substr(n.nspname, 14)::pg_catalog.int4 \
     FROM pg_catalog.pg_namespace AS n \
@@ -97,7 +97,7 @@ async fn remove_left(connection: &ServerConnection) -> Result<Vec<String>, Clien
     Ok(removed)
 }
 
-/// Takes the lock of a number for the life of the connection; false where another session has it.
+/// Takes the lock of a number for the life of the connection; false if another session has it.
 async fn lock(
     connection: &ServerConnection,
     number: i32,

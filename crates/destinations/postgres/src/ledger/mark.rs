@@ -18,7 +18,7 @@ use crate::engine::plan::identity;
 use crate::quote::literal;
 use crate::{PostgresError, Session};
 
-/// The number of marks kept for a package; older ones are removed when a new one is added.
+/// The most marks of a package; the oldest are removed when a new one is left.
 const MARKS_MAX: usize = 500;
 /// The most bytes of a package's marks together; a plan reads no more of them for a target.
 const BYTES_MAX: usize = 1 << 20;
@@ -91,7 +91,7 @@ impl Mark {
         })
     }
 
-    /// The text of the comment.
+    /// The comment of the large object.
     fn text(&self, run_key: &RunKey, keys_max: usize) -> String {
         let Mark {
             about,
@@ -106,7 +106,8 @@ impl Mark {
     }
 }
 
-/// The key of a file as it is now. As in the ledger, another size or time makes it another file. A pipe has no key.
+/// The key of a file in its present state. A file whose size or time has changed counts as another file, as in the
+/// ledger. A pipe has no key.
 pub fn file_key(file: &dyn Input) -> Option<String> {
     if file.is_read_once() {
         return None;

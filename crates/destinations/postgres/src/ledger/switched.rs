@@ -154,9 +154,9 @@ impl Ledger {
         self.tables(session, condition, &[&target]).await
     }
 
-    /// Finds out if the rows that a run brought into a target were taken out since, and by which run; by no known run
-    /// if the target is now another table. The partition of rows that were inserted into existing partitions is not
-    /// known, so any removed partition counts.
+    /// Finds out whether the rows that a run brought into a target were taken out since, and by which run; by no
+    /// known run if the target is now another table. The partition of rows that were inserted into existing partitions
+    /// is not known, so any removed partition counts.
     pub async fn replaced(
         &self,
         session: &Session,

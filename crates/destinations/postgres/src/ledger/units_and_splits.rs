@@ -73,8 +73,8 @@ impl UnitAccounts {
     }
 }
 
-/// Precedes a LATERAL query of `shard`, which has these columns since version 5. A column that the table lacks is found
-/// here.
+/// Goes before a LATERAL query of `shard`, which has these columns from version 5 on. A name that the query does not
+/// find in the table is looked up here.
 const BEFORE_VERSION_5: &str = "(SELECT 0::int8 AS rows_filtered, 0::int8 AS rows_added) older";
 
 fn count(row: &Row, index: usize) -> u64 {
@@ -119,8 +119,8 @@ fn split_of(row: &Row) -> SplitRecord {
 }
 
 impl UnitRow {
-    /// True if a plan that contains a unit of the same key can keep the committed part: the table is the one that the
-    /// unit began with, and the plan looks for it there.
+    /// True if a plan with a unit of its key can keep its committed part: its table is still the one that it began
+    /// with, and the plan uses the same table.
     pub fn is_kept(&self, staging_schema: &str) -> bool {
         self.stands && (self.straight || self.staging_schema == staging_schema)
     }
@@ -262,8 +262,8 @@ impl Ledger {
         Ok(accounts)
     }
 
-    /// Calls `see` with every file that runs with this key have switched in, those of the newest run first. A run that
-    /// is switched contains all of its files, unless a later run removed them.
+    /// Passes every file that runs with this key have switched in to `see`, those of the newest run first. A run that
+    /// is switched has all of each of its files, unless a later run took them out again.
     pub async fn switched_files(
         &self,
         session: &Session,

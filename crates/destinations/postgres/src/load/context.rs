@@ -8,13 +8,13 @@ use crate::DatabaseAddress;
 use crate::engine::error::Error;
 use crate::engine::run::context::RunContext;
 
-/// How long what is stopped may take to be undone.
+/// The longest time that an interrupted statement may take to be undone.
 pub const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A run under way, with its means.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The part that is alike for all destinations.
+    /// The part that is the same for all destinations.
     pub shared: RunContext<'a, PostgresRun>,
     /// Where the data goes.
     pub address: &'a DatabaseAddress,

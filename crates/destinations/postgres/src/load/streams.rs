@@ -21,7 +21,7 @@ use crate::engine::pipeline::work_items::WorkItem;
 use crate::engine::run::gathering::Gathering;
 use crate::plan::FlowPlan;
 
-/// Runs all streams to their ends, and watches the replicas meanwhile.
+/// Runs all streams to their ends, beside the task that watches the replicas.
 pub fn run(
     context: &Context<'_>,
     work: Vec<WorkItem>,

@@ -19,12 +19,12 @@ use crate::plan::failure::PlanFailure;
 use crate::quote::literal;
 use crate::staging::{UnitBounds, Upper};
 
-/// One partition that was asked for, with the files whose first rows lie in it.
+/// A declared partition, with the files whose first rows belong to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// Its first key as SQL takes it.
     pub lower: String,
-    /// One past its last.
+    /// The key after its last key (the end of the range).
     pub upper: String,
     /// Indices of the files.
     pub files: Vec<usize>,
@@ -55,8 +55,8 @@ pub fn rule(bounds: &Bounds) -> String {
 
 /// Places files in declared partitions by the key of their first row.
 ///
-/// `first_keys` has a value for every file that has a row. Listed partitions that no file lies in
-/// are made too where `keep_empty`.
+/// `first_keys` has a value for every file that has a row. Listed partitions without files
+/// are made too if `keep_empty` is set.
 pub async fn place(
     session: &Session,
     flow: &str,

@@ -1,4 +1,4 @@
-//! Measures a plan in the order in which data flows: the files, the loader, the server; then predicts the run.
+//! Measures a plan in the order in which data flows: the files, the loader, the server, and from all of it the run.
 
 use std::time::Duration;
 

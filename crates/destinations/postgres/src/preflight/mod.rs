@@ -111,7 +111,7 @@ async fn plan_all(
     Ok(Some(Planned { plan, is_held }))
 }
 
-/// Files that cannot be read, if there is no server with which to plan.
+/// Findings for files that cannot be read. Used if there is no server, because a plan needs one.
 fn missing_files(package: &Package, options: &RunOptions<'_>) -> Vec<Finding> {
     let sources = options.sources();
     let mut found = Vec::new();

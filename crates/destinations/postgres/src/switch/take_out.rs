@@ -1,4 +1,4 @@
-//! Takes out of a target what its new rows take the place of, inside the switch's transaction
+//! Takes the tables that the new rows replace out of a target, inside the switch's transaction
 //! and under its lock of the target.
 
 use inrush_package::ReplaceScope;

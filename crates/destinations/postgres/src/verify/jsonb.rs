@@ -19,7 +19,7 @@ pub(super) fn append_canonical(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// No recursion: documents may be nested as deep as the server's stack allows, and it has more.
+/// No recursion, because documents may be nested as deep as the server's stack allows, and it is larger than ours.
 fn canonical(text: &[u8]) -> Option<Vec<u8>> {
     let mut open: Vec<Open> = Vec::new();
     let mut at = 0;

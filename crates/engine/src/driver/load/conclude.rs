@@ -203,6 +203,7 @@ fn reached(context: &ContractContext<'_>, step: PublishStep) {
         PublishStep::Under => &[FaultPoint::InSwitch],
         PublishStep::BeforeCommit => &[FaultPoint::BeforeSwitchCommit],
         PublishStep::Committed => &[FaultPoint::SwitchCommitSent, FaultPoint::AfterSwitchCommit],
+        PublishStep::Tidying => &[FaultPoint::BeforeTidying],
     };
     for point in points {
         fault::reach(context.fault, *point);

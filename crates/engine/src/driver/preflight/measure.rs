@@ -1,4 +1,5 @@
-//! Measures a plan in the order in which data flows: the files, the loader, the destination; then predicts the run.
+//! Measures a plan in the order in which data flows: the files, the loader, the destination, and from all of it the
+//! run.
 
 use inrush_destination::Destination;
 use inrush_package::Package;
@@ -79,8 +80,8 @@ impl ContractPreflight<'_> {
         }
     }
 
-    /// The units of the flow with this index that are left to load. A shared unit counts as left, because how much of
-    /// it is left is not known.
+    /// The units of the flow with this index that are left to load. For a unit that is fed, the part that is left is
+    /// not known.
     pub fn left(&self, flow: usize) -> impl Iterator<Item = &RangeUnit> {
         let kept = match &self.plan.earlier {
             ContractEarlier::Stopped { kept, .. } => kept.of_flow(flow),
@@ -138,7 +139,7 @@ impl ContractPreflight<'_> {
     }
 }
 
-/// Measures the speed at which the destination takes a flow, by one stream and by all.
+/// The speed at which the destination takes a flow's rows, by one stream and by all.
 fn take(
     scratch: &Scratch<'_>,
     found: &mut FlowFound,
@@ -146,7 +147,7 @@ fn take(
 ) -> Result<(), Error> {
     let streams = scratch.preflight.plan.streams;
     let batches = batches::of_sample(scratch.preflight, found)?;
-    // The batches have no rows if all rows of the sample were rejected.
+    // If all rows of a batch are rejected, the batch is empty.
     if !batches.has_rows() {
         return Ok(());
     }
@@ -162,7 +163,7 @@ fn take(
         |streams, measuring_time| together::measure(scratch, found, streams, measuring_time);
     let one = match streams {
         1 => None,
-        // Half as long: this only shows the speed of a stream alone.
+        // Half of the time: this shows the speed of a stream alone.
         _ => Some(together(1, measuring_time.together / 2)?),
     };
     let all = together(streams, measuring_time.together)?;

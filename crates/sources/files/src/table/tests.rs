@@ -415,7 +415,7 @@ fn intervals_of_parquet_keep_all_their_parts() {
     );
 }
 
-/// Rows of which some have line ends and quotes in them, and the text that they are.
+/// Rows, some of which contain line ends and quotes, and the same rows as text.
 fn many_rows(count: usize) -> (RecordBatch, Vec<u8>) {
     let notes: Vec<Option<String>> = (0..count)
         .map(|row| match row % 5 {
@@ -524,7 +524,7 @@ fn damaged_files_are_errors() {
             let mut changed = bytes.clone();
             changed[at] ^= 0x55;
             std::fs::write(folder.path(bad), &changed).expect("written");
-            // Whatever comes of it: no panic leaves the reader, and errors name the file.
+            // In every case, no panic leaves the reader, and errors name the file.
             let read = folder.find(bad).and_then(|file| read(Split::whole(file)));
             if let Err(error) = read {
                 assert!(error.to_string().contains(bad), "{error}");
@@ -545,6 +545,22 @@ fn damaged_files_are_errors() {
             .table()
             .is_none()
     );
+}
+
+#[test]
+fn files_without_columns_are_told_as_such() {
+    let none = RecordBatch::new_empty(Arc::new(Schema::empty()));
+    let folder = Folder::new();
+    write_parquet(&folder.path("a.parquet"), &none, 500);
+    write_arrow(&folder.path("a.arrow"), &none, 500);
+    for name in ["a.parquet", "a.arrow"] {
+        let error = folder.find(name).expect_err("there is nothing to load");
+        let error = error.to_string();
+        assert!(
+            error.contains(name) && error.contains("has no columns"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// The definition of the constraint or unique index `name` of `table` (an SQL name).
+    /// The definition of the constraint or unique index `name` of `table`; both names are quoted as in SQL.
     pub async fn of(
         &mut self,
         session: &Session,

@@ -26,7 +26,7 @@ use crate::engine::plan::error::PlanError;
 use crate::partition_tree::{self, PartitionTree};
 use crate::{PostgresError, Session};
 
-/// Reads the partitions of a target, if it is partitioned.
+/// Reads the partitions of a target, if it has a partition key.
 pub async fn tree(
     session: &Session,
     facts: Option<&TableFacts>,

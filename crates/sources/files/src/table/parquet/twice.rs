@@ -1,4 +1,4 @@
-//! Columns whose values no single Arrow type can hold: they are read as two types at once, and joined.
+//! Columns that no single Arrow type can hold completely: they are read as two types at once and combined.
 //!
 //! INT96 timestamps are days and nanoseconds. Read as nanoseconds they wrap around outside of the years 1677 to 2262;
 //! read as microseconds they lose three digits. Parquet's intervals have months, days and milliseconds, and are read
@@ -67,11 +67,11 @@ fn interval(days: &ArrayRef, months: &ArrayRef) -> Result<ArrayRef, ArrowError> 
     let days = days.as_primitive::<IntervalDayTimeType>();
     let values = months.iter().zip(days.iter()).map(|pair| match pair {
         (Some(months), Some(days)) => {
-            // Parquet defines these as unsigned, so a negative one may mean something else to the program that wrote
-            // it.
+            // Parquet's amounts are unsigned. One that is negative here is past 2^31, or its writer meant a
+            // negative amount, which Parquet does not have.
             if months < 0 || days.days < 0 || days.milliseconds < 0 {
                 return Err(damaged(
-                    "an interval of it is negative, or past 2^31 of a unit: Parquet has no such ones",
+                    "one of its intervals has a negative amount of a unit, or one of 2^31 or more, which cannot be read",
                 ));
             }
             let nanoseconds = i64::from(days.milliseconds) * 1_000_000;

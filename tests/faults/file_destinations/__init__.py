@@ -1,0 +1,1 @@
+"""Faults of loads into destinations that are files."""

@@ -1,0 +1,280 @@
+"""One load into files of a destination, ready to be disturbed."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.dataset as pads
+
+from conformance.destinations import AdbcDuckDb, AdbcSqlite, DuckDb, Parquet, Place
+from faults import site
+from faults.file_destinations.loads import FileLoad, Tables
+from faults.loads import COLUMN_LIST, COLUMNS, Row, text_of
+from faults.scene import check_ended
+from harness.command import CLEAN, FAILED, Inrush, Outcome, Running
+from harness.serial import assert_account, places
+
+PACKAGE = "package.toml"
+# The destination's files lie here, on a disk of their own if this user may mount one.
+DISK = "disk"
+DISK_BYTES = 1 << 30
+
+# The rows of each target; None where there is no table.
+Seen = dict[str, "list[Row] | None"]
+
+
+def made_place(kind: type[Place], folder: Path) -> Place:
+    """Return an empty destination whose files are on the disk of this folder."""
+    disk = folder / DISK
+    if kind is Parquet:
+        lake = Parquet(disk / "lake")
+        lake.url = f"parquet:{DISK}/lake"
+        return lake
+    if kind is DuckDb:
+        return DuckDb(disk / "results.duckdb", f"{DISK}/results.duckdb")
+    if kind is AdbcDuckDb:
+        duckdb = AdbcDuckDb(disk / "results.duckdb")
+        duckdb.options["path"] = f"{DISK}/results.duckdb"
+        return duckdb
+    assert kind is AdbcSqlite
+    sqlite = AdbcSqlite(disk / "results.sqlite")
+    sqlite.options["uri"] = f"{DISK}/results.sqlite"
+    return sqlite
+
+
+def is_refused_as_changed(outcome: Outcome) -> bool:
+    """Whether a file of a stopped run has changed, which is refused until that run is given up."""
+    return outcome.status == FAILED and "changed since" in outcome.said
+
+
+@dataclass
+class FileScene:
+    """A load under faults."""
+
+    place: Place
+    load: FileLoad
+    inrush: Inrush
+    numbers: random.Random
+    # How long the load takes undisturbed, and how many bytes it leaves.
+    seconds: float = 0
+    used_bytes: int = 0
+    # Whether the files are on a disk of their own.
+    has_disk: bool = False
+    # Rows that a fault puts into a target, which its watchers may see.
+    strange_rows: list[list[Row]] = field(default_factory=list)
+    # The folder of runs, if a fault gave it a disk of its own.
+    runs_disk: Path | None = None
+    before: Tables = field(default_factory=dict)
+    full: Tables = field(default_factory=dict)
+
+    @property
+    def disk(self) -> Path:
+        """The folder of the destination's files."""
+        return self.inrush.folder / DISK
+
+    def prepare(self) -> None:
+        """Make files, targets and package."""
+        self.has_disk = site.mount(self.disk, DISK_BYTES)
+        for name, content in self.load.files().items():
+            self.inrush.write(name, content)
+        self.before = dict(self.load.before())
+        self.full = dict(self.load.full())
+        self.make_before()
+        # Small batches, so that each file is several.
+        text = self.place.package(*self.load.flows, batch_rows=300)
+        self.inrush.write(PACKAGE, text)
+
+    def make_before(self) -> None:
+        """Make the targets that exist before."""
+        for table, rows in self.before.items():
+            if self.place.speaks_sql:
+                columns = COLUMNS + self.load.constraints
+                values = ", ".join(f"({key}, {k}, '{note}')" for key, k, note in rows)
+                self.place.execute(f"CREATE TABLE {table} ({columns})")
+                self.place.execute(f"INSERT INTO {table} VALUES {values}")
+            else:
+                self.fill(table, rows)
+
+    def fill(self, table: str, rows: list[Row]) -> None:
+        """Make a table by a load of its own."""
+        self.inrush.write("before.tbl", text_of(rows))
+        words = ["--table", table, "--columns", ", ".join(COLUMN_LIST), "--again"]
+        if self.load.has_partitions:
+            words += ["--partition-by", "k"]
+        to = [*self.place.words, "--runs-folder", "runs-before", "--quiet"]
+        self.inrush("load", "before.tbl", *to, *words).expect(CLEAN)
+
+    def start(self, **options: dict[str, str] | list[str]) -> Running:
+        """Start the command: the same one at each time."""
+        return self.inrush.start("run", PACKAGE, **options)  # type: ignore[arg-type]
+
+    def command(self, **options: dict[str, str] | list[str]) -> Outcome:
+        """Run it to its end."""
+        with self.start(**options) as running:
+            return running.wait(120)
+
+    def end(self, running: Running, seconds: float = 90) -> Outcome:
+        """Wait for the end of a disturbed command; fail where no fault explains it."""
+        outcome = running.wait(seconds)
+        check_ended(outcome, self.load.status)
+        return outcome
+
+    def expect_end(self, outcome: Outcome) -> None:
+        """Fail unless it ended well, or was refused because a fault changed one of its files."""
+        if not is_refused_as_changed(outcome):
+            outcome.expect(self.load.status)
+
+    def rows(self, table: str) -> list[Row] | None:
+        """Return the rows of a table as a reader sees them; None where there is none."""
+        if table not in self.place.tables():
+            return None
+        names = list(self.place.column_types(table))
+        key, k, note = (names.index(name) for name in ("id", "k", "note"))
+        return sorted(
+            (int(row[key]), int(row[k]), str(row[note])) for row in self.place.values(table)
+        )
+
+    def now(self) -> Seen:
+        """Return the present rows of all targets."""
+        return {table: self.rows(table) for table in self.load.targets}
+
+    def before_or_none(self, table: str) -> list[Row] | None:
+        """Return the rows that a table had before the load."""
+        rows = self.before.get(table)
+        return None if rows is None else sorted(rows)
+
+    @property
+    def publishes_each(self) -> bool:
+        """Whether its targets appear one after the other (D-14)."""
+        return not self.place.keeps("D-14") and len(self.load.targets) > 1
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether all targets have all rows. They must have all or none."""
+        now = self.now()
+        loaded = {table: rows == self.full[table] for table, rows in now.items()}
+        for table, rows in now.items():
+            allowed = (self.full[table], self.before_or_none(table))
+            assert rows in allowed, f"{table} is neither as before nor loaded: {_short(rows)}"
+        if not self.publishes_each:
+            assert len(set(loaded.values())) == 1, f"some targets are loaded: {loaded}"
+        return all(loaded.values())
+
+    def finish(self) -> Outcome:
+        """Give the same command again: it must end well, at the first try."""
+        outcome = self.command()
+        if is_refused_as_changed(outcome):
+            self.inrush("cleanup", *self.place.words).expect(CLEAN)
+            outcome = self.command()
+        return outcome.expect(self.load.status)
+
+    def check_status(self, stopped: set[int]) -> None:
+        """Fail unless `inrush status` lists one of these numbers of runs, and none as held."""
+        outcome = self.inrush("status", *self.place.words, "--json").expect(CLEAN)
+        told = json.loads(outcome.output)
+        assert len(told) in stopped, f"not {stopped}: {outcome.said}"
+        assert not any(run["held"] for run in told), outcome.said
+
+    def clean_up(self) -> None:
+        """Remove what a stopped run left, and fail unless all of it and nothing else is gone."""
+        before = self.now()
+        self.inrush("cleanup", *self.place.words).expect(CLEAN)
+        after = self.now()
+        # A run that is in one of its tables is brought to its end instead.
+        assert after == before or (self.publishes_each and after == self.full), "a target changed"
+        self.check_nothing_staged()
+
+    def check_nothing_staged(self) -> None:
+        """Fail if there is a table that is no target, or a file beside the destination's own."""
+        assert self.place.tables() <= {*self.load.targets}, self.place.tables()
+        beside = {path.name for path in self.disk.iterdir()}
+        # The lock of a run that was killed after its switch is held by nobody: its file stays until
+        # the next load.
+        own = {"lake", "results.duckdb", "results.sqlite", "results.sqlite.inrush-lock"}
+        assert beside <= own, beside
+
+    def check_loaded(self, outcome: Outcome) -> None:
+        """Fail unless the targets hold exactly the right rows, and nothing is left behind."""
+        now = self.now()
+        for table, rows in self.full.items():
+            assert now[table] == rows, f"{table}: {_short(now[table])}, not {_short(rows)}"
+        self.check_nothing_staged()
+        for draft in self.inrush.folder.rglob("*.draft"):
+            assert not draft.with_suffix("").exists(), f"{draft} was left behind"
+        rejects = sorted(self.load.rejects())
+        assert places(outcome) == rejects, "other rejects than those of a load row by row"
+        if "already loaded" not in outcome.said:
+            assert_account(outcome, self.load.rows_read, len(rejects))
+        self.check_status({0})
+        self.command().expect(self.load.status, "already loaded")
+        assert self.now() == now, "the same command after success changed a target"
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Read the tables of Parquet all the while; fail if one was ever seen half loaded.
+
+        DuckDB and SQLite keep readers out, or are kept out by them, while they write.
+        """
+        if not isinstance(self.place, Parquet) or self.load.has_partitions:
+            yield
+            return
+        folder, stop = self.place.folder, threading.Event()
+        seen: list[tuple[str, list[Row]]] = []
+
+        def watch() -> None:
+            while not stop.wait(0.02):
+                for table in self.load.targets:
+                    rows = _listed(folder / table)
+                    if rows is not None and (table, rows) not in seen:
+                        seen.append((table, rows))
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+        for table, rows in seen:
+            allowed = [self.full[table], self.before_or_none(table), *self.strange_rows]
+            assert rows in allowed, f"{table} was seen half loaded: {_short(rows)}"
+
+
+def _listed(folder: Path) -> list[Row] | None:
+    """Return the rows of a table without partitions; None where there is none to be read."""
+    try:
+        if not any(folder.glob("*.parquet")):
+            return None
+        table = pads.dataset(folder, format="parquet").to_table(columns=["id", "k", "note"])
+    except FileNotFoundError:
+        # It was listed just before another generation of its files took the place.
+        return None
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _short(rows: list[Row] | None) -> str:
+    return "no table" if rows is None else f"{len(rows)} rows, {rows[:3]}..."
+
+
+@contextmanager
+def opened(kind: type[Place], load: FileLoad, folder: Path, seed: int) -> Iterator[FileScene]:
+    """Open a scene in a folder of its own, which is removed at the end."""
+    folder.mkdir()
+    numbers = random.Random(f"inrush strikes {seed}")  # noqa: S311
+    scene = FileScene(made_place(kind, folder), load, Inrush(folder), numbers)
+    try:
+        scene.prepare()
+        yield scene
+    finally:
+        if scene.runs_disk is not None:
+            site.unmount(scene.runs_disk)
+        if scene.has_disk:
+            site.unmount(scene.disk)
+        shutil.rmtree(folder)
