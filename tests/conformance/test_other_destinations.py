@@ -76,6 +76,16 @@ def test_names_that_differ_in_case_are_one(inrush: Inrush, url: str) -> None:
     inrush("run", path).expect(USAGE, "two spellings")
 
 
+def test_a_column_without_a_type_is_refused(inrush: Inrush) -> None:
+    with sqlite3.connect(inrush.folder / "x.sqlite") as connection:
+        connection.execute("CREATE TABLE t (id, name text)")
+    connection.close()
+    words = ("--to", "adbc:sqlite", "--option=uri=x.sqlite", "--table", "t", *LISTED)
+    for mode in ("create", "append"):
+        outcome = inrush("load", write(inrush, "a.csv", 1), *words, "--mode", mode)
+        outcome.expect(USAGE, 'column `id` of "t" has no type', "another type")
+
+
 def test_rows_that_others_replaced_are_loaded_again(inrush: Inrush) -> None:
     write(inrush, "a.csv", 1, 2)
     write(inrush, "b.csv", 8, 9)

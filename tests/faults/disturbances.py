@@ -249,7 +249,7 @@ def network_cut(scene: Scene) -> Struck:
     if not is_told:
         # The server was never told: sessions of streams stay, and the next command must cope with
         # that. One that holds the run's lock keeps the run until keepalives end it.
-        holders = scene.lock_holders()
+        holders = scene.silent_holders()
         if holders and not scene.is_loaded:
             scene.check_held(holders[0], running.process.pid)
             held = ", the run held"

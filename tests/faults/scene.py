@@ -163,12 +163,15 @@ class Scene:
         # Where it was loaded before the fault, the status is that of the run that loaded it.
         return outcome.expect(self.load.status)
 
-    def lock_holders(self) -> list[int]:
-        """Return the backends that hold the lock of the package and its targets."""
+    def silent_holders(self) -> list[int]:
+        """Return the backend that holds a lock of a load, and was never told of its cut network."""
+        assert self.proxy is not None
+        ports = ", ".join(map(str, self.proxy.stalled_ports()))
         rows = self.database.rows(
-            "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) "
-            "WHERE locktype = 'advisory' AND granted AND datname = current_database() "
-            "AND application_name LIKE 'inrush%'"
+            "SELECT DISTINCT pid FROM pg_locks JOIN pg_stat_activity USING (pid) "
+            "WHERE locktype = 'advisory' AND objsubid = 1 AND granted "
+            "AND application_name ~ '^inrush (plan|.* control)$' "
+            f"AND client_port = ANY ('{{{ports}}}')"
         )
         return [pid for (pid,) in rows]
 

@@ -146,6 +146,12 @@ class Proxy(AbstractContextManager["Proxy"]):
         for connection in connections:
             connection.close()
 
+    def stalled_ports(self) -> list[int]:
+        """Return the ports, as the server sees them, of connections that say nothing any more."""
+        with self._lock:
+            stalled = [one for one in self._connections if one.stalled.is_set()]
+        return [int(one.server.getsockname()[1]) for one in stalled if one.server.fileno() >= 0]
+
     def _accept(self) -> None:
         while True:
             try:
@@ -179,7 +185,9 @@ class Proxy(AbstractContextManager["Proxy"]):
                     self._strike(trouble, connection)
                     self._wait_while_stalled(connection)
                 connection.server.sendall(block)
-            connection.server.shutdown(socket.SHUT_WR)
+            # Trouble may have closed the client's end, of which the server is to hear nothing.
+            if not connection.stalled.is_set():
+                connection.server.shutdown(socket.SHUT_WR)
 
     def _to_client(self, connection: Connection) -> None:
         with _passing_resets_on(connection):

@@ -104,10 +104,15 @@ fn existing(known: &KnownColumns<'_>, column: &TargetColumn) -> Result<ResolvedT
         ));
     }
     let Some(column_type) = &column.column_type else {
+        // SQLite has columns without one.
+        let its_type = match column.sql.as_str() {
+            "" => "no type".to_owned(),
+            sql => format!("the type {sql}, which Inrush cannot load"),
+        };
         return Err(known.mismatch(
             format!(
-                "column `{}` of {} has the type {}, which Inrush cannot load",
-                column.name, known.target, column.sql
+                "column `{}` of {} has {its_type}",
+                column.name, known.target
             ),
             "skip the field, or load into a table with a column of another type and cast it there",
         ));
