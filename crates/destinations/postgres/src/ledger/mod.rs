@@ -41,8 +41,8 @@ impl Ledger {
         qualified(&self.schema, name)
     }
 
-    /// Makes the schemas and tables that are missing, and alters those of an older version. Two runs that do so at once wait for one
-    /// another: `IF NOT EXISTS` alone does not keep them apart.
+    /// Creates the schemas and tables that are missing, and alters those of an older version. Two runs that do so at
+    /// once wait for each other, because `IF NOT EXISTS` alone does not prevent conflicts.
     pub async fn set_up(
         &self,
         session: &Session,

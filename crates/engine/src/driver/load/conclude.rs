@@ -116,7 +116,7 @@ pub enum PublishEnd {
     RowsRefused {
         /// The index of the flow.
         target: usize,
-        /// The destination's words.
+        /// The error of the destination.
         refusal: inrush_destination::Error,
     },
 }
