@@ -10,7 +10,7 @@ use super::rates::Rates;
 pub struct PublishedFigures {
     /// The year of the run.
     pub year: u16,
-    /// What was loaded, and with which software.
+    /// What was loaded, and by what.
     pub what: String,
     /// Where it was published.
     pub source: String,
@@ -22,9 +22,9 @@ pub struct PublishedFigures {
     pub cores: u32,
     /// Streams that loaded at the same time, if the account says it.
     pub streams: Option<u16>,
-    /// True if a tenth of the data was loaded.
+    /// A tenth of the data.
     pub ten_percent: bool,
-    /// A figure from bytes, seconds and cores.
+    /// Made of bytes, seconds and cores.
     pub rates: Rates,
 }
 
@@ -39,7 +39,7 @@ const CORES_2009: u32 = 64 + 32;
 /// 2 sockets of 12 cores in each of 2 servers.
 const CORES_2016: u32 = 48;
 
-/// All published figures.
+/// All of them.
 pub fn published() -> Vec<PublishedFigures> {
     let one = |year, what: &str, bytes: f64, seconds, ten_percent| {
         let (source, cores, streams) = match year {
@@ -67,7 +67,7 @@ pub fn published() -> Vec<PublishedFigures> {
             1794.0,
             false,
         ),
-        // The best of the five runs in table 2 of the account; the bytes are a tenth of the whole.
+        // The best of the five runs in its table 2; the bytes are a tenth of the whole.
         one(
             2009,
             "the same with a tenth of the data",
