@@ -1,5 +1,5 @@
-//! The measurements of a run, and the verdict: what limited it. No I/O, no clock: the engine measures, the report
-//! keeps the measurements, and anyone with a report can ask again.
+//! The measurements of a run, and the verdict: what limited it. This crate does no I/O and reads no clock: the engine
+//! measures, the report keeps the measurements, and the verdict can be computed again from any report.
 //!
 //! [`verdict()`] divides the time of each stream completely. The work of the stream itself is measured (`timeline`).
 //! The reason for each wait is found from the other side: the feeds (`feeding`), the samples of its backend (`samples`,

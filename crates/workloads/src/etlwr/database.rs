@@ -1,4 +1,4 @@
-//! The database that is loaded: made ready before each run, looked at after it, and left as it was.
+//! The database of the workload: prepared before each run, examined after it, and left as it was found.
 
 use std::collections::BTreeMap;
 use std::path::Path;
