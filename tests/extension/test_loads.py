@@ -284,6 +284,22 @@ def test_where_it_cannot_be_used_copy_is(
     assert fast_database.value("SELECT count(*) FROM t") == 100
 
 
+def test_the_grants_in_the_report_make_the_extension_usable(
+    fast_database: Database, inrush: Inrush
+) -> None:
+    url = harm(fast_database, "not granted")
+    inrush.write("rows.tbl", rows_of(0, 100))
+    inrush.write("package.toml", package(url, flow("t", "rows.tbl", columns=COLUMNS)))
+    outcome = inrush("run", "package.toml").expect(CLEAN)
+    assert ways_of(outcome) == {"copy"}
+    (fix,) = {unit["server_copy"]["fix"] for unit in outcome.report["units"]}
+    assert fix.startswith("GRANT ")
+    fast_database.execute(f"DROP TABLE t; {fix}")
+    outcome = inrush("run", "package.toml", "--again").expect(CLEAN)
+    assert ways_of(outcome) == {"tuples"}
+    assert fast_database.value("SELECT count(*) FROM t") == 100
+
+
 def test_functions_that_a_stranger_made_are_not_called(
     inrush: Inrush, newest_database: Database
 ) -> None:
