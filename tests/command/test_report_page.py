@@ -272,20 +272,6 @@ def test_a_run_with_rejects(newest_database: Database, inrush: Inrush) -> None:
     ]
 
 
-def test_rejects_of_a_source_with_keys_show_them(newest_database: Database, inrush: Inrush) -> None:
-    write_files(inrush, 1, 500, bad=4)
-    one = flow("loaded", "rows.tbl.*", columns=COLUMNS, rejects={"rows_max": 100})
-    given = load(inrush, newest_database.url, one).expect(LOADED_WITH_REJECTS).report
-    *keyed, last = given["rejects"]
-    for number, reject in enumerate(keyed):
-        reject |= {"file": "sales.orders", "key": f"id = {number}\u202e"}
-    (cause,) = look(made(inrush, "keyed", given), "screen")["page"]["rejects"]
-    head, *rows = cause["rows"]
-    assert head[:3] == ["Source", "Row", "Value"]
-    shown = [(["sales.orders", f"id = {number}\\u{{202e}}"]) for number in range(len(keyed))]
-    assert [row[:2] for row in rows] == [*shown, [last["file"], f"line {count(last['line'])}"]]
-
-
 def test_a_run_with_a_long_tail(newest_database: Database, inrush: Inrush) -> None:
     """One file's rows are slow at the server, long after the other streams have ended."""
     newest_database.execute(

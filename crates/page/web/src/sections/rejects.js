@@ -50,23 +50,18 @@ function cause(those, partly) {
     { class: "reject-cause" },
     h("h3", null, title, h("span", { class: "number" }, ` ${counted(those.length, "row")}${partly ? " of those shown here" : ""}`)),
     reasons.length === 1 && h("p", { class: "reason" }, reasons[0]),
-    examples(title, shown, reasons.length > 1),
+    table(
+      `Examples of ${title}`,
+      [{ name: "File" }, { name: "Line", right: true }, { name: "Byte", right: true }, { name: "Value" }, ...(reasons.length > 1 ? [{ name: "Reason", grow: true }] : [])],
+      shown.map((reject) => [
+        reject.file,
+        count(reject.line),
+        count(reject.byte_offset),
+        value(reject.value),
+        ...(reasons.length > 1 ? [reject.reason] : []),
+      ]),
+    ),
     more > 0 && h("p", { class: "more" }, `and ${count(more)} more of this cause`),
-  );
-}
-
-/** Rejected rows with their places: line and byte in a file, or the key in a source that has neither. */
-function examples(title, shown, withReasons) {
-  const keyed = shown.some(({ key }) => key != null);
-  const places = keyed
-    ? [{ name: "Source" }, { name: "Row" }]
-    : [{ name: "File" }, { name: "Line", right: true }, { name: "Byte", right: true }];
-  const placeOf = ({ file, line, byte_offset, key }) =>
-    keyed ? [file, key == null ? `line ${count(line)}` : h("code", null, seen(key))] : [file, count(line), count(byte_offset)];
-  return table(
-    `Examples of ${title}`,
-    [...places, { name: "Value" }, ...(withReasons ? [{ name: "Reason", grow: true }] : [])],
-    shown.map((reject) => [...placeOf(reject), value(reject.value), ...(withReasons ? [reject.reason] : [])]),
   );
 }
 
