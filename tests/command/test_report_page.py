@@ -277,7 +277,7 @@ def test_rejects_are_found_by_their_keys(inrush: Inrush) -> None:
     given = report(Wish(rejects=8, has_keys=True))
     # What a key holds is text, and what cannot be seen in it is written out.
     given["rejects"][1]["key"] = "name = '<b>\u00a0'"
-    shown = {}
+    shown: dict[str, str] = {}
     for cause in look(made(inrush, "keys", given))["page"]["rejects"]:
         heading, *rows = cause["rows"]
         at = heading.index("Key")
