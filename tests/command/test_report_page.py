@@ -272,6 +272,26 @@ def test_a_run_with_rejects(newest_database: Database, inrush: Inrush) -> None:
     ]
 
 
+def test_rejects_are_found_by_their_keys(inrush: Inrush) -> None:
+    """A source without lines tells the key of a row; a reject without one has a dash there."""
+    given = report(Wish(rejects=8, has_keys=True))
+    # What a key holds is text, and what cannot be seen in it is written out.
+    given["rejects"][1]["key"] = "name = '<b>\u00a0'"
+    shown: dict[str, str] = {}
+    for cause in look(made(inrush, "keys", given))["page"]["rejects"]:
+        heading, *rows = cause["rows"]
+        at = heading.index("Key")
+        assert at == heading.index("Byte") + 1
+        shown |= {row[1]: row[at] for row in rows}
+    assert shown == {
+        count(one["line"]): (one["key"] or "-").replace("\u00a0", "\\u{a0}")
+        for one in given["rejects"]
+    }
+    assert "-" in shown.values()
+    for cause in look(made(inrush, "no-keys", report(Wish(rejects=8))))["page"]["rejects"]:
+        assert "Key" not in cause["rows"][0]
+
+
 def test_a_run_with_a_long_tail(newest_database: Database, inrush: Inrush) -> None:
     """One file's rows are slow at the server, long after the other streams have ended."""
     newest_database.execute(
@@ -529,7 +549,7 @@ WILD = [
 
 @pytest.mark.parametrize("number", range(len(WILD)))
 def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> None:
-    calm = report(Wish(rejects=8, is_tcp=True))
+    calm = report(Wish(rejects=8, has_keys=True, is_tcp=True))
     given = hostile(
         calm, lambda text: text if text in ("send_wait", "convert") else WILD[number] + text
     )

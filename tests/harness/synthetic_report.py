@@ -42,6 +42,8 @@ class Wish:
     flows: int = 3
     units: int = 8
     rejects: int = 0
+    # Two of three rejects have the key of their row, as a source without lines tells it.
+    has_keys: bool = False
     is_tcp: bool = False
     has_tail: bool = False
     has_feed: bool = False
@@ -270,6 +272,7 @@ def _rejects(wish: Wish) -> list[dict[str, Any]]:
                 "file": f"lineitem.tbl.{number % 4 + 1}",
                 "line": 17 + 311 * number,
                 "byte_offset": 1900 + 40_000 * number,
+                "key": f"id = {17 + number}" if wish.has_keys and number % 3 else None,
                 "column": column,
                 "value": value,
                 "code": code,

@@ -18,6 +18,8 @@ async function bundled(entry, options) {
     minify: true,
     write: false,
     metafile: true,
+    // `licences` knows a package by its path in node_modules, also where that folder is a link.
+    preserveSymlinks: true,
     legalComments: "none",
     charset: "ascii",
     target: ["chrome111", "firefox113", "safari16.4"],
@@ -29,6 +31,7 @@ async function bundled(entry, options) {
 /** The licences of all packages that the script has parts of. */
 async function licences(inputs) {
   const folders = inputs.map((input) => input.match(/^node_modules\/(?:@[^/]+\/)?[^/]+/)?.[0]).filter(Boolean);
+  if (folders.length === 0) throw new Error("the script has no part of a package in node_modules: its licences would be missing");
   const texts = new Map();
   for (const folder of [...new Set(folders)].sort()) {
     const about = JSON.parse(await readFile(join(here, folder, "package.json"), "utf8"));

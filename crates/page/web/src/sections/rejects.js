@@ -45,6 +45,8 @@ function cause(those, partly) {
   const shown = those.slice(0, EXAMPLES);
   const reasons = [...new Set(shown.map(({ reason }) => reason))];
   const more = those.length - shown.length;
+  // A row of a table has no byte in a file: the key that its source told finds it.
+  const hasKeys = shown.some(({ key }) => typeof key === "string");
   return h(
     "div",
     { class: "reject-cause" },
@@ -52,11 +54,19 @@ function cause(those, partly) {
     reasons.length === 1 && h("p", { class: "reason" }, reasons[0]),
     table(
       `Examples of ${title}`,
-      [{ name: "File" }, { name: "Line", right: true }, { name: "Byte", right: true }, { name: "Value" }, ...(reasons.length > 1 ? [{ name: "Reason", grow: true }] : [])],
+      [
+        { name: "File" },
+        { name: "Line", right: true },
+        { name: "Byte", right: true },
+        ...(hasKeys ? [{ name: "Key" }] : []),
+        { name: "Value" },
+        ...(reasons.length > 1 ? [{ name: "Reason", grow: true }] : []),
+      ],
       shown.map((reject) => [
         reject.file,
         count(reject.line),
         count(reject.byte_offset),
+        ...(hasKeys ? [keyOf(reject.key)] : []),
         value(reject.value),
         ...(reasons.length > 1 ? [reject.reason] : []),
       ]),
@@ -70,6 +80,11 @@ function value(text) {
   if (text === null || text === undefined) return h("span", { class: "none" }, "the whole row");
   if (text === "") return h("span", { class: "none" }, "empty");
   return h("code", { class: "value" }, seen(text));
+}
+
+/** What finds the row in its source: `id = 17`. */
+function keyOf(text) {
+  return typeof text === "string" ? h("code", { class: "value" }, seen(text)) : "-";
 }
 
 /** Control characters, line ends and odd spaces by their code points; all else as it is. */
