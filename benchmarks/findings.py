@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-# The side that all others are compared with, and the one that is not a peer but the limit.
+# The side that all others are compared with, and the side that is not a peer but the limit.
 OURS = "inrush"
 LIMIT = "server alone"
 
@@ -26,7 +26,7 @@ def cases(facts: Facts) -> list[tuple[str, int]]:
 
 
 def sides(facts: Facts) -> list[str]:
-    """Return the sides that were run, in the order in which the suite knows them."""
+    """Return the sides that were run, in the suite's order."""
     found = {run["side"] for run in [*facts["runs"], *stops(facts)]}
     return [name for name in facts["peers"] if name in found]
 
@@ -42,7 +42,7 @@ def runs_of(facts: Facts, case: tuple[str, int], side: str) -> list[Run]:
 
 
 def stops(facts: Facts) -> list[Run]:
-    """Return the rounds in which a side was stopped; older results know of none."""
+    """Return the rounds in which a side was stopped; older results do not record it."""
     return list(facts.get("stopped", []))
 
 

@@ -27,7 +27,7 @@ from peers.inrush import Inrush
 from peers.peer import Command, Surroundings
 from workload import Job
 
-# The sides, by workload; a side has a measure for each round.
+# The sides, by workload; each side has one measure for each round.
 Found = dict[str, dict[str, list[Measure]]]
 
 THIS, OTHER = "this build", "other build"
@@ -99,7 +99,7 @@ def measure(
     sides: Sequence[Build],
     options: argparse.Namespace,
 ) -> dict[str, list[Measure]]:
-    """Measure a workload by both sides."""
+    """Measure a workload with both builds."""
     job = workloads.ALL[workload].make(options.scale, options.parts, data)
     must_be = same_rows.expected(server, job, options.scale, options.parts, data)
     found: dict[str, list[Measure]] = {side.name: [] for side in sides}

@@ -1,4 +1,4 @@
-"""Ways to load the same rows, measured in turn and compared with the first of them."""
+"""Compares ways to load the same rows: all are measured in turn, with ratios to the first one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-//! The decoder of the server extension: whatever the columns and the bytes are, it ends, stays within the memory that it
-//! is given, and makes the same tuples however the bytes are cut.
+//! Fuzzes the decoder of the server extension. For any columns and bytes it must end, stay within the memory that it is
+//! given, and make the same tuples no matter how the bytes are cut.
 //!
 //! The first bytes of an input are the number of columns, the length of messages, the size of the arena, and three bytes
 //! for each column; the rest is what follows the header of a stream.
@@ -38,7 +38,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     assert_eq!(whole, in_parts);
 });
 
-/// The tuples of a stream that comes in messages of `cut` bytes, and how it ends.
+/// The tuples of a stream that is sent in messages of `cut` bytes, and its final status.
 fn decode(columns: &[Column], stream: &[u8], cut: usize, room: usize) -> (Vec<Vec<u8>>, Status) {
     let given = columns.iter().filter(|column| column.given != 0).count();
     let mut decoder = Decoder::new(given as i32, true);

@@ -1,4 +1,4 @@
-"""Many clients: all of them ran or there is no result, and nothing stays behind."""
+"""Many clients: either all of them ran or there is no result, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folders(inrush: Inrush) -> list[Path]:
 
 
 def results(inrush: Inrush) -> dict[str, Any]:
-    """Return the newest results, which the schema allows."""
+    """Return the newest results; they must match the schema."""
     found: dict[str, Any] = json.loads((folders(inrush)[-1] / "results.json").read_text())
     schema = json.loads(SCHEMA.read_text())
     assert list(faults(found, schema, schema, "results")) == []
@@ -43,7 +43,7 @@ def results(inrush: Inrush) -> dict[str, Any]:
 
 
 def left(database: Database) -> list[str]:
-    """Return the schemas of measurements that are there."""
+    """Return the schemas of measurements that exist."""
     query = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'inrush%' ORDER BY 1"
     return [name for (name,) in database.rows(query)]
 
@@ -80,7 +80,7 @@ PROTOCOLS = ("simple", "extended", "prepared")
 def test_every_connection_inserts_its_share(
     database: Database, inrush: Inrush, protocol: str
 ) -> None:
-    """Shares differ by one row at most, and the table has all of them before it goes."""
+    """Shares differ by one row at most, and the table has all of them before it is dropped."""
     words = ("inserts", "--connections", "1,3", "--rows", "200", "--protocol", protocol)
     bench(inrush, database, *words).expect(CLEAN, "3 clients")
     found = results(inrush)
@@ -197,7 +197,7 @@ def test_a_rate_that_is_not_held_is_told(database: Database, inrush: Inrush) -> 
     assert run["open_loop"]["behind_share"] > 0.5
     assert run["open_loop"]["not_begun"] > 50
     assert run["open_loop"]["late_s"] > 0.3
-    # The naive figure hides it.
+    # The naive figure does not show it.
     assert run["naive_latency"]["p50_us"] < 100_000 < run["latency"]["p50_us"]
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from harness.checkout import DOCS
@@ -397,6 +398,135 @@ def test_the_published_figures_are_in_the_results(
     }
     assert (2009, 1_180_000_000_000, 1794.0, 96) in figures
     assert (2016, 1_000_000_000_000, 1800.0, 48) in figures
+    # "1TB data in 67 minutes" and "1.5TB dataset in 100 minutes", on the same two servers.
+    columnstore = [one for one in found["published"] if one["columnstore"]]
+    assert [(one["bytes"], one["seconds"], one["cores"]) for one in columnstore] == [
+        (1_000_000_000_000, 4020.0, 48),
+        (1_500_000_000_000, 6000.0, 48),
+    ]
+    assert all("12 cores" in one["machine"] for one in columnstore)
+
+
+def test_what_the_record_runs_would_take_here(
+    newest_database: Database, inrush: Inrush, made: Path
+) -> None:
+    """By the measured costs and the simulation of `inrush preflight --size --within`."""
+    copied(inrush, made)
+    outcome = run(inrush, newest_database.url, "--sweep", "1,2").expect(
+        CLEAN, "the record runs would need", "assumed: "
+    )
+    found = results(outcome)
+    assert [one["year"] for one in found["needs"]] == [2009, 2016, 2016]
+    costs = {one["run"]: one["costs"] for one in found["runs"]}
+    for one in found["needs"]:
+        needs, cost = one["capacity"]["needs"], costs[one["run"]]
+        cpu_s = cost["loader_cpu_s_per_gb"] + cost["server_cpu_s_per_gb"]
+        assert one["cores"] == pytest.approx(needs["loader_cores"] + needs["server_cores"])
+        # As many gigabytes in a second as the published run loaded, each at its cost here.
+        gigabytes_s = one["capacity"]["size_bytes"] / 1e9 / needs["within_s"]
+        switch = cost["after_s"] / needs["within_s"] * 336
+        assert gigabytes_s * cpu_s <= one["cores"] <= gigabytes_s * cpu_s / max(1 - switch, 0.01)
+        assert any("grow linearly" in line for line in one["capacity"]["assumptions"])
+    (first, second) = found["runs"]
+    assert costs[first["run"]]["text_bytes"] == first["bytes"] == second["bytes"]
+    assert costs[first["run"]]["loader_cpu_s_per_gb"] * first["bytes"] / 1e9 == pytest.approx(
+        first["loader_cpu_s"], rel=0.75
+    )
+    assert {one["stream_run"] for one in found["needs"]} == {first["run"]}
+    summary = (outcome.folder / "etlwr-results" / first["run"] / "summary.md").read_text()
+    assert "would take on cores like these" in summary and "ES7000" in summary
+
+
+@pytest.mark.parametrize("place", ["x.duckdb", "parquet:lake"])
+def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str) -> None:
+    """The same files and the same proof; the space on disk is told, and nothing stays."""
+    folder = copied(inrush, made)
+    outcome = run(inrush, place, "--sweep", "1,2").expect(
+        CLEAN, "on disk: ", "the counts of each part agree with its file"
+    )
+    found = results(outcome)
+    assert found["complete"] and found["columnstore"]
+    assert [one["streams"] for one in found["runs"]] == [1, 2]
+    rows = {
+        table: sum(len(file.read_bytes().splitlines()) for file in folder.glob(f"{table}.tbl.*"))
+        for table in KEYS
+    }
+    for one in found["runs"]:
+        assert one["proof"]["rows_are_dbgens"] and one["proof"]["differences"] == []
+        assert {table["table"]: table["rows"] for table in one["tables"]} == rows
+        assert one["stored_bytes"] > 10_000
+    # What the columnstore of 2016 would take, all of it by this process.
+    assert [one["capacity"]["size_bytes"] for one in found["needs"]] == [1e12, 1.5e12]
+    needs = found["needs"][0]
+    assert needs["cores"] == needs["capacity"]["needs"]["loader_cores"] > 0
+    path = inrush.folder / place.removeprefix("parquet:")
+    assert not path.exists() and not path.with_name(path.name + ".wal").exists()
+
+
+def assert_values(connection: duckdb.DuckDBPyConnection, table: str, folder: Path) -> None:
+    """Fail unless a table has the values of its files, each as often."""
+    loaded = connection.sql(f"SELECT rtrim(COLUMNS(*)::varchar) FROM {table}").fetchall()
+    lines = [
+        line for file in folder.glob(f"{table}.tbl.*") for line in file.read_text().splitlines()
+    ]
+    written = [tuple(value.rstrip() for value in line.split("|")[:-1]) for line in lines]
+    assert written and sorted(loaded) == sorted(written)
+
+
+def test_a_kept_columnstore_is_not_loaded_again(inrush: Inrush, made: Path) -> None:
+    """What is there already is not touched, whoever made it."""
+    copied(inrush, made, "supplier", "orders")
+    words = ("--tables", "supplier,orders")
+    found = results(run(inrush, "x.duckdb", "--keep", *words).expect(CLEAN))
+    path = inrush.folder / "x.duckdb"
+    assert path.stat().st_size == found["runs"][0]["stored_bytes"]
+    with duckdb.connect(str(path), read_only=True) as connection:
+        for table in found["runs"][0]["tables"]:
+            assert_values(connection, table["table"], inrush.folder / "data")
+    before = path.read_bytes()
+    run(inrush, "x.duckdb", *words).expect(USAGE, "x.duckdb exists already", "name another place")
+    assert path.read_bytes() == before
+
+
+def test_a_kept_folder_of_parquet_files_has_the_values_of_the_files(
+    inrush: Inrush, made: Path
+) -> None:
+    copied(inrush, made)
+    run(inrush, "parquet:lake", "--keep", "--order", "largest-first").expect(CLEAN)
+    with duckdb.connect() as connection:
+        for table in KEYS:
+            files = inrush.folder / "lake" / table / "*.parquet"
+            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{files}')")
+            assert_values(connection, table, inrush.folder / "data")
+
+
+def test_sums_of_a_columnstore_are_refused(inrush: Inrush, made: Path) -> None:
+    copied(inrush, made, "supplier")
+    words = ("--tables", "supplier", "--verify", "sums")
+    run(inrush, "x.duckdb", *words).expect(USAGE, "cannot sum up", 'verify = "count"')
+    assert not (inrush.folder / "x.duckdb").exists()
+
+
+def test_an_interrupted_load_into_a_columnstore_says_what_stays(inrush: Inrush, made: Path) -> None:
+    copied(inrush, made, "part")
+    words = ("bench", "etlwr", "run", "--data", "data", "--to", "x.duckdb", "--tables", "part")
+    with inrush.stopped_by("stop_until_asked:before_switch", *words) as running:
+        running.send(signal.SIGINT)
+        running.resume().wait().expect(INTERRUPTED, "remove x.duckdb, and run it again")
+    inrush(*words).expect(USAGE, "x.duckdb exists already")
+    (inrush.folder / "x.duckdb").unlink()
+    inrush(*words).expect(CLEAN)
+
+
+def test_files_that_are_not_dbgens_are_found_in_a_columnstore(inrush: Inrush, made: Path) -> None:
+    folder = copied(inrush, made, "orders")
+    file = folder / "orders.tbl.2"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:-1]))
+    outcome = run(inrush, "parquet:lake", "--tables", "orders").expect(VERIFICATION, "orders.tbl.2")
+    assert not results(outcome)["runs"][0]["proof"]["rows_are_dbgens"]
+    # The rows stay, to be looked at.
+    assert (inrush.folder / "lake" / "orders").is_dir()
 
 
 def test_all_of_it_on_an_embedded_server(servers_folder: Path) -> None:
@@ -563,7 +693,7 @@ def test_a_saved_package_loads_the_same(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--to", "x.duckdb"), ("not PostgreSQL",)),
+        (("--to", "adbc:sqlite"), ("adbc:sqlite is neither PostgreSQL nor", "FILE.duckdb")),
         (("--to", "postgresql://u:secret@h/d"), ("password",)),
         (("--to", "embedded", "--keep"), ("--keep", "embedded:FOLDER")),
         (("--streams", "2", "--sweep", "1,2"), ("--sweep",)),

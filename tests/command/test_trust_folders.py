@@ -1,4 +1,4 @@
-"""Data folders that came with a package: nothing that is stored in one runs without trust."""
+"""Data folders that came with a package: no program that is stored in one runs without trust."""
 
 from __future__ import annotations
 

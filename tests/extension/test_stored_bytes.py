@@ -93,8 +93,8 @@ def test_every_type_is_among_the_random_ones(fast_database: Database) -> None:
     assert {name for (name,) in missing} <= UNTRIED
 
 
-# Names of objects, numbers of transactions, and ranges, all of kinds that are tried; and types
-# that no client may send.
+# Names of objects, transaction ids and ranges behave like types that are tested; the other types
+# are those that no client may send.
 UNTRIED = {
     "pg_brin_bloom_summary", "pg_brin_minmax_multi_summary", "pg_dependencies", "pg_mcv_list",
     "pg_ndistinct", "pg_node_tree",

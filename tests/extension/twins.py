@@ -61,7 +61,7 @@ class Twins:
     way: str = "auto"
 
     def load(self, blocks: list[bytes], *, freeze: bool = True) -> tuple[Outcome, Outcome]:
-        """Load both; a table whose load failed is not there afterwards."""
+        """Load both; a table whose load failed does not exist afterwards."""
         return (
             self._load("a", f"FORMAT binary, FREEZE {freeze}", blocks),
             self._load("b", f"FORMAT inrush, FREEZE {freeze}, WAY {self.way}", blocks),

@@ -1,4 +1,4 @@
-"""A silent network: the user does not wait for ever, and the state of lost commits is found out."""
+"""A silent network: no user waits forever, and the run learns whether a commit succeeded."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_one_signal_ends_a_load_whose_network_stalls(
 def test_a_commit_whose_answer_is_lost_is_settled(
     tcp_server: Server, proxy: Proxy, inrush: Inrush
 ) -> None:
-    """The switch is committed, its answer cut off: the run finds that out and ends well."""
+    """The switch is committed, its answer is lost: the run finds out and ends well."""
     database = tcp_server.create_database("settled")
     prepare(inrush, proxy, database)
     proxy.begin(None)
@@ -93,7 +93,7 @@ def test_a_commit_whose_answer_is_lost_is_settled(
 def test_a_switch_that_the_server_never_hears_the_end_of_is_settled(
     tcp_server: Server, proxy: Proxy, inrush: Inrush
 ) -> None:
-    """The connection is lost before COMMIT, and its backend waits on with the run in its hands."""
+    """The connection is lost before COMMIT, and its backend waits while it still holds the run."""
     database = tcp_server.create_database("unheard")
     prepare(inrush, proxy, database)
     counted = inrush.write(

@@ -15,7 +15,7 @@ from harness.servers import Database
 CHUNK_BYTES = 65536
 ROWS = 400_000
 
-# What yields no row to send, and the columns that it is read with.
+# Input that gives no rows to send, and the columns with which it is read.
 TEXTS = {
     "rejects": "x\n" * ROWS,
     "blank_lines": "1\n" + "\n" * ROWS,
@@ -51,5 +51,5 @@ def test_a_signal_ends_a_load_that_sends_nothing(
     with inrush.stopped_by("stop_until_asked:in_copy", "run", path, "--json") as running:
         running.send(signal.SIGTERM)
         running.resume()
-        # The chunk that it stood still behind, and no other.
+        # The chunk at which it was paused, and no other.
         assert chunks_told(running, INTERRUPTED) == 1

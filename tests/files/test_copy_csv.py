@@ -38,7 +38,7 @@ FILES = {
 
 @dataclass(frozen=True)
 class Loaded:
-    """What Inrush made of a file."""
+    """The result of loading a file with Inrush."""
 
     rows: Rows
     rejects: list[dict[str, Any]]
@@ -145,7 +145,7 @@ def test_nasty_files_are_read_as_copy_reads_them(database: Database, inrush: Inr
     version = database.server.version
     numbers = random.Random(f"{seed()} {version}")  # noqa: S311
     files = nasty_files(numbers, FILES[version], end_markers=version >= 18)
-    # Not all at once: the switch has a lock for each table.
+    # Not all at once, because the switch holds a lock for each table.
     loaded: dict[int, Loaded] = {}
     for first in range(0, len(files), 250):
         loaded |= load(database, inrush, files[first : first + 250])

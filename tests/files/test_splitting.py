@@ -23,13 +23,13 @@ from harness.servers import Database
 ROWS = 220_000
 BAD_ROW = 201_000
 STREAMS = 3
-# Text that does not shrink to nothing when it is compressed.
+# Text that does not become tiny when it is compressed.
 NOISE = "".join(sha256(str(number).encode()).hexdigest() for number in range(1_600))
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A way in which the same rows are written."""
+    """A form in which the same rows are written."""
 
     name: str
     write: Callable[[str], bytes]
@@ -52,7 +52,7 @@ Row = tuple[int, int, str]
 
 
 def noise(number: int) -> str:
-    """Return some of the noise, of another length and from another place for each number."""
+    """Return a part of the noise, with another length and start for each number."""
     start = number * 977 % 90_000
     return NOISE[start : start + number % 180]
 
@@ -132,7 +132,7 @@ def test_one_file_by_several_streams(newest_database: Database, inrush: Inrush, 
     assert report["account"]["rows_read"] == ROWS
     assert sum(stream["pieces"] for stream in report["streams"]) > 1
     assert all(stream["meter"]["rows"] > 0 for stream in report["streams"])
-    # However many streams there are the next time.
+    # The number of streams of the next run may differ.
     for streams in (1, STREAMS):
         again = load(
             newest_database, inrush, kind, kind.name, streams=streams, rejects={"rows_max": 1}
@@ -168,7 +168,7 @@ def test_a_pipe_by_several_streams(newest_database: Database, inrush: Inrush) ->
         writer.start()
         load(newest_database, inrush, kind, pipe.name, mode="append" if time == 2 else "create")
         writer.join()
-        # A pipe is never loaded already: the second time it is another one.
+        # A pipe is never recognised as loaded: the second time it counts as another one.
         assert loaded(newest_database) == sorted(expected(kind, rows) * time)
 
 
@@ -208,18 +208,18 @@ def test_each_member_of_an_archive_is_a_file(newest_database: Database, inrush: 
     file_column = '{ name = "file", type = "text", source = "file" }'
     line_column = '{ name = "line", type = "int", source = "line" }'
     columns = f'columns = ["id int not null", {file_column}, {line_column}, "note text"]\n'
-    # A damaged file may yield rows at first.
+    # A damaged file may give rows before the damage is found.
     written = flow("loaded", "feed.zip/*.csv", rejects={"rows_max": 1_000_000})
     text = package(newest_database.url, written.rstrip("\n") + "\n" + columns, streams=2)
     path = inrush.write("package.toml", text)
-    # One member is damaged: it is named, and nothing is loaded.
+    # One member is damaged: the message names it, and nothing is loaded.
     whole = archive(members)
     start = whole.index(b"part.2.csv") + 2000
     inrush.write("feed.zip", whole[:start] + bytes(64) + whole[start + 64 :])
     outcome = inrush("run", path).expect(FAILED, "feed.zip/part.2.csv", "damaged")
     assert "loaded" not in str(state(newest_database)), outcome.said
-    # Fixed, and killed after its first commit, it resumes where it stopped: members that were
-    # loaded before have the text that they had.
+    # After the fix, a load that was killed after its first commit resumes where it stopped: the
+    # members that were loaded before have unchanged text.
     inrush.write("feed.zip", whole)
     environment = {"INRUSH_FAULT": "after_unit_commit:1"}
     with inrush.start("run", path, environment=environment) as killed:
@@ -258,7 +258,7 @@ def test_rejects_are_loaded_again_by_the_same_package(
         "loaded.KEY.rejects",
     ]
     for file in kept:
-        # As they are they are the same rejects again.
+        # Unchanged, they are the same rejects again.
         inrush.write(f"again/{file.name}.csv", file.read_bytes())
     again = load_from("again/*.csv").expect(LOADED_WITH_REJECTS)
     assert sorted(reject["code"] for reject in again.rejects()) == sorted(codes)
@@ -331,7 +331,7 @@ def test_a_header_behind_the_first_range_is_no_row(
 def test_an_end_marker_is_a_reject_wherever_a_chunk_ends(
     newest_database: Database, inrush: Inrush, name: str
 ) -> None:
-    # Every chunk of every range ends right behind one, or nearly so.
+    # Every chunk of every range ends right after one, or nearly so.
     noted = [f"{number}\t{noise(number)}\n" for number in range(60_000)]
     text = "".join(line + "\\.\n" * (number % 2) for number, line in enumerate(noted))
     write = gzip.compress if name.endswith(".gz") else lambda text: text.decode().encode("utf-16")
@@ -383,7 +383,7 @@ def test_no_standard_input_is_said(newest_database: Database, inrush: Inrush) ->
     words = ("load", "-", "--to", newest_database.url, "--table", "t", "--columns", "id int")
     with inrush.start(*words, before=("bash", "-c", 'exec "$0" "$@" <&-')) as running:
         running.wait().expect(FAILED, "-: there is no standard input")
-    # Who reads files needs none.
+    # A user who reads files needs none.
     file = inrush.write("a.csv", "id\n1\n")
     words = ("load", str(file), *words[2:])
     with inrush.start(*words, before=("bash", "-c", 'exec "$0" "$@" <&-')) as running:

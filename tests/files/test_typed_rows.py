@@ -385,7 +385,7 @@ def test_what_does_not_go_together_is_refused(newest_database: Database, inrush:
         assert "separate flows" in outcome.said
     outcome = inrush("load", "a.parquet", *load, "--format", "csv,delimiter=;")
     assert outcome.status in (FAILED, USAGE), outcome.said
-    assert "leave `format` away" in outcome.said
+    assert "leave `format` out" in outcome.said
     assert newest_database.value("SELECT to_regclass('t') IS NULL")
 
 

@@ -1,4 +1,4 @@
-"""Figures of printed plans, and what measured memory is compared with."""
+"""Figures of printed plans, for comparison with measured memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.command import Inrush
 
-# What `inrush --version` takes of an optimised build; one without optimisation has larger code.
+# Memory of `inrush --version` in an optimised build; an unoptimised build has larger code.
 VERSION_KIB = 16 << 10
 
 

@@ -1,4 +1,4 @@
-"""Processes that are there, by the folder that they are of."""
+"""Finds processes by the folder that they belong to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def processes_in(folder: Path) -> list[int]:
 
 
 def wait_for_no_process(folder: Path, seconds: float = 30) -> None:
-    """Fail unless they are gone within this number of seconds."""
+    """Fail unless the processes have ended within this number of seconds."""
     end = monotonic() + seconds
     while left := processes_in(folder):
         assert monotonic() < end, f"still there: {left}"

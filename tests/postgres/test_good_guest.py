@@ -37,7 +37,7 @@ def job(inrush: Inrush, database: Database, **run: int | bool) -> Path:
     return inrush.write("package.toml", text)
 
 
-# The holder's work, and the work of others that must proceed although the loader waits.
+# The work of the lock's holder, and the work of others that must proceed while the loader waits.
 HELD_UP = {
     "a_plain_target": (
         "CREATE TABLE loaded (id int, note text)",

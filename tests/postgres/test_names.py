@@ -8,7 +8,7 @@ from harness.command import CLEAN, USAGE, Inrush
 from harness.packages import package, settings
 from harness.servers import Database
 
-# Each is a name of its own, and code to who forgets to quote it.
+# Each is a valid name, and becomes code if somebody forgets to quote it.
 NAMES = {
     "double_quote": 'say "yes"',
     "single_quote": "o'clock",
@@ -83,7 +83,7 @@ def test_a_name_is_taken_as_it_is(
         name=braced(name),
     )
     path = inrush.write("package.toml", text)
-    # Staging tables that are left, shown and found again have the name in them too.
+    # The names of staging tables that are left, shown and found again contain it too.
     inrush("run", path, environment={"INRUSH_FAULT": "before_switch_commit"})
     if not partitioned:
         inrush("check", path).expect(CLEAN)
@@ -91,7 +91,7 @@ def test_a_name_is_taken_as_it_is(
     inrush("run", path).expect(CLEAN)
     check_rows(database, target, name)
     inrush("run", path).expect(CLEAN, "already loaded")
-    # Into the target that exists now.
+    # Loads into the target, which exists now.
     again = text.replace("[[flow]]", '[[flow]]\nmode = "append"')
     if not partitioned:
         inrush("run", inrush.write("again.toml", again), "--again").expect(CLEAN)

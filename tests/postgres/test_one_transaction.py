@@ -146,7 +146,7 @@ def test_a_signal_undoes_all_of_it(newest_database: Database, inrush: Inrush, po
     pauses.wait_until(database, pauses.sessions_of_inrush(database))
     assert loaded(database) == []
     inrush("status", "--to", database.url).expect(CLEAN)
-    # A file may be another one now: nothing of it is in the target.
+    # The file may differ now, because nothing of it is in the target.
     more = (9999, 1, "more")
     inrush.write(f"rows.tbl.{PARTS}", text_of([more]))
     inrush.write("rows.tbl.0", text_of(rows_of(0)).replace("note", "NOTE"))
@@ -225,7 +225,7 @@ def test_rows_that_the_server_refuses_are_rejects(
     database.execute("INSERT INTO events VALUES (1700, 1, 'before')")
     bad = [(3, 99, "refused"), (1700, 99, "refused")]
     if "UNIQUE" in refusal:
-        # Of a key that is there, and of one that comes twice, one row is there in the end.
+        # Of a key that exists and of a key that comes twice, one row exists in the end.
         expected = [row for row in rows if row[0] != 1700]
         refused = 3
     else:
@@ -243,7 +243,7 @@ def test_rows_that_the_server_refuses_are_rejects(
     assert loaded(database) == sorted([*expected, (1700, 1, "before")])
     assert len(outcome.rejects()) == refused
     assert outcome.report["account"]["rows_rejected"] == refused
-    # With fewer accepted nothing is there that was not.
+    # With a lower limit of rejects, the target is unchanged.
     database.execute("DELETE FROM events WHERE id <> 1700 OR note <> 'before'")
     write_package(inrush, database.url, rejects={"rows_max": 1})
     inrush("run", "package.toml", "--again").expect(
@@ -301,7 +301,7 @@ def test_a_circle_of_tables(newest_database: Database, inrush: Inrush) -> None:
     inrush.write("z_parent.tbl", "1|10|\n2|11|\n3|12|\n")
     run(inrush).expect(CLEAN)
     assert database.value("SELECT count(*) FROM z_parent JOIN a_child ON child = a_child.id") == 3
-    # An error that nothing fixes takes all of it back.
+    # An error that nothing can fix rolls back everything.
     inrush.write("z_parent.tbl", "4|99|\n")
     inrush.write("a_child.tbl", "13|4|\n")
     run(inrush).expect(REJECT_LIMIT, "z_parent.tbl:1", "99")
@@ -346,7 +346,7 @@ def test_a_published_target_statements_after_the_rows_and_undo(
     assert database.rows("SELECT n FROM counted") == [(len(rows),)]
     (folder,) = (inrush.folder / "runs").iterdir()
     inrush("undo", folder.name, "package.toml").expect(FAILED, "added its rows to those of")
-    # A statement that fails takes the rows back, too.
+    # A statement that fails rolls back the rows, too.
     write_package(inrush, database.url, post_sql=[counting, "SELECT 1 / 0"])
     inrush("run", "package.toml", "--again").expect(FAILED, "division by zero", "post_sql")
     assert loaded(database) == rows
@@ -467,7 +467,7 @@ def test_what_is_said_of_a_load_that_failed_is_true(
         connection.execute(b"LOCK TABLE events IN SHARE MODE")
         run(inrush).expect(FAILED, nothing)
         connection.rollback()
-    # Its session is ended while a statement of the switch runs, and so in the middle of the rows.
+    # Its session is ended while a statement of the switch runs, so the rows are not committed yet.
     write_package(inrush, database.url, post_sql="SELECT pg_sleep(1000)")
     of_run = "datname = current_database() AND application_name LIKE 'inrush% control'"
     asleep = f"SELECT count(*) = 1 FROM pg_stat_activity WHERE {of_run} AND query LIKE '%pg_sleep%'"

@@ -58,7 +58,7 @@ def _date(text: str) -> datetime.date:
 _MAX = 0xFFFF
 _LONG = "0123456789" * 500
 
-# Values of a binary float are exact in few digits, so that every client writes the same bits.
+# These values of a binary float have few digits, so every client writes the same bits.
 COLUMNS = [
     Column("id", "int", b"\x38", [1, 2, 3], nullable=False),
     Column("c_tinyint", "tinyint", b"\x26\x01", [0, 255, 7]),

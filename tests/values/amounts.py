@@ -12,7 +12,7 @@ from values.meanings import Column, Meaning, double_bits, may, must, nothing, si
 
 BLANKS = " \t\n\r\f\v"
 INTEGERS = {"int2": 15, "int4": 31, "int8": 63}
-# Fractions of such exponents take no memory to speak of, and no type holds more.
+# Fractions with such exponents need hardly any memory, and no type holds larger ones.
 EXPONENT_MAX = 200_000
 NUMERIC_WHOLE_DIGITS = 131_072
 NUMERIC_SCALE_MAX = 16_383
@@ -23,20 +23,20 @@ class Written:
     """A number as it is written."""
 
     value: Fraction
-    # Minus zero is a value of floats.
+    # Floats can hold minus zero.
     negative: bool
     digits: str
     scale: int
     has_point: bool
     has_exponent: bool
-    # Written as every program writes it: no plus, no zeros before it, no blanks around it.
+    # Written as every program writes it: no plus, no leading zeros, no blanks around it.
     plain: bool
-    # A zero or a plus stands before it, as codes have.
+    # It has a leading zero or a plus, as codes often have.
     looks_coded: bool
 
 
 def special(text: str) -> str | None:
-    """Return "nan", "inf" or "-inf" where a text is one of their names."""
+    """Return "nan", "inf" or "-inf" if a text is one of their names."""
     match = re.fullmatch(r"([+-]?)(nan|inf|infinity)", text.strip(BLANKS), re.I | re.A)
     if match is None:
         return None
@@ -183,7 +183,7 @@ def nearest_single(value: Fraction) -> float:
     best = None
     for candidate in range(max(bits - 1, 0), min(bits + 1, 0x7F800000) + 1):
         found = struct.unpack(">f", struct.pack(">I", candidate))[0]
-        # Infinity stands where the next float would.
+        # Infinity takes the place of the next float.
         exact = Fraction(2) ** 128 if candidate == 0x7F800000 else Fraction(found)
         order = (abs(exact - abs(value)), candidate % 2)
         if best is None or order < best[0]:
@@ -206,7 +206,7 @@ def still_says(value: float, parts: Written, is_single: bool) -> bool:
     """Whether a float with fewest digits, or with as many as were written, is as written."""
     short = shortest_single(value) if is_single else Fraction(repr(value))
     as_many = Fraction(f"{Decimal(value):.{max(len(parts.digits), 1) - 1}e}")
-    # Of two texts that are as short and as near, printers choose either: 0.25 is 0.2 or 0.3.
+    # If two texts are as short and as near, printers may choose either: 0.25 is 0.2 or 0.3.
     step = Fraction(10) ** -parts.scale
     is_as_near = abs(parts.value - Fraction(value)) <= abs(short - Fraction(value))
     ends_there = (short / step).denominator == 1 and (short / (10 * step)).denominator != 1
@@ -226,7 +226,7 @@ def _float(parts: Written, column: Column) -> Meaning:
         return nothing("it is too small for the type")
     if value == 0 and parts.negative:
         value = -0.0
-    # Fewer and fewer digits are kept of the smallest numbers.
+    # The smallest numbers keep fewer and fewer digits.
     is_tiny = value != 0 and abs(value) < (2.0**-126 if is_single else 2.0**-1022)
     digits_always = 0 if is_tiny else 6 if is_single else 15
     is_lossy = len(parts.digits) > digits_always and Fraction(value) != parts.value

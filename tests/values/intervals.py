@@ -37,7 +37,7 @@ NAMES = {
     "centuries": "c cent century centuries",
     "millennia": "mil mils millennia millennium",
 }
-# Units behind which PostgreSQL takes digits at once, since they are words of its dates, too.
+# PostgreSQL takes digits directly after these units, because they are also words of its dates.
 DIGITS_MAY_FOLLOW = {"d", "dec", "h", "m", "mon", "s", "y"}
 UNIT_OF = {name: unit for unit, names in NAMES.items() for name in names.split()}
 Parts = tuple[Fraction, Fraction, Fraction]
@@ -114,7 +114,8 @@ def _words(text: str, fields: str) -> Parts | None:
         signs = ("sign", "years_sign", "amount")
         if not is_apart and any((match.group(sign) or "")[:1] in {"+", "-", "."} for sign in signs):
             return None
-        # `1h30m` is read, for `h` is a word of PostgreSQL's dates; `1 week01` is taken for a date.
+        # `1h30m` is valid, because `h` is a word of PostgreSQL's dates; `1 week01` is taken for a
+        # date.
         if not is_apart and unit_before not in DIGITS_MAY_FOLLOW:
             return None
         amount = match.group("amount") or ""
@@ -181,7 +182,7 @@ def _iso(text: str) -> Parts | None:
 
 
 def _by_fields(text: str, fields: str) -> Parts | None:
-    """Return the value of a number without units, which SQL's fields give: the last one's."""
+    """Return the value of a number without a unit: the last field of the type is its unit."""
     zero: Parts = (Fraction(0), Fraction(0), Fraction(0))
     last = fields.split()[-1] + "s" if fields else ""
     if match := re.fullmatch(r"([+-]?)([0-9]+):([0-9]{1,2}(?:\.[0-9]+)?)", text):
@@ -199,8 +200,8 @@ def _by_fields(text: str, fields: str) -> Parts | None:
     return None
 
 
-# The precision of a type with these last fields: months of this multiple, days, and time of this
-# one.
+# By the last field of a type: the multiple of months, whether days are kept, and the unit of the
+# time.
 KEEPS = {
     "": (1, True, 1),
     "year": (12, False, 0),

@@ -20,13 +20,13 @@ from values.rounds import CASES_PER_ROUND, make
 
 ROUNDS = range(4)
 GUESSES = (4, 5, 7)
-# A loader that takes nothing but plain values would pass all else.
+# Otherwise a loader that accepts only plain values would pass.
 REJECTS_OF_VALUES_MAX = 0.1
 
 
 @pytest.fixture(scope="module")
 def local_servers(start_server: StartServer, servers_folder: Path) -> dict[int, Server]:
-    """Return servers that know locales, where this machine can make any."""
+    """Return servers with locales, if this machine can create any."""
     folder = servers_folder / "locales"
     if not locales.make(folder):
         return {version: start_server(version) for version in VERSIONS}

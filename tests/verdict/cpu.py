@@ -70,7 +70,7 @@ def kept_off(core: int, process: int) -> Iterator[None]:
 
 @contextmanager
 def neighbours(count: int, core: int) -> Iterator[list[int]]:
-    """Let this number of processes compute on a core; yields their numbers."""
+    """Run this number of busy processes on a core; yields their process numbers."""
     if core not in os.sched_getaffinity(0):
         raise CannotError(f"core {core} is not ours")
     busy = [

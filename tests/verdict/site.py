@@ -24,9 +24,9 @@ FILES = 8
 FILE_BYTES = 8 << 20
 TABLE = "loaded"
 COLUMNS = "id bigint not null, day date not null, price numeric(12,2), note text"
-# The core of a loader that is pinned.
+# The core that a pinned loader runs on.
 CORE = 0
-# A load that is held back a lot still ends.
+# A load that is slowed down a lot still ends within this time.
 SECONDS_MAX = 240
 DURABLE = servers.DURABLE | {"wal_level": "replica", "max_wal_senders": "5"}
 
@@ -93,7 +93,7 @@ class Measured:
 
 
 class Site:
-    """Everything that runs are made on; each thing is made when it is first asked for."""
+    """Everything that runs need; each thing is made when it is first asked for."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self._folder = folder

@@ -5,7 +5,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// One that begins with a seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -24,7 +24,7 @@ impl Random {
         self.bits() % end
     }
 
-    /// One of these.
+    /// One of these items.
     pub fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
         choices[self.below(choices.len() as u64) as usize]
     }

@@ -1,4 +1,4 @@
-//! The URL `embedded`: a private server for the length of the command.
+//! The URL `embedded`: a private server that runs as long as the command.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::Surroundings;
 use crate::credentials::{path_variable, state_folder};
 use crate::errors::CommandError;
 
-/// Names the folder of the programs to run, where it is not to be searched for.
+/// The environment variable with the folder of the server's programs; without it they are searched for.
 const BINARIES_VARIABLE: &str = "INRUSH_POSTGRES_BIN";
 
 /// Connections beside those of the streams: the ledger's, a look at the contents, and room for
@@ -34,18 +34,18 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// True if the data are gone with the command.
+    /// True if the data are removed at the end of the command.
     pub fn is_temporary(&self) -> bool {
         self.server.is_some() && !self.keeps_data
     }
 
-    /// The server, where it is an embedded one.
+    /// The server, if it is an embedded one.
     pub fn server(&self) -> Option<&EmbeddedServer> {
         self.server.as_ref()
     }
 
-    /// Makes the extension of Inrush in the database of an embedded server that finds it. Where that fails, rows go by COPY,
-    /// and the plan says that the database has no extension.
+    /// Creates the extension of Inrush in the database of an embedded server, if the server finds it. If that fails,
+    /// rows are sent by COPY, and the plan says that the database has no extension.
     fn make_extension(&self) {
         let Some(server) = self.server.as_ref().filter(|server| server.has_extension()) else {
             return;
@@ -87,17 +87,18 @@ impl Reached {
     }
 }
 
-/// The permission by which the server opens a data folder with data in it. Code that is stored there runs as the
+/// The permission with which the server opens a data folder that has data. Code that is stored there runs as the
 /// server's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataTrust {
-    /// On the user's: an argument names the folder, or says `--trust`.
+    /// Given by the user: an argument names the folder, or there is `--trust`.
     OfUser,
-    /// On the records of the folders that Inrush made for this user: only the package names it.
+    /// Given by the records of the folders that Inrush created for this user, because only the package names the
+    /// folder.
     OfRecords,
 }
 
-/// On whose word the data folder that a package loads into is opened, without `--trust`.
+/// The permission to open the data folder that a package loads into, without `--trust`.
 pub fn data_trust(package: &Package, overrides: &Overrides) -> Result<DataTrust, PackageError> {
     let used = package.single_connection()?;
     let mut given = overrides.connections.iter();
@@ -111,8 +112,8 @@ pub fn data_trust(package: &Package, overrides: &Overrides) -> Result<DataTrust,
     })
 }
 
-/// Starts the embedded server where the package's connection asks for it. `folder` is where
-/// a relative folder for its data starts.
+/// Starts the embedded server if the package's connection asks for one. A relative folder for its data is relative to
+/// `folder`.
 pub fn reach(
     package: Package,
     folder: &Path,
@@ -246,7 +247,7 @@ fn records() -> Option<ServerRecords> {
     Some(ServerRecords::new(state_folder()?.join("inrush/embedded")))
 }
 
-/// The folder, or the nearest above it that is there.
+/// The folder, or its nearest parent that exists.
 fn nearest_folder(folder: &Path) -> PathBuf {
     let there = folder.ancestors().find(|ancestor| ancestor.is_dir());
     there.map_or_else(std::env::temp_dir, Path::to_owned)
@@ -257,7 +258,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The programs of the embedded server; an error where it could not be started for want of them.
+/// The programs of the embedded server; an error if one that is needed to start is missing.
 fn programs(surroundings: &Surroundings) -> Result<Binaries, CommandError> {
     let explicit = path_variable(BINARIES_VARIABLE);
     let mut candidates: Vec<PathBuf> = site_packages(surroundings)

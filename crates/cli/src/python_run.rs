@@ -1,4 +1,4 @@
-//! `inrush.run` of Python: a package run by a program, its answer as JSON.
+//! `inrush.run` of Python: runs a package for a program and returns the result as JSON.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ pub fn run(request: RunRequest, surroundings: &Surroundings) -> Value {
         Ok((report, path)) => answer(report.exit_status, None, Some((&report, path.as_deref()))),
         Err((error, ended)) => answer(
             error.exit_status(),
-            // It may come to a terminal, in a traceback.
+            // A traceback may print it on a terminal, so it is escaped.
             Some(escaped(&masked(error.to_string().trim_end())).as_ref()),
             ended
                 .as_ref()
@@ -93,12 +93,12 @@ fn answer(
 ) -> Value {
     let mut answer = json!({
         "exit_status": exit_status.code(),
-        // The text of a Python exception is not written to a terminal.
+        // The text of a Python exception has no `error: ` before it.
         "error": error.map(|text| text.strip_prefix("error: ").unwrap_or(text)),
         "report": report.map(|(report, _)| report),
     });
     mask_json(&mut answer);
-    // Where it is, a program must find it.
+    // The path is not masked, because the program must be able to open it.
     answer["report_path"] = json!(
         report
             .and_then(|(_, path)| path)

@@ -21,28 +21,28 @@ pub const AFTER_A_PIPE: &str = "the data read from a pipe is lost, and its rows 
 
 /// The work that a signal stops.
 enum Work {
-    /// A run, which ends by itself once it is asked.
+    /// A run, which ends by itself when it is asked to stop.
     Run {
         stop: Stop,
         was_asked: bool,
         left: Left,
     },
-    /// Something that keeps nothing: it ends at once, and this folder goes with it.
+    /// Work that keeps nothing: it ends at once, and this folder is removed.
     Disposable { folder: Option<PathBuf> },
 }
 
 /// The state that a run leaves if it is ended at once.
 #[derive(Clone, Debug)]
 pub enum Left {
-    /// Units in a database, for the same command to go on with.
+    /// Units in a database; the same command resumes from them.
     Units,
     /// Committed units, except for rows from a pipe.
     UnitsButOfPipes,
-    /// Files that are whole, for the same command to go on with.
+    /// Complete files; the same command resumes from them.
     Files,
-    /// All or nothing: one transaction, of which only the server knows whether it was committed.
+    /// All or nothing: one transaction. Only the server knows whether it was committed.
     OneTransaction,
-    /// Nothing that can be used again; this folder is removed, too.
+    /// Nothing that can be used again; this folder is removed.
     Nothing(Option<PathBuf>),
 }
 
@@ -51,7 +51,7 @@ static WORK: Mutex<Option<Work>> = Mutex::new(None);
 /// True if this process is the command, false if it is a Python program that uses the library.
 static IS_COMMAND: AtomicBool = AtomicBool::new(false);
 
-/// A signal ends the command while this lives.
+/// While this value lives, a signal ends the command.
 pub struct Command(());
 
 impl Drop for Command {
@@ -60,14 +60,14 @@ impl Drop for Command {
     }
 }
 
-/// Lets a signal end the command with the documented exit status at any time, work or no work.
+/// Lets a signal end the command with the documented exit status at any time, even if no work is under way.
 pub fn of_command() -> Command {
     IS_COMMAND.store(true, Ordering::Relaxed);
     wait_for_signals();
     Command(())
 }
 
-/// Signals reach the work while this lives.
+/// While this value lives, signals reach the work.
 pub struct Guard(());
 
 impl Drop for Guard {
@@ -120,7 +120,8 @@ fn wait_for_signals() {
     });
 }
 
-/// A file that would pass the limit on its size (`ulimit -f`) is an error of the write, as in Python, and no death.
+/// A file that exceeds the size limit (`ulimit -f`) is an error of the write, as in Python, and does not end the
+/// process.
 pub fn survive_file_limit() {
     if has_default_action(SIGXFSZ) {
         // If the handler cannot be set, the signal keeps its earlier effect.
@@ -178,13 +179,12 @@ fn handle(signal: i32, had_default: bool) {
 
 fn remove(folder: Option<&Path>) {
     if let Some(folder) = folder {
-        // At this point nobody can be told that it failed.
+        // At this point the failure cannot be reported to anybody.
         let _ = std::fs::remove_dir_all(folder);
     }
 }
 
-/// Ends the process without waiting for any thread. The embedded server has its own way to
-/// find out.
+/// Ends the process without waiting for any thread. The embedded server notices it in its own way.
 fn exit() -> ! {
     signal_hook::low_level::exit(i32::from(ExitStatus::Interrupted.code()))
 }

@@ -13,7 +13,7 @@ const SIMILARITY_MIN: f64 = 0.75;
 
 /// Converts labels of one enum.
 pub(super) struct Enumeration {
-    /// Sorted by length, then by text: most comparisons end with the length.
+    /// Sorted by length, then by text, because most comparisons end at the length.
     sorted: Vec<Box<str>>,
     /// In the type's own order.
     labels: Vec<String>,

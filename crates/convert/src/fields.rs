@@ -1,5 +1,5 @@
-//! The fields of one column over the rows of a batch: where they stand, which are NULL, and
-//! those that had to be unescaped.
+//! The fields of one column over the rows of a batch: where they are, which are NULL, and the text of those that had to
+//! be unescaped.
 //!
 //! After this step a field is valid UTF-8 without a NUL byte, or its row is at fault.
 //!
@@ -18,7 +18,7 @@ use super::quoted::SimpleQuotes;
 use super::rows::{Row, Selected};
 use super::simd::Instructions;
 
-/// Set in the start of a field that stands in the unescaped text.
+/// Set in the start of a field that is in the unescaped text.
 pub(super) const UNESCAPED: u32 = 1 << 31;
 
 /// The position of a field.
@@ -42,7 +42,7 @@ impl Span {
         self.start == u32::MAX
     }
 
-    /// The bytes of a field that stands in the chunk.
+    /// The bytes of a field in the chunk.
     #[inline(always)]
     fn of(self, text: &[u8]) -> &[u8] {
         &text[self.start as usize..][..self.length as usize]
@@ -62,7 +62,7 @@ pub(super) enum Home {
 pub(super) struct Fields<'a> {
     /// One for every row.
     pub spans: &'a [Span],
-    /// No field is NULL and all stand in the chunk.
+    /// True if no field is NULL and all are in the chunk.
     pub is_plain: bool,
     /// The number of NULLs.
     pub null_count: usize,
@@ -91,14 +91,14 @@ impl Fields<'_> {
         }
     }
 
-    /// The field of a row; nothing for NULL.
+    /// The field of a row; `None` for NULL.
     #[inline]
     pub fn field(&self, row: usize) -> Option<&[u8]> {
         let (home, start, length) = self.place(row)?;
         Some(&self.home(home)[start..start + length])
     }
 
-    /// A field's window and length; nothing for NULL.
+    /// The window and length of a field; `None` for NULL.
     #[inline]
     pub fn window(&self, row: usize) -> Option<(&Window, usize)> {
         let (home, start, length) = self.place(row)?;
@@ -127,7 +127,7 @@ impl Fields<'_> {
     }
 }
 
-/// Gathers the fields of a column. Its memory is used again for the next one.
+/// Gathers the fields of a column. Its memory is reused for the next column.
 #[derive(Default)]
 pub(super) struct Gatherer {
     pub(super) spans: Vec<Span>,
@@ -149,7 +149,7 @@ pub(super) struct GatherInput<'a> {
     pub dialect: &'a Dialect,
     /// The needs of the rows.
     pub selected: Selected,
-    /// Any row holds a NUL byte.
+    /// True if any row contains a NUL byte.
     pub any_nul: bool,
     /// A part of the text that is known to be ASCII.
     pub ascii: Range<usize>,
@@ -160,7 +160,7 @@ pub(super) struct GatherInput<'a> {
 pub(super) struct Seen {
     /// The largest end.
     pub end_max: u32,
-    /// A field ends before it begins.
+    /// True if a field ends before it begins.
     pub any_reversed: bool,
     /// The number of fields that became NULL.
     pub null_count: usize,
@@ -458,7 +458,7 @@ impl Marks<'_> {
         let special = match (dialect.quote, escape) {
             (Some(quote), Some(escape)) => [quote, escape],
             (Some(byte), None) | (None, Some(byte)) => [byte, byte],
-            // No row is flagged in such a dialect; the NUL byte is looked for before.
+            // Rows are never flagged in such a dialect; NUL bytes were looked for earlier.
             (None, None) => [0, 0],
         };
         Marks {
@@ -493,7 +493,7 @@ impl Marks<'_> {
                 return Some(Span::NULL);
             }
         }
-        // Outside of quotes only a dialect without quotes has escapes.
+        // A dialect has escapes outside of quotes only if it has no quotes.
         if is_escaped && (is_quoted || self.quote.is_none()) && self.is_special_in(text, &inner) {
             return None;
         }
@@ -514,7 +514,7 @@ impl Marks<'_> {
             let bytes: [u8; 8] = text[at..at + 8].try_into().expect("eight bytes");
             let word = u64::from_le_bytes(bytes);
             let found = zero_bytes(word ^ self.special[0]) | zero_bytes(word ^ self.special[1]);
-            // The lowest mark is right even where others above it are not.
+            // The lowest mark is right even if others above it are not.
             let left = part.end - at;
             if found != 0 && ((found.trailing_zeros() / 8) as usize) < left {
                 return true;

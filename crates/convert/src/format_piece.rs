@@ -23,10 +23,10 @@ pub(super) enum PieceKind {
         letter: u8,
         width: usize,
         least: usize,
-        /// A flag says that leading zeros are not written.
+        /// True if a flag says that leading zeros are not written.
         is_open: bool,
     },
-    /// Digits after the point of a second; all of the width where it has one.
+    /// Digits after the point of a second; with a width, as many as it says.
     Fraction {
         width: Option<usize>,
         /// Fewer digits than the width mean another fraction.
@@ -53,7 +53,7 @@ impl PieceKind {
         }
     }
 
-    /// True if digits that follow at once could be its own.
+    /// True if digits that follow directly could belong to this piece.
     pub fn ends_in_digits(self) -> bool {
         self.is_numeric() || matches!(self, PieceKind::PointAndFraction | PieceKind::Offset)
     }

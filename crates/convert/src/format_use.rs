@@ -16,7 +16,7 @@ pub(super) enum FormatUse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeclaredZone {
     Absent,
-    /// UTC, or another one that is never ahead of it or behind.
+    /// UTC, or a zone whose offset is always zero.
     Utc,
     Other,
 }

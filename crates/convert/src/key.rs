@@ -1,8 +1,8 @@
 //! Values of a partition key and the bounds that they must keep.
 //!
-//! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
-//! elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a bound, a default) with
-//! the converter of the column.
+//! `column_converter`, `array`, `key` and `policies` depend on each other: the converter of an array holds the
+//! converter of its elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a
+//! bound, a default) with the converter of the column.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -30,8 +30,7 @@ pub enum KeyValue {
     Date(i32),
     /// A [timestamp] as batches carry it, with or without a zone.
     Timestamp(i64),
-    /// Text. How texts are ordered is the server's matter (its collation): they are never
-    /// compared here.
+    /// Text. The server's collation decides the order of texts, so they are never compared here.
     Text(String),
 }
 
@@ -78,9 +77,9 @@ impl KeyType for TimestampMicrosecondType {
 pub struct KeyBounds {
     /// The key's index in the converter's columns.
     pub column_index: usize,
-    /// The first value inside; unbounded where it is not set.
+    /// The first value inside; `None` if there is no lower bound.
     pub lower: Option<KeyValue>,
-    /// The first value past the end; unbounded where it is not set.
+    /// The first value past the end; `None` if there is no upper bound.
     pub upper: Option<KeyValue>,
     /// The partition in words for a reject: `part 3, [1000, 2000)`.
     pub describe: String,
@@ -170,7 +169,7 @@ pub fn convert_one(column: &Column, text: &str) -> Result<KeyValue, ValueError> 
 pub fn convert_first(column: &Column, text: Option<&str>) -> Result<KeyValue, ValueError> {
     let refused = |error: ConvertError| ValueError::syntax(error.to_string());
     let converter = ColumnConverter::new(column).map_err(refused)?;
-    // What means NULL in the format has become NULL before.
+    // Text that means NULL in the format was turned into NULL earlier.
     let dialect = Dialect {
         nulls: Vec::new(),
         missing_fields: MissingFields::Null,

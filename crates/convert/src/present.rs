@@ -13,7 +13,7 @@ pub(super) fn bits_avx2(spans: &[Span]) -> Vec<u8> {
     bits_with(spans)
 }
 
-/// A bit for each field: whether it is not NULL. A loop that is compiled for the instructions of its caller.
+/// One bit for each field: set if it is not NULL. The loop is compiled for the instructions of its caller.
 #[inline(always)]
 pub(super) fn bits_with(spans: &[Span]) -> Vec<u8> {
     let (groups, rest) = spans.as_chunks::<GROUP>();
@@ -25,7 +25,7 @@ pub(super) fn bits_with(spans: &[Span]) -> Vec<u8> {
     bits
 }
 
-/// The bits of the fields behind the last eight, where there are any.
+/// The bits of the fields after the last group of eight, if there are any.
 pub(super) fn last_byte(rest: &[Span]) -> Option<u8> {
     let mut group = [Span::NULL; GROUP];
     group[..rest.len()].copy_from_slice(rest);
@@ -34,8 +34,8 @@ pub(super) fn last_byte(rest: &[Span]) -> Option<u8> {
 
 #[inline(always)]
 fn byte(group: &[Span; GROUP]) -> u8 {
-    // A flag in each byte of a word, which one product brings together in the highest byte: that of
-    // byte n moves up to bit 56 + n.
+    // Each byte of the word has a flag. One multiplication collects them in the highest byte: the flag of byte n moves
+    // up to bit 56 + n.
     let flags = group.map(|span| u8::from(!span.is_null()));
     (u64::from_le_bytes(flags).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }

@@ -174,6 +174,11 @@ impl DestinationKind {
             .next()
     }
 
+    /// The local path that a URL names, as it is written; none where it means something else than a local file or folder.
+    pub fn local_place(url: &str) -> Option<PathBuf> {
+        Self::of(url)?.path().map(Path::to_owned)
+    }
+
     /// The local path that it names, as it is written; none where it names a driver.
     pub fn path(&self) -> Option<&Path> {
         match self {

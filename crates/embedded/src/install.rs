@@ -48,7 +48,7 @@ pub(crate) fn reachable(
     }
 }
 
-/// Checks that the programs run as the account: the system itself answers, including the libraries.
+/// Checks that the account can run the programs. The system itself decides it, libraries included.
 fn runs(binaries: &Binaries, account: &OsAccount) -> Result<(), String> {
     for program in ["initdb", "postgres"] {
         let output = command_as(&binaries.folder.join(program), account, Signal::KILL, &[])
@@ -67,7 +67,7 @@ fn runs(binaries: &Binaries, account: &OsAccount) -> Result<(), String> {
     Ok(())
 }
 
-/// A file to copy: its path below the installation's site, and what tells versions apart.
+/// A file to copy: its path below the installation's site, and its size and time, which tell versions apart.
 struct Item {
     path: PathBuf,
     bytes: u64,
@@ -212,7 +212,7 @@ fn make_home(home: &Path) -> Result<(), EmbeddedError> {
     }
 }
 
-/// Waits for another run that is copying. The lock ends with its holder, however that ends.
+/// Waits for another run that is copying. The lock is released when its holder ends, even by a crash.
 fn lock(home: &Path) -> Result<File, EmbeddedError> {
     let path = home.join("lock");
     let file = OpenOptions::new()

@@ -122,7 +122,7 @@ impl fmt::Display for DriverError {
     }
 }
 
-/// The source is that of the error inside, so its text is not printed twice.
+/// `source` is the source of the error inside, so that its text is not printed twice.
 impl StdError for DriverError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.error.source()

@@ -89,11 +89,11 @@ pub enum Error {
         rejected: u64,
         /// Rows in all, or the most that there can be.
         rows: u64,
-        /// All of them were read.
+        /// True if all rows were read.
         at_end: bool,
         /// The share that is accepted.
         share_max: f64,
-        /// The reject that went past the limit, where it was one.
+        /// The reject that exceeded the limit, if a single reject did.
         reject: Option<Box<Reject>>,
     },
     /// The files of rejected rows are larger than accepted.

@@ -1,5 +1,4 @@
-//! The present phase of a stream's thread, and its work so far: written by that thread, read by the thread that samples
-//! it.
+//! The current phase of a stream's thread and its work so far. That thread writes them; the sampling thread reads them.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,8 +14,8 @@ use crate::meter::{Meter, nanoseconds};
 /// The number for the time between phases.
 const BETWEEN: u8 = PHASES.len() as u8;
 
-/// A stream's clock and counters. One thread writes, so a sum needs no locked instruction; times of phases do not
-/// overlap, for a phase within another one stops that one's clock.
+/// A stream's clock and counters. Only one thread writes, so a sum needs no locked instruction. Times of phases do not
+/// overlap, because an inner phase stops the clock of the outer one.
 #[derive(Debug)]
 pub struct Gauge {
     began: Instant,
@@ -75,13 +74,13 @@ impl Gauge {
         }
     }
 
-    /// Time in a phase that was measured elsewhere, and is in no span of this thread.
+    /// Adds time in a phase that was measured elsewhere and is not part of a span of this thread.
     pub fn add_time(&self, phase: Phase, spent_ns: u64) {
         add(&self.spent_ns[phase as usize], spent_ns);
     }
 
-    /// A reader was asked for more, in a span of [`Phase::Read`]: the time that it reports is subtracted from that
-    /// span.
+    /// Adds the time that a reader reports after it was asked for more data in a span of [`Phase::Read`]; subtracts it
+    /// from that span.
     pub fn add_reading(&self, before: &SourceMeter, after: &SourceMeter) {
         let (decompress_ns, scan_ns) = (
             after.decompress_ns - before.decompress_ns,
@@ -99,27 +98,27 @@ impl Gauge {
         add(&self.text_bytes, after.text_bytes - before.text_bytes);
     }
 
-    /// Bytes went to the server.
+    /// Adds bytes that were sent to the server.
     pub fn add_sent(&self, bytes: u64) {
         add(&self.sent_bytes, bytes);
     }
 
-    /// Rows went to the server.
+    /// Adds rows that were sent to the server.
     pub fn add_rows(&self, rows: u64) {
         add(&self.rows, rows);
     }
 
-    /// The calling thread is the stream's.
+    /// Records that the calling thread is the stream's.
     pub fn is_mine(&self) {
         self.thread_id.store(thread_id(), Ordering::Relaxed);
     }
 
-    /// The stream's thread; 0 before it runs.
+    /// The number of the stream's thread; 0 before it runs.
     pub fn thread_id(&self) -> i32 {
         self.thread_id.load(Ordering::Relaxed)
     }
 
-    /// The process that serves the stream, and how it is reached where that is TCP. A stream has one connection.
+    /// Records the process that serves the stream, and the connection if it is TCP. A stream has one connection.
     pub fn served_by(&self, process_id: i32, tcp: Option<Arc<TcpConnection>>) {
         if let Some(tcp) = tcp {
             let _ = self.tcp.set(tcp);
@@ -127,7 +126,7 @@ impl Gauge {
         self.process_id.store(process_id, Ordering::Relaxed);
     }
 
-    /// The stream's connection, where it is TCP.
+    /// The stream's connection, if it is TCP.
     pub fn tcp(&self) -> Option<&TcpConnection> {
         self.tcp.get().map(Arc::as_ref)
     }
@@ -144,8 +143,8 @@ impl Gauge {
             .copied()
     }
 
-    /// Everything so far, the present phase included. Read by another thread it may be some microseconds off, which
-    /// the next look makes up for.
+    /// The totals so far, including the current phase. Another thread may read values that are some microseconds off;
+    /// the next reading corrects that.
     pub fn meter(&self) -> Meter {
         let doing = self.doing.load(Ordering::Relaxed);
         let under_way =
@@ -174,7 +173,7 @@ impl Gauge {
         }
     }
 
-    /// Goes over to another phase, and returns the one before.
+    /// Switches to another phase, and returns the previous one.
     fn go_to(&self, phase: u8) -> u8 {
         let now = nanoseconds(self.began.elapsed());
         let before = self.doing.load(Ordering::Relaxed);
@@ -189,7 +188,7 @@ impl Gauge {
     }
 }
 
-/// Adds to what only this thread writes.
+/// Adds to a counter that only this thread writes.
 fn add(sum: &AtomicU64, more: u64) {
     sum.store(sum.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }

@@ -15,7 +15,7 @@ pub struct UndoOptions<'a> {
     pub drop: bool,
     /// The longest wait for the locks of the targets, in milliseconds.
     pub lock_timeout_ms: u32,
-    /// A wish to die, for tests.
+    /// Kills the process at a named step, for tests.
     pub fault: Option<Fault>,
 }
 
@@ -28,7 +28,7 @@ pub struct Undone {
     pub before: bool,
     /// The changes of its targets.
     pub targets: Vec<UndoneTarget>,
-    /// Statements that drop the removed tables, for the time when nobody needs them any more.
+    /// Statements that drop the removed tables, to be run when nobody needs the tables any more.
     pub drop_statements: Vec<String>,
 }
 

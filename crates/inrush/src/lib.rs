@@ -12,6 +12,7 @@ mod registry;
 pub use flow_files::of_sniff;
 pub use inrush_convert as convert;
 pub use inrush_destination::Ability;
+pub use inrush_destination::address::DestinationKind;
 pub use inrush_engine::driver_trait::{Checked, DriverPlan, PastRuns};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};

@@ -1,10 +1,10 @@
-//! The work of guessing a file and writing its package grows with its columns and not with their square.
+//! The work of guessing a file's format and writing its package grows with the number of columns, not with its square.
 //!
-//! Work is counted and not timed: this program's allocator counts the requests. A look-up of every column among all
-//! columns that makes a text of each would make 400 million requests for 20,000 columns.
+//! Work is counted, not timed: this program's allocator counts the requests. For 20,000 columns, comparing every column
+//! with all others by copies of their names would make 400 million requests.
 //!
-//! `unsafe`: a `GlobalAlloc` is unsafe to write. This one hands every call to the system's with the arguments that it was
-//! given, and does nothing else but count.
+//! `unsafe`: a `GlobalAlloc` is unsafe to write. This one passes every call to the system's allocator with the same
+//! arguments, and only counts.
 #![expect(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -100,7 +100,7 @@ fn the_work_grows_with_the_columns() {
             ("calls of the allocator", narrow.0, wide.0),
             ("bytes asked for", narrow.1, wide.1),
         ] {
-            // Sorted containers and longer numbers add a little; the square would be ten times as much.
+            // Sorted containers and longer numbers add a little; a quadratic algorithm would need ten times as much.
             assert!(
                 wide < narrow * TIMES * 2,
                 "{kind}: {wide} {what} for {} columns, {narrow} for {NARROW}",

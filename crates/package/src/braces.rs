@@ -24,7 +24,7 @@ pub(super) struct BraceValues<'a> {
     pub(super) environment: Environment<'a>,
 }
 
-/// True if a variable is the beginning of a path: of files, or of a destination on this machine.
+/// True if a variable is the beginning of a path of files, or of a destination on this machine.
 fn stands_for_path(kind: TextKind, setting: &str, before: &str) -> bool {
     match kind {
         TextKind::Files => setting.starts_with("flow[") && before.is_empty(),
@@ -33,7 +33,7 @@ fn stands_for_path(kind: TextKind, setting: &str, before: &str) -> bool {
     }
 }
 
-/// The text with the values put in. `path` is its setting, which messages name.
+/// The text with the values inserted. Messages name `path`, which is its setting.
 pub(super) fn expand(
     text: &str,
     kind: TextKind,
@@ -159,13 +159,14 @@ pub(super) fn written(text: &str, parameters: &BTreeMap<String, String>) -> Opti
     Some(written)
 }
 
-/// Notes the forms in which a destination may show the value of a variable in its URL or its options: without
-/// percent-encoding, and one by one where the value is a list of hosts or of settings (`options=-c name=value`).
+/// Notes the forms in which a destination may show the value of a variable of its URL or options: without
+/// percent-encoding, and as single items if the value is a list of hosts or of settings (`options=-c name=value`).
 fn note_parts(variable: &str, value: &str, before: &str) {
     let decoded = percent_decoded(value);
     for text in [Some(value), decoded.as_deref()].into_iter().flatten() {
         note_variable(variable, text);
-        // The parts of a whole URL are its host, its database, `sslmode=require`: words of every message.
+        // If the variable is the whole URL, its parts are not noted: host, database and `sslmode=require` are words of
+        // many messages.
         if before.contains("://") {
             text.replace("\\ ", " ")
                 .split([' ', '\t', ',', '=', '&'])
@@ -188,7 +189,7 @@ fn must_be_encoded(before: &str, after: &str) -> bool {
                 .is_some_and(|rest| rest.contains('@')))
 }
 
-/// The text with every brace doubled but those of `${env:NAME}`.
+/// The text with every brace doubled except those of `${env:NAME}`.
 pub(super) fn escape_but_variables(text: &str) -> String {
     let mut parts = text.split("${env:");
     let mut escaped = escape_braces(parts.next().unwrap_or_default());
@@ -203,7 +204,7 @@ pub(super) fn escape_but_variables(text: &str) -> String {
     escaped
 }
 
-/// The text with every brace doubled, so that resolving gives it back as it is.
+/// The text with every brace doubled, so that resolving it returns the original.
 pub fn escape_braces(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }

@@ -1,4 +1,4 @@
-//! The meaning of a flow's texts: its files, its table, its columns and its key.
+//! Parses the texts of a flow: its files, its table, its columns and its key.
 
 use super::error::{PackageError, PackageFaultKind};
 use super::name::{TableName, single};
@@ -28,7 +28,7 @@ impl From<Vec<String>> for OneOrMany {
 }
 
 impl Flow {
-    /// Loads these files into this table, with all else as it is where a package does not say it.
+    /// A flow that loads these files into this table; all other settings have their defaults.
     pub fn new(files: OneOrMany, table: &str) -> Flow {
         Flow {
             name: None,
@@ -74,7 +74,7 @@ impl Flow {
             .collect()
     }
 
-    /// The columns with everything said, names unquoted.
+    /// The columns with all of their settings; names are unquoted.
     pub fn column_details(&self) -> Result<Vec<ColumnDetail>, PackageError> {
         self.columns
             .iter()
@@ -97,8 +97,8 @@ pub(super) fn key_column(text: &str) -> Result<String, PackageFaultKind> {
     single(text).map_err(|fault| fault.of_value("key", text))
 }
 
-/// An error without a place, because a flow does not know its place; [`super::Package::check`] has reported all of this
-/// with its place before.
+/// An error without a place, because a flow does not know its place. [`super::Package::check`] has already reported the
+/// same error with its place.
 fn without_place(kind: PackageFaultKind) -> PackageError {
     PackageError::new(Place::default(), kind)
 }

@@ -1,4 +1,4 @@
-//! A format made a dialect: the preset, and what differs from it.
+//! Turns a format into a dialect: the preset, and the settings that differ from it.
 
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
@@ -21,8 +21,8 @@ pub(super) struct FormatFault {
 }
 
 impl Preset {
-    /// The preset that a file's name tells: by its extension, part numbers and compression
-    /// looked through (`lineitem.tbl.3`, `orders.csv.gz`).
+    /// The preset for a file name, by its extension. Part numbers and compression are ignored (`lineitem.tbl.3`,
+    /// `orders.csv.gz`).
     pub fn of_file(file_name: &str) -> Option<Preset> {
         let mut name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
         while let Some((before, extension)) = name.rsplit_once('.') {
@@ -57,13 +57,13 @@ impl Format {
             .unwrap_or_else(|| Compression::of_file(file_name))
     }
 
-    /// The encoding that is declared; `None` if a byte order mark, or nothing, tells it.
+    /// The declared encoding; `None` if a byte order mark decides it, or nothing.
     pub fn text_encoding(&self) -> Result<Option<TextEncoding>, PackageError> {
         self.text_encoding_checked()
             .map_err(|fault| PackageError::new(Place::default(), *fault.kind))
     }
 
-    /// The encoding, else why its name is wrong.
+    /// The encoding, or the reason why its name is wrong.
     fn text_encoding_checked(&self) -> Result<Option<TextEncoding>, FormatFault> {
         let Some(name) = &self.encoding else {
             return Ok(None);
@@ -80,7 +80,7 @@ impl Format {
             .map_err(|fault| PackageError::new(Place::default(), *fault.kind))
     }
 
-    /// The dialect, else the setting that is wrong and why.
+    /// The dialect, or the wrong setting with the reason.
     pub(super) fn dialect_checked(&self, file_name: &str) -> Result<Dialect, FormatFault> {
         let preset = self.preset.or_else(|| Preset::of_file(file_name));
         let mut dialect = match self.fixed_width()? {
@@ -144,8 +144,8 @@ impl Format {
         Ok(dialect)
     }
 
-    /// Sets quote and escape. A quote that is set alone is doubled within quotes, and where none is set nothing is escaped
-    /// by doubling it.
+    /// Sets quote and escape. If only the quote is set, it is escaped by doubling it. Without a quote, doubling escapes
+    /// nothing.
     fn put_quotes(&self, dialect: &mut Dialect) -> Result<(), FormatFault> {
         if let Some(quote) = &self.quote {
             dialect.quote = one_byte("quote", quote)?;
@@ -184,7 +184,7 @@ impl Format {
         Ok(())
     }
 
-    /// Refuses fixed positions that count bytes in an encoding in which a character has other bytes than in UTF-8.
+    /// Refuses fixed positions that count bytes if the encoding has other bytes for a character than UTF-8.
     fn refuse_positions_in_bytes(&self, dialect: &Dialect) -> Result<(), FormatFault> {
         let encoding = self.text_encoding_checked()?;
         let counts_bytes = |fixed: &FixedWidth| fixed.unit == PositionUnit::Bytes;
@@ -309,7 +309,7 @@ fn short_text(setting: &'static str, text: &str) -> Result<ShortText, FormatFaul
     })
 }
 
-/// A setting that does not go with the others.
+/// A setting that conflicts with the others.
 fn unfit(setting: &'static str, cause: &str, mend: &str) -> FormatFault {
     FormatFault {
         setting,

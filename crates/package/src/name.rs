@@ -1,5 +1,5 @@
-//! Names of tables and columns, written as in SQL: without quotes they are folded to lower
-//! case, in double quotes they are as they stand.
+//! Names of tables and columns, written as in SQL: without quotes they are folded to lower case; in double quotes they
+//! are unchanged.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use inrush_rows::sql_text::{identifier, take_identifier};
 
 use super::error::PackageFaultKind;
 
-/// PostgreSQL cuts longer names off, which would be a silent change.
+/// PostgreSQL truncates longer names without an error.
 pub const NAME_BYTES_MAX: usize = 63;
 
-/// The name of a table, with its schema where one is given.
+/// The name of a table, with its schema if one is given.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableName {
-    /// The schema, unquoted; the first of the search path where it is not given.
+    /// The schema, unquoted; `None` means the first schema of the search path.
     pub schema: Option<String>,
     /// The table, unquoted.
     pub name: String,
@@ -62,7 +62,7 @@ impl fmt::Display for TableName {
     }
 }
 
-/// A name as it can be written in a package's SQL words: in quotes only where it needs them.
+/// A name as it can be written in a package's SQL words: in quotes only if it needs them.
 pub fn quoted_where_needed(name: &str) -> String {
     match take_name(name) {
         Ok((read, "")) if read == name => name.to_owned(),
@@ -101,7 +101,7 @@ pub(super) fn take_name(text: &str) -> Result<(String, &str), NameFault> {
             let length = text.find(|c| !is_name_character(c)).unwrap_or(text.len());
             let (name, rest) = text.split_at(length);
             match name.chars().next() {
-                // Only ASCII is folded, as the server does it with UTF-8.
+                // Only ASCII letters are folded, as the server does in UTF-8.
                 Some(first) if !first.is_ascii_digit() => (name.to_ascii_lowercase(), rest),
                 Some(_) => {
                     return Err(NameFault {
@@ -118,7 +118,7 @@ pub(super) fn take_name(text: &str) -> Result<(String, &str), NameFault> {
     Ok((name, rest))
 }
 
-/// Checks that a name, as it stands, can be the name of anything in a database.
+/// Checks that a name, unchanged, can be the name of anything in a database.
 pub(super) fn valid(name: &str) -> Result<(), NameFault> {
     if name.is_empty() {
         return Err(empty());

@@ -1,4 +1,4 @@
-//! The text of a column's type, kept to a grammar that can hold nothing but a type.
+//! The text of a column's type, checked by a grammar that allows nothing but a type.
 //!
 //! It becomes part of a CREATE TABLE, so it may contain nothing that could end the column or the statement: only names,
 //! numbers in parentheses, and `[]`. The database decides the meaning of the words.
@@ -23,8 +23,8 @@ const SEVERAL_WORDS: [&str; 12] = [
     "timestamp ( without time zone",
 ];
 
-/// Words that mean another type in quotes than without, where SQL's grammar has a type of its own for them: `"char"` is
-/// one byte, and `char` is `character(1)`.
+/// Words that mean another type in quotes than without, because SQL's grammar has a type of that name: `"char"` is one
+/// byte, and `char` is `character(1)`.
 const OTHER_IN_QUOTES: [&str; 14] = [
     "bigint",
     "bit",
@@ -42,10 +42,10 @@ const OTHER_IN_QUOTES: [&str; 14] = [
     "smallint",
 ];
 
-/// The fields that an interval may be kept to.
+/// The fields that an interval may be restricted to.
 const INTERVAL_FIELDS: [&str; 6] = ["year", "month", "day", "hour", "minute", "second"];
 
-/// Words that would make a column more than a name, a type and NOT NULL.
+/// Words that would begin a clause after the name, the type and NOT NULL.
 const CLAUSES: [&str; 11] = [
     "check",
     "collate",
@@ -60,7 +60,7 @@ const CLAUSES: [&str; 11] = [
     "unique",
 ];
 
-/// The type in one way of writing it: `NUMERIC (15, 2)` is `numeric(15,2)`.
+/// The type in its normal form: `NUMERIC (15, 2)` becomes `numeric(15,2)`.
 pub(super) fn type_text(text: &str) -> Result<String, NameFault> {
     let mut rest = text.trim();
     let mut name = String::new();
@@ -122,7 +122,7 @@ pub(super) fn type_text(text: &str) -> Result<String, NameFault> {
     }
 }
 
-/// True if the words are the name of a type; of one word the database decides.
+/// True if the words are the name of a type. The database decides about a single word.
 fn is_known(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -165,7 +165,7 @@ fn shown(words: &[String], numbers: &str) -> String {
     text
 }
 
-/// `15, 2)` and the text behind it.
+/// `15, 2)` and the text after it.
 fn take_numbers(inside: &str) -> Result<(String, &str), NameFault> {
     let not_numbers = || NameFault {
         cause: "only whole numbers are allowed in the parentheses of a type".to_owned(),
@@ -186,7 +186,7 @@ fn take_numbers(inside: &str) -> Result<(String, &str), NameFault> {
     Ok((format!("({})", numbers.join(",")), after))
 }
 
-/// `[]`, `[3]` or several of them, and the text behind them.
+/// `[]`, `[3]` or several of them, and the text after them.
 fn take_dimensions(text: &str) -> Result<(String, &str), NameFault> {
     let mut dimensions = String::new();
     let mut rest = text;
@@ -195,14 +195,14 @@ fn take_dimensions(text: &str) -> Result<(String, &str), NameFault> {
         if !size.trim().bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(odd(size));
         }
-        // Sizes mean nothing to PostgreSQL.
+        // PostgreSQL ignores the sizes.
         dimensions.push_str("[]");
         rest = after.trim_start();
     }
     Ok((dimensions, rest))
 }
 
-/// `schema.name` from its first part on.
+/// `schema.name`, from its first part on.
 fn take_qualified(first: String, after: &str) -> Result<(String, &str), NameFault> {
     if !after.starts_with('.') && OTHER_IN_QUOTES.contains(&first.as_str()) {
         return Ok((identifier(&first), after));

@@ -1,4 +1,4 @@
-//! JSON that can stand within a script element of HTML.
+//! JSON that can be placed inside a script element of HTML.
 
 use std::io::{self, Write};
 
@@ -6,16 +6,15 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
 
-/// Writes a value so that nothing in it can end the element that it stands in, or begin another one.
-///
-/// Of all that is outside strings in JSON no character means anything to HTML; within strings each may be written by its
-/// number. `</script` and `<!--` are thus impossible, and so are the line ends that JavaScript once took for its own.
+/// Writes a value so that nothing in it can end its script element or begin another one. Outside of strings, no
+/// character of JSON has a meaning in HTML. Inside strings, such characters are written as escapes. So `</script` and
+/// `<!--` cannot occur, nor the characters that older JavaScript took for line ends.
 pub fn embed(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(out, ForScript(CompactFormatter));
     Ok(value.serialize(&mut serializer)?)
 }
 
-/// Writes what means something to HTML by its number.
+/// Writes characters that have a meaning in HTML as escapes.
 struct ForScript(CompactFormatter);
 
 impl Formatter for ForScript {

@@ -6,7 +6,7 @@
 
 use super::message_limits;
 
-/// Usual messages up to this length are not looked up in the table of limits.
+/// Ordinary messages up to this length are not looked up in the table of limits.
 const SHORT_BYTES: u32 = 64;
 
 /// Bytes of an error that are kept.
@@ -24,7 +24,7 @@ pub enum ReplyError {
         /// True if the session is over.
         ends_session: bool,
     },
-    /// The server sent what no server sends.
+    /// The server sent a message that is not part of the protocol.
     Violation(String),
 }
 

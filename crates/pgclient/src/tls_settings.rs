@@ -13,9 +13,9 @@ use crate::connection_defaults::ConnectionDefaults;
 pub enum SslMode {
     /// No TLS.
     Disable,
-    /// TLS where the server offers it, its certificate not checked.
+    /// TLS if the server offers it; the certificate is not checked.
     Prefer,
-    /// TLS, the certificate not checked (checked where a root certificate file is given).
+    /// TLS; the certificate is checked only if a root certificate file is given.
     Require,
     /// TLS, and the certificate must be signed by a trusted authority.
     VerifyCa,
@@ -26,7 +26,7 @@ pub enum SslMode {
 /// Our certificate, for a server that asks for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnCertificate {
-    /// The file of the certificate and those that lead to its authority.
+    /// The file of the certificate and of the intermediate certificates up to its authority.
     pub certificate: PathBuf,
     /// The file of its key.
     pub key: PathBuf,
@@ -54,7 +54,7 @@ pub struct TlsSettings {
 }
 
 impl TlsSettings {
-    /// Reads them.
+    /// Reads the settings.
     pub fn of(
         settings: &UrlSettings,
         defaults: &ConnectionDefaults,
@@ -148,7 +148,7 @@ fn own_certificate(
 ) -> Result<Option<OwnCertificate>, String> {
     let given = settings.get("sslcert").map(PathBuf::from);
     let Some(certificate) = given.or_else(|| defaults.ssl_certificate.clone()) else {
-        // A key alone is of no use, to libpq neither.
+        // A key alone is of no use; libpq ignores it too.
         return Ok(None);
     };
     let given = settings.get("sslkey").map(PathBuf::from);

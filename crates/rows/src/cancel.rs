@@ -1,4 +1,4 @@
-//! Asking a run to stop.
+//! Requests that a run stop.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 
-/// Why a run is asked to stop.
+/// The reason why a run is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// The user asked: a signal, or Ctrl-C.
@@ -42,7 +42,7 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Asks to stop. The first reason stays.
+    /// Asks for a stop. Only the first reason is kept.
     pub fn ask(&self, reason: StopReason) {
         let first = self.sender.send_if_modified(|asked| {
             let first = asked.is_none();
@@ -61,7 +61,7 @@ impl Stop {
         *self.sender.borrow()
     }
 
-    /// Waits until it is asked.
+    /// Waits until a stop is asked for.
     pub async fn wait(&self) -> StopReason {
         let mut receiver = self.sender.subscribe();
         let asked = receiver
@@ -75,9 +75,9 @@ impl Stop {
     pub fn bell(&self) -> io::Result<BorrowedFd<'_>> {
         if self.bell.get().is_none() {
             let (ringing, ringer) = UnixStream::pair()?;
-            // Another thread may have been faster: then its bell stays.
+            // Another thread may have set the bell first: then its bell is kept.
             let _ = self.bell.set(Bell { ringing, ringer });
-            // Asked before there was a bell to ring, or while it was hung up.
+            // The stop may have been asked for before the bell was set, or meanwhile.
             if self.asked().is_some()
                 && let Some(bell) = self.bell.get()
             {
@@ -91,7 +91,7 @@ impl Stop {
 
 impl Bell {
     fn ring(&self) {
-        // One byte into an empty socket is taken at once.
+        // An empty socket always accepts one byte at once.
         let _ = (&self.ringer).write(&[1]);
     }
 }

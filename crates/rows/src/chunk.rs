@@ -23,10 +23,9 @@ pub struct Chunk {
     pub file: Arc<Path>,
     /// Bytes of the uncompressed file before the chunk.
     pub byte_offset: u64,
-    /// Lines before the chunk: of the file, or of the piece of it whose own lines before it
-    /// `places` knows.
+    /// Lines of the file before the chunk, without those that `places` counts in `lines_before`.
     pub line_offset: u64,
-    /// Records of it that are not valid UTF-8, as indices in order; empty nearly always.
+    /// Indices, ascending, of the records that are not valid UTF-8; almost always empty.
     pub invalid_utf8: Vec<u32>,
     /// The places of its records in the file; `None` if they can be counted in its text.
     pub places: Option<Arc<dyn Places>>,
@@ -34,15 +33,15 @@ pub struct Chunk {
     pub typed: Option<TypedRows>,
 }
 
-/// The places in a file of a chunk whose text is not the file's bytes one by one, or whose line
-/// is not known beforehand.
+/// Finds places in the file for a chunk whose text differs from the file's bytes, or whose first line number is not
+/// known beforehand.
 pub trait Places: fmt::Debug + Send + Sync {
-    /// Bytes of the file between the chunk's first byte and that at `position` of its text.
+    /// Bytes of the file between the chunk's first byte and the byte at `position` of its text.
     fn byte_distance(&self, _text: &[u8], position: usize) -> u64 {
         position as u64
     }
 
-    /// True if places are the numbers of rows, counted from 0 as bytes are: the file has no lines.
+    /// True if places are row numbers, counted from 0, because the file has no lines.
     fn are_rows(&self) -> bool {
         false
     }
@@ -68,7 +67,7 @@ pub trait Places: fmt::Debug + Send + Sync {
     }
 }
 
-/// Places of rows without a text: a position in the chunk is the number of a row.
+/// Places of rows without text: a position in the chunk is a row number.
 #[derive(Debug)]
 pub struct RowNumbers;
 
@@ -114,7 +113,7 @@ impl Chunk {
         self.text.as_slice()
     }
 
-    /// The bytes that a hash of the content is made of: the text, or a digest of the rows.
+    /// The bytes that the hash of the content covers: the text, or a digest of the rows.
     pub fn content(&self) -> &[u8] {
         match &self.typed {
             Some(rows) => &rows.content,

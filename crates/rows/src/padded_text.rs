@@ -1,4 +1,4 @@
-//! Text in memory that kernels may read a little past, and that knows whether it is UTF-8.
+//! Text in memory that kernels may read a little past, with the fact whether it is UTF-8.
 
 use arrow_buffer::Buffer;
 
@@ -20,7 +20,7 @@ impl PaddedText {
     ///
     /// # Panics
     ///
-    /// Where the padding is missing or is not all zero, or with it the text is too long for the offsets of views.
+    /// If the padding is missing or not all zero, or if text and padding are too long for the offsets of views.
     pub fn new(buffer: impl Into<Buffer>, bytes_count: usize) -> PaddedText {
         let buffer = buffer.into();
         assert!(
@@ -53,7 +53,7 @@ impl PaddedText {
         PaddedText::new(text, bytes_count)
     }
 
-    /// Looks whether all of it is UTF-8, and says so from now on.
+    /// Checks whether all of it is UTF-8, and remembers it.
     pub fn check_utf8(&mut self) -> bool {
         self.is_utf8 = simdutf8::basic::from_utf8(self.as_slice()).is_ok();
         self.is_utf8

@@ -195,7 +195,7 @@ impl Dialect {
         Ok(())
     }
 
-    /// A marker that no field can be written as would never be found, silently.
+    /// A marker that no field can contain would never match, without a message.
     fn check_null(&self, null: &str) -> Result<(), DialectError> {
         let bytes = null.as_bytes();
         if self.quote.is_some_and(|quote| bytes.contains(&quote)) {

@@ -18,7 +18,7 @@ pub(crate) struct FixedMachine<'a> {
     start: u32,
     /// The first carriage return of the open record that ends no line, if the dialect makes that a fault.
     bare_return: Option<u32>,
-    /// First bytes of the characters of a record; kept for its memory.
+    /// Offsets of the first byte of each character of a record. A field, so that its memory is reused.
     characters: Vec<u32>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> FixedMachine<'a> {
             true => self.characters.len() as u64,
             false => bytes.len() as u64,
         };
-        // Where a unit begins; those behind the record's end, at its end.
+        // The offset at which a unit begins; past the end of the record, the offset of its end.
         let place = |unit: u64| match is_characters {
             true => self.characters.get(unit as usize).copied().unwrap_or(end),
             false => start + unit.min(length) as u32,
@@ -147,7 +147,7 @@ impl<'a> FixedMachine<'a> {
             .extend(fields.map(|field| place(field.end())));
     }
 
-    /// After the last block.
+    /// Called after the last block.
     pub(crate) fn finish(mut self, text_end: TextEnd) -> Result<Scan, ScanError> {
         let end = self.text.len() as u32;
         if let RecordEnd::Bytes(bytes) = self.fixed.record {

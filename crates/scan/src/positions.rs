@@ -1,11 +1,11 @@
-//! From masks to positions: the instructions that the machine's loop is made of.
+//! From masks to positions: the instructions of the inner loop.
 //!
 //! The loop is generic over [`BitInstructions`] and compiled once for each
 //! ([`crate::instruction_set::InstructionSet::take`]); the tests compare them with each other.
 
 use crate::masks::BLOCK_BYTES;
 
-/// A way from the bits of a mask to positions. A value of the type is the proof that the machine has the instructions.
+/// One way to turn the bits of a mask into positions. A value of the type proves that the machine has the instructions.
 pub(crate) trait BitInstructions: Copy {
     /// Writes the positions of the set bits, counted from `base`, to the first slots; the slots behind them may be
     /// overwritten.
@@ -57,8 +57,8 @@ pub(crate) mod avx512 {
         positions
     };
 
-    /// All positions in a byte each, those of the set bits moved to the front, and then
-    /// widened 16 at a time, as many as there are. Blocks with more than 16 are rare.
+    /// Compresses the positions of the set bits, a byte each, to the front, then widens 16 at a time. Blocks with more
+    /// than 16 set bits are rare.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt")]
     pub(crate) fn write_positions(bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]) {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::instruction_set::InstructionSet;
 
-    /// The positions of the set bits, in the way of an instruction set.
+    /// The positions of the set bits, found with the instruction set.
     fn positions(instruction_set: InstructionSet, bits: u64, base: u32) -> Vec<u32> {
         let mut slots = [u32::MAX; BLOCK_BYTES];
         #[cfg(target_arch = "x86_64")]

@@ -50,7 +50,7 @@ impl Candidate {
                 spelling: BooleanSpelling::Both,
             },
             TypeGuess::BigInt,
-            // Takes every decimal too; how many digits they have is counted beside.
+            // Takes every decimal too; the number of their digits is counted separately.
             TypeGuess::Double,
             TypeGuess::Date { format: None },
             TypeGuess::TimestampTz { format: None },
@@ -71,7 +71,7 @@ impl Candidate {
         self.refused.is_none()
     }
 
-    /// Tries values; `place` tells where one stands.
+    /// Tries values; `place` returns the place of a value.
     pub fn try_values(&mut self, values: &mut Values, place: &dyn Fn(usize) -> FilePlace) {
         if !self.is_alive() {
             return;
@@ -106,8 +106,8 @@ impl Candidate {
     }
 }
 
-/// True if minutes and seconds are written with two digits. A ratio or a score (`16:9`, `4:3`) is not, and would be a time
-/// to the converter.
+/// True if minutes and seconds are written with two digits. A ratio or a score (`16:9`, `4:3`) is not, but the
+/// converter would take it for a time.
 fn have_two_digits(text: &[u8]) -> bool {
     let mut parts = text.split(|byte| *byte == b':').skip(1);
     parts.all(
@@ -115,7 +115,7 @@ fn have_two_digits(text: &[u8]) -> bool {
     )
 }
 
-/// True if a value is written as a guess should have it.
+/// True if a value is written in the form that a guess requires.
 fn has_shape(guess: &TypeGuess, value: &[u8]) -> bool {
     let text = value.trim_ascii();
     let has = |byte: u8| text.contains(&byte);

@@ -148,7 +148,7 @@ fn common<'a>(
             "the format is for text, but this is a {} file",
             table.kind.name()
         );
-        return Err(refused(first, what, "leave `format` away"));
+        return Err(refused(first, what, "leave `format` out"));
     }
     Ok(Some(table))
 }

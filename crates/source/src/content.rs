@@ -1,37 +1,37 @@
-//! What was read of a split, as a later run compares it with the source.
+//! The content that was read of a split, so that a later run can compare it with the source.
 
 use std::hash::Hasher;
 use std::ops::Range;
 
 use twox_hash::XxHash3_64;
 
-/// What was read of a split: the ledger keeps it, and a later run asks the source whether the same still stands there
-/// ([`Source::has_same_content`](crate::Source::has_same_content)).
+/// The content that was read of a split. The ledger keeps it, and a later run asks the source whether the split still
+/// has this content ([`Source::has_same_content`](crate::Source::has_same_content)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SplitContent {
-    /// The range of the split, in the input's own unit ([`SourceSplit::range`](crate::SourceSplit::range)). No end means
-    /// the end of the input.
+    /// The range of the split, in the input's own unit ([`SourceSplit::range`](crate::SourceSplit::range)). Without an
+    /// end, the range reaches to the end of the input.
     pub start: u64,
     /// One past the last position.
     pub end: Option<u64>,
     /// A hash of what was read.
     pub hash: Option<String>,
-    /// Where it stands in the input, in bytes, if its bytes are the input's own. Empty where nothing was read.
+    /// The range in the input, in bytes, if the hashed bytes are the input's own. Empty if nothing was read.
     pub text_range: Option<Range<u64>>,
 }
 
-/// The end of a split whose rows have all been read.
+/// Returned at the end of a split, after all of its rows were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SplitEnd {
     /// [`SplitContent::hash`].
     pub hash: String,
     /// [`SplitContent::text_range`].
     pub text_range: Option<Range<u64>>,
-    /// The trailer record that was taken from the rows, where the source has such records.
+    /// The trailer record that was removed from the rows, if the source has such records.
     pub trailer: Option<String>,
 }
 
-/// XXH3 of the text that was read, however it was cut into chunks.
+/// XXH3 of the text that was read, no matter how it was cut into chunks.
 pub struct ContentHash(XxHash3_64);
 
 impl Default for ContentHash {
@@ -46,7 +46,7 @@ impl ContentHash {
         self.0.write(text);
     }
 
-    /// Takes the hash so far, as the ledger keeps it, and begins anew.
+    /// Returns the hash so far, in the form that the ledger keeps, and begins anew.
     pub fn take(&mut self) -> String {
         format!("xxh3:{:016x}", std::mem::take(self).0.finish())
     }
@@ -71,7 +71,7 @@ mod tests {
         let mut other = ContentHash::default();
         other.add(&text[1..]);
         assert_ne!(other.take(), whole);
-        // What others compute of nothing.
+        // The published hash of an empty input.
         assert_eq!(ContentHash::default().take(), "xxh3:2d06800538d394c2");
     }
 }

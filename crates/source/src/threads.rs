@@ -1,8 +1,8 @@
 //! Runs the same work on several threads, each of which takes the next item.
 
-/// Runs `work` on so many threads, the caller's own among them, and returns what all of them found, in no particular
-/// order. Fails with one of their errors, once all of them have ended. If a thread cannot be started, the others do
-/// its part: `work` must take its next piece from a place that all threads share.
+/// Runs `work` on `threads` threads, one of them the caller's, and returns all results in no particular order. If some
+/// fail, it returns one of their errors after all threads have ended. If a thread cannot be started, the others do its
+/// part, so `work` must take each item from a place that all threads share.
 pub fn on_threads<T: Send, E: Send>(
     threads: usize,
     work: &(impl Fn() -> Result<Vec<T>, E> + Sync),

@@ -21,9 +21,9 @@ pub struct TcpConnection {
 pub struct TcpFacts {
     /// Microseconds with data in flight or to send.
     pub busy_us: u64,
-    /// The part of it that was limited by the receiver's window.
+    /// The part of the busy time that was limited by the receiver's window.
     pub receiver_limited_us: u64,
-    /// The part of it that was limited by our send buffer.
+    /// The part of the busy time that was limited by our send buffer.
     pub send_buffer_limited_us: u64,
     /// Segments sent again.
     pub segments_sent_again: u64,
@@ -42,7 +42,8 @@ pub struct TcpFacts {
 }
 
 impl TcpConnection {
-    /// A handle for a stream that outlives it, or that [ends](TcpConnection::end) it before.
+    /// A handle for `stream`. The caller keeps the stream open longer than the handle, or calls
+    /// [`end`](TcpConnection::end) before the stream is closed.
     pub fn of(stream: &TcpStream) -> TcpConnection {
         let is_own = |(own, peer): (SocketAddr, SocketAddr)| {
             peer.ip().to_canonical().is_loopback() || peer.ip() == own.ip()

@@ -1,4 +1,4 @@
-//! Packets of a message: each 8 bytes of header and a payload, cut wherever the size ends, within a row or a value.
+//! Packets of a message: 8 bytes of header and a payload each. A packet may end anywhere, even within a row or a value.
 //!
 //! Rows are appended to the open packet without a look at its end. [`PacketBuffer::cut`] then opens the gaps for the
 //! headers of further packets, from the last to the first, so that each byte moves at most once and whole packets lie
@@ -69,7 +69,7 @@ impl PacketBuffer {
         &self.bytes[..self.open_start]
     }
 
-    /// Forgets the packets that can be sent, for they have been. The memory is used again.
+    /// Removes the packets that have been sent. Their memory is reused.
     pub(crate) fn clear_ready(&mut self) {
         let open_bytes = self.bytes.len() - self.open_start;
         self.bytes.copy_within(self.open_start.., 0);

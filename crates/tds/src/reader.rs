@@ -9,7 +9,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// All of these bytes.
+    /// A reader of all of these bytes.
     pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { bytes, at: 0 }
     }
@@ -19,7 +19,7 @@ impl<'a> Reader<'a> {
         self.at
     }
 
-    /// The next bytes; `of` is the part that they belong to.
+    /// The next bytes; `of` names the part that they belong to.
     pub(crate) fn take(
         &mut self,
         count: usize,
@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// The next bytes, as many as the array has.
+    /// The next bytes, as many as fit into the array.
     pub(crate) fn array<const COUNT: usize>(
         &mut self,
         of: &'static str,

@@ -215,13 +215,19 @@ fn destination_cpu(facts: &Facts) -> Option<Advice> {
                     .to_owned(),
             );
         }
-        Holder::Both => {
+        Holder::Both if facts.fix_of_copy().is_none() => {
             return all(
                 "Load from another machine than the server's, or give this one more cores"
                     .to_owned(),
             );
         }
-        Holder::Limit | Holder::Loader | Holder::Nobody => {}
+        Holder::Both | Holder::Limit | Holder::Loader | Holder::Nobody => {}
+    }
+    // Less work for each row is worth more than more cores for it.
+    if let Some(fix) = facts.fix_of_copy() {
+        return all(format!(
+            "Let the server's extension store the rows, which takes it less CPU than COPY: {fix}"
+        ));
     }
     let word = facts.destination();
     let why = if facts.is_local() {

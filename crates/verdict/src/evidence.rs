@@ -2,7 +2,7 @@
 
 use crate::cpu::{Cpu, Holder};
 use crate::facts::Facts;
-use crate::measurements::{BackendState, Phase};
+use crate::measurements::{BackendState, Phase, StoredUnits};
 use crate::numbers::{bytes, milliseconds, percent, rate, seconds};
 use crate::parts::Part;
 use crate::samples::Group;
@@ -36,6 +36,16 @@ pub(crate) fn evidence(facts: &Facts, cause: Cause) -> Vec<String> {
             seconds(facts.parts.of(Part::Pace))
         )],
         Cause::Undecided => undecided(facts),
+    }
+}
+
+/// The way of units, and why it was COPY.
+fn stored_by(stored: &StoredUnits) -> String {
+    let units = counted(stored.units, "unit");
+    match (&*stored.way, &stored.reason) {
+        ("copy", Some(reason)) => format!("{units} went by COPY: {reason}"),
+        ("copy", None) => format!("{units} went by COPY"),
+        (way, _) => format!("{units} went by the server's extension (way `{way}`)"),
     }
 }
 
@@ -329,6 +339,7 @@ fn destination_cpu(facts: &Facts) -> Vec<String> {
             percent(used_s / alive_s)
         ));
     }
+    clauses.extend(facts.measurements.stored.iter().map(stored_by));
     clauses
 }
 

@@ -89,6 +89,22 @@ impl<'a> Facts<'a> {
         server.is_some_and(|server| server.is_local)
     }
 
+    /// What lets the extension of the server store rows that went by COPY, if most units did for a reason with a known fix.
+    pub(crate) fn fix_of_copy(&self) -> Option<&'a str> {
+        let stored = &self.measurements.stored;
+        let units: u64 = stored
+            .iter()
+            .map(|it| it.units)
+            .fold(0, u64::saturating_add);
+        let most = stored
+            .iter()
+            .filter(|it| it.fix.is_some())
+            .max_by_key(|it| it.units)?;
+        (most.units > units / 2)
+            .then_some(most.fix.as_deref())
+            .flatten()
+    }
+
     /// Seconds that the streams spent in a phase.
     pub(crate) fn in_phase(&self, phase: Phase) -> f64 {
         let streams = self.streams.iter();

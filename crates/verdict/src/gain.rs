@@ -1,4 +1,4 @@
-//! The most time that a change can gain: the next limit of a load is there already, hidden behind the first.
+//! The most time that a change can save. The first limit of a load hides a second one, which stays after the change.
 
 use crate::cpu::Holder;
 use crate::facts::Facts;
@@ -8,12 +8,12 @@ use crate::parts::Part;
 use crate::timeline::{seconds_at, seconds_of};
 use crate::verdict::Cause;
 
-/// Streams that wait for this share of their time for a pace go at that pace.
+/// Streams that wait for this share of their time for a pace are limited by that pace.
 const PACED: f64 = 0.1;
 /// A disk that is busy for this share of a step is full.
 const DISK_FULL: f64 = 0.95;
 
-/// Seconds that loading would take less without a cause, at most.
+/// The most seconds that loading would save without a cause.
 pub(crate) fn gain_without(facts: &Facts, cause: Cause) -> f64 {
     let limits = [
         slowest_stream_s(facts, cause),
@@ -27,8 +27,8 @@ pub(crate) fn gain_without(facts: &Facts, cause: Cause) -> f64 {
     (facts.load_s - next_s).clamp(0.0, facts.load_s)
 }
 
-/// Seconds that loading would take less if both the loader and the server had the CPUs of this machine that they need:
-/// their computing time stays, their waits for a CPU do not. `None` if those waits were not measured.
+/// Seconds that loading would save if both the loader and the server had the CPUs of this machine that they need: their
+/// computing time stays, their waits for a CPU end. `None` if those waits were not measured.
 pub(crate) fn gain_with_cpus(facts: &Facts, holder: Holder) -> Option<f64> {
     facts.cpu.streams_wait.and(facts.cpu.backends_wait)?;
     let cpus = [Cause::ClientCpu, Cause::DestinationCpu];
@@ -44,14 +44,14 @@ pub(crate) fn gain_with_cpus(facts: &Facts, holder: Holder) -> Option<f64> {
     Some((facts.load_s - next_s).clamp(0.0, facts.load_s))
 }
 
-/// Seconds that loading would take less with more streams, each of which does its part of the work as fast.
+/// Seconds that loading would save with more streams, each of which does its part of the work as fast.
 pub(crate) fn gain_with_streams(facts: &Facts, cause: Cause, streams: usize) -> f64 {
     let now = facts.streams.len() as f64;
     let spread_s = facts.load_s * (1.0 - now / streams.max(facts.streams.len()).max(1) as f64);
     spread_s.min(gain_without(facts, cause))
 }
 
-/// The stream that would still take longest. Without a long tail each takes an equal part of all work.
+/// The stream that would still take longest. Without a long tail, each takes an equal part of all work.
 fn slowest_stream_s(facts: &Facts, cause: Cause) -> f64 {
     if cause == Cause::Coordination {
         let work_s = facts.stream_s() - facts.parts.of_cause(cause);
@@ -69,7 +69,7 @@ fn slowest_rest_s(facts: &Facts, causes: &[Cause]) -> f64 {
     rests_s.fold(0.0, f64::max)
 }
 
-/// The thread or backend that ran longest: one thread has one core at most.
+/// The thread or backend that ran longest, because one thread can use at most one core.
 fn threads_s(facts: &Facts) -> f64 {
     let ran_s = facts.streams.iter().map(|stream| {
         let thread_s = stream.series.cpu_us.as_deref().map_or(0.0, seconds_of);
@@ -117,7 +117,7 @@ fn cpu_s(facts: &Facts, cause: Cause) -> f64 {
     let backends_s = cpu.backends_s.unwrap_or(0.0);
     let needed_s = match cause {
         Cause::ClientCpu => backends_s,
-        // Less decompression needs less CPU; a feed's work is only spread.
+        // Less decompression needs less CPU; the work of a feed would only be spread over more threads.
         Cause::Decompression => {
             let own_s = facts.parts.of(Part::FileDecompress);
             (cpu.loader_s - own_s).max(0.0) + backends_s

@@ -1,5 +1,5 @@
-//! The measurements of a run, and the verdict: what limited it. No I/O, no clock: the engine measures, the report
-//! keeps the measurements, and anyone with a report can ask again.
+//! The measurements of a run, and the verdict: what limited it. This crate does no I/O and reads no clock: the engine
+//! measures, the report keeps the measurements, and the verdict can be computed again from any report.
 //!
 //! [`verdict()`] divides the time of each stream completely. The work of the stream itself is measured (`timeline`).
 //! The reason for each wait is found from the other side: the feeds (`feeding`), the samples of its backend (`samples`,
@@ -30,7 +30,7 @@ mod waits;
 pub use decide::verdict;
 pub use measurements::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,
-    Phase, ServerMeasurements, StreamSeries, TableSeries, TcpSeries,
+    Phase, ServerMeasurements, StoredUnits, StreamSeries, TableSeries, TcpSeries,
 };
 pub use too_short::is_too_short;
 pub use verdict::{Advice, Cause, CauseShare, StreamAttribution, Verdict};

@@ -28,11 +28,30 @@ pub struct Measurements {
     /// The destination's server, if it could be queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerMeasurements>,
+    /// The ways by which the destination stored the rows of units, where it has an extension for it: one entry for each
+    /// way and reason, the most units first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stored: Vec<StoredUnits>,
     /// The machine that the loader ran on.
     pub machine: MachineSeries,
     /// CPU seconds of the metering: of the metering thread, and of the backend that it queries if the server is on this
     /// machine. The streams' own counters, a few clock readings per batch, are not included.
     pub metering_cpu_s: f64,
+}
+
+/// Units whose rows the destination stored by the same way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoredUnits {
+    /// The number of units.
+    pub units: u64,
+    /// The way: `copy` is the server's own, all others are ways of the extension.
+    pub way: String,
+    /// Why the rows went by `copy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What allows the extension to store them next time, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
 }
 
 /// The activity of a stream's thread.

@@ -1,13 +1,13 @@
-//! A stream's phases step by step, made consistent: each step is filled, and none is more than full.
+//! A stream's phases step by step, made consistent: the phases of a step add up to its length.
 
 use crate::measurements::{Measurements, PHASES, Phase, StreamSeries};
 
 /// The longest time that is believed (more than 30 years): larger figures are broken.
 const SECONDS_MAX: f64 = 1e9;
-/// Everything is counted in microseconds; less is rounding.
+/// The resolution of all times: microseconds.
 const SECONDS_MIN: f64 = 1e-6;
 
-/// A number of seconds out of a file that anybody may have written.
+/// A number of seconds from a report that may come from anywhere.
 pub(crate) fn sane_seconds(seconds: f64) -> f64 {
     // A comparison with NaN is false.
     if seconds >= SECONDS_MIN {
@@ -154,7 +154,7 @@ impl Timeline {
         self.steps.iter().map(|step| step.in_phase(phase)).sum()
     }
 
-    /// Seconds that it waited for other work of the server.
+    /// Seconds that the stream waited for other work of the server.
     pub(crate) fn server_waits_s(&self) -> f64 {
         SERVER_WAITS.iter().map(|&phase| self.in_phase(phase)).sum()
     }
@@ -180,7 +180,7 @@ fn step_lengths(count: usize, step_ms: u32, ended_s: f64) -> Vec<f64> {
     let mut lengths: Vec<f64> = (0..count)
         .map(|step| (ended_s - step as f64 * step_s).clamp(0.0, step_s))
         .collect();
-    // Less than a step that is missing at the end is a matter of rounding.
+    // If less than one step is missing at the end, that is rounding.
     let missing_s = ended_s - step_s * count as f64;
     if let Some(last) = lengths.last_mut()
         && missing_s > 0.0
@@ -191,7 +191,7 @@ fn step_lengths(count: usize, step_ms: u32, ended_s: f64) -> Vec<f64> {
     lengths
 }
 
-/// Spreads the time that exceeds a step over the steps before it: a wait that is noted at its end began earlier.
+/// Moves the time that exceeds a step to the steps before it, because a wait is recorded when it ends.
 pub(crate) fn spread<const N: usize>(steps: &mut [[f64; N]], lengths: &[f64]) {
     let mut carried = [0.0; N];
     for (step, &length_s) in steps.iter_mut().zip(lengths).rev() {
@@ -210,8 +210,8 @@ pub(crate) fn spread<const N: usize>(steps: &mut [[f64; N]], lengths: &[f64]) {
     }
 }
 
-/// The part of the time between phases that a thread slept. The time that it ran or waited for a CPU belongs first to
-/// the phases that need one. If a limit of the control group made threads sleep, that is not a lack of work.
+/// The part of the time between phases that a thread slept. The time that it ran or waited for a CPU is first counted
+/// for the phases that need a CPU. A thread that sleeps because of a limit of the control group does not lack work.
 fn idle(
     series: &StreamSeries,
     measurements: &Measurements,

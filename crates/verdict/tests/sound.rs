@@ -2,7 +2,7 @@
 
 use inrush_verdict::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,
-    Phase, ServerMeasurements, StreamSeries, TableSeries, TcpSeries, verdict,
+    Phase, ServerMeasurements, StoredUnits, StreamSeries, TableSeries, TcpSeries, verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -147,6 +147,12 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn stored()(units in any::<u64>(), way in "copy|tuples|.*", reason in option::of(".*"), fix in option::of(".*")) -> StoredUnits {
+        StoredUnits { units, way, reason, fix }
+    }
+}
+
+prop_compose! {
     fn measurements()(
         step_ms in prop_oneof![6 => Just(100_u32), 1 => Just(0), 1 => any::<u32>()],
         steps in any::<usize>(),
@@ -156,9 +162,10 @@ prop_compose! {
         stored_bytes in wide(),
         server in option::of(server()),
         machine in machine(),
+        stored in vec(stored(), 0..3),
     ) -> Measurements {
         let tables = vec![TableSeries { flow: "rows".to_owned(), rows: Vec::new(), stored_bytes }];
-        Measurements { step_ms, steps, load_s, streams, feeds, tables, server, machine, metering_cpu_s: 0.0 }
+        Measurements { step_ms, steps, load_s, streams, feeds, tables, server, stored, machine, metering_cpu_s: 0.0 }
     }
 }
 

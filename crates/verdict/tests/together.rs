@@ -382,3 +382,43 @@ fn cpus_for_both_leave_what_a_thread_runs() {
         verdict.advice
     );
 }
+
+const REASON: &str = "the role may not call inrush_fastcopy.open()";
+const GRANT: &str = "GRANT USAGE ON SCHEMA inrush_fastcopy TO etl";
+
+#[test]
+fn copy_holds_the_load_back_where_the_extension_could_serve() {
+    let server = stream(&[(Convert, 0.1), (SendWait, 0.85), (ServerWait, 0.04)])
+        .seen(SendWait, &[(Cpu, 90), (Client, 2)])
+        .seen(ServerWait, &[(Cpu, 5)]);
+    let run = || run(20.0).streams(2, &server).local();
+    let granted = |verdict: &inrush_verdict::Verdict| {
+        let advice = verdict.advice.as_ref();
+        advice.is_some_and(|advice| advice.change.contains(GRANT))
+    };
+    let evidence = |verdict: &inrush_verdict::Verdict| verdict.causes[0].evidence.join("; ");
+
+    let refused = run().stored(8, "copy", Some((REASON, GRANT))).verdict();
+    assert_eq!(refused.causes[0].cause, Cause::DestinationCpu);
+    assert!(granted(&refused), "{:?}", refused.advice);
+    let told = evidence(&refused);
+    assert!(
+        told.contains(&format!("8 units went by COPY: {REASON}")),
+        "{told}"
+    );
+
+    // Where most units go by the extension already, its right is not what is missing.
+    let few = run()
+        .stored(6, "tuples", None)
+        .stored(2, "copy", Some((REASON, GRANT)))
+        .verdict();
+    assert!(!granted(&few), "{:?}", few.advice);
+    let told = evidence(&few);
+    for words in [
+        "6 units went by the server's extension (way `tuples`)",
+        "2 units went by COPY",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    assert!(!granted(&run().verdict()));
+}

@@ -69,7 +69,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// The Arrow types of lineitem's columns, as Inrush has them but for text.
+/// The Arrow types of lineitem's columns, the same as in Inrush except for text.
 fn schema(text: &DataType) -> Schema {
     let types: [(DataType, usize); 6] = [
         (DataType::Int64, 1),

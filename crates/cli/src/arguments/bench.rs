@@ -217,9 +217,10 @@ pub struct WhichArguments {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How it is measured")]
 pub struct MeasureArguments {
-    /// The database: postgresql://USER@HOST/DATABASE, embedded:FOLDER or embedded
+    /// The database: postgresql://USER@HOST/DATABASE, embedded:FOLDER, embedded, FILE.duckdb or parquet:FOLDER
     ///
-    /// `embedded` is a private server that is removed when the command ends; `embedded:FOLDER` keeps its data.
+    /// `embedded` is a private server that is removed when the command ends; `embedded:FOLDER` keeps its data. FILE.duckdb
+    /// and parquet:FOLDER are the columnstore way; they must not exist, and are removed at the end unless --keep is given.
     #[arg(long, value_name = "URL", default_value = "embedded")]
     pub to: String,
 
@@ -244,9 +245,9 @@ pub struct MeasureArguments {
     #[arg(long, value_name = "ORDER", default_value = "sequence")]
     pub order: EtlwrOrder,
 
-    /// How each part is verified before its COMMIT; the time counts
-    #[arg(long, value_name = "WHAT", default_value = "sums")]
-    pub verify: super::VerifyLevel,
+    /// How each part is verified before its COMMIT; the time counts [default: sums; for a columnstore count]
+    #[arg(long, value_name = "WHAT")]
+    pub verify: Option<super::VerifyLevel>,
 
     /// ANALYZE the tables, too; the time is reported but does not count
     #[arg(long)]

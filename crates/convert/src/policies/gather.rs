@@ -1,5 +1,4 @@
-//! Gathers the fields of a column that has policies: one field after the other, each as the
-//! kernel shall read it.
+//! Gathers the fields of a column with policies, one field at a time, as the kernel is to read them.
 
 use inrush_rows::column_policy::{ColumnChanges, DefaultFor};
 use inrush_scan::{FieldText, decode_field};
@@ -16,12 +15,12 @@ use super::{FieldPolicy, Rewrite, cut, trimmed};
 enum FoundField {
     Text(Span),
     Null,
-    /// The record ends before it.
+    /// The record ends before this field.
     Missing,
 }
 
 impl Gatherer {
-    /// Gathers field `field_index` of all rows. What became another value is counted.
+    /// Gathers field `field_index` of all rows. Values that a policy changed are counted.
     pub fn gather_by_policy<'a>(
         &'a mut self,
         input: &GatherInput<'a>,
@@ -31,7 +30,7 @@ impl Gatherer {
         faults: &mut Vec<Fault>,
     ) -> Fields<'a> {
         self.clear();
-        // One copy of the default serves all rows.
+        // All rows share one copy of the default.
         let mut default_span: Option<Span> = None;
         for place in 0..input.rows.len() {
             let found = match self.field_by_policy(input, place, field_index, policy, changes) {
@@ -148,7 +147,7 @@ impl Gatherer {
     }
 }
 
-/// Appends a text that does not stand in the chunk.
+/// Appends a text that is not in the chunk.
 fn append(unescaped: &mut Vec<u8>, text: &[u8]) -> Span {
     let start = unescaped.len() as u32 | UNESCAPED;
     unescaped.extend_from_slice(text);
@@ -171,7 +170,7 @@ mod tests {
     use super::*;
     use crate::rows::{Row, Selected};
 
-    /// Field 2 of the records, some of which end before it; NULL as nothing.
+    /// Field 2 of the records, some of which end before it; `None` for NULL.
     fn gathered(applies_to: Option<DefaultFor>, input: &str) -> (Vec<Option<String>>, u64) {
         let dialect = Dialect {
             header: false,

@@ -2,10 +2,10 @@
 //!
 //! # Why it is sound
 //!
-//! All reads of single lanes are in this file. Their addresses were compared with the length of the text or of the list
-//! first: [`Lanes`] and [`Pairs`] keep the compared values, and no other code can change them. Because a text has
-//! padding, its last fields have such addresses too; but soundness does not depend on that: without padding, the
-//! portable code would read them.
+//! All reads of single lanes are in this file. Their addresses were compared before with the length of the text or of
+//! the list: [`Lanes`] and [`Pairs`] keep the compared values, and no other code can change them. Because a text has
+//! padding, addresses of its last fields also pass the comparison. Soundness does not depend on the padding: without
+//! it, the portable code would read those fields.
 //!
 //! All functions are compiled for AVX-512, so without `unsafe` only code that is compiled for it, too, can call them.
 //! Code that has [`Lanes`] therefore knows that the machine has AVX-512.
@@ -28,12 +28,12 @@ pub(in super::super) struct Lanes<'a> {
     starts: __m512i,
     lengths: __m512i,
     present: __mmask8,
-    /// The last start that has a whole window behind it.
+    /// The last start that is followed by a whole window.
     start_max: __m512i,
 }
 
 impl<'a> Lanes<'a> {
-    /// The fields of these spans; `None` if one of them stands in another text.
+    /// The fields of these spans; `None` if one of them is in another text.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn load(spans: &[Span; LANES], text: &'a [u8]) -> Option<Lanes<'a>> {
@@ -141,7 +141,7 @@ impl<'a> Pairs<'a> {
     ///
     /// # Panics
     ///
-    /// Where one of them is not in the list.
+    /// If one of the places is not in the list.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn at(&self, places: __m512i) -> __m512i {

@@ -1,19 +1,19 @@
 //! The kinds of vector instructions that a converter may use.
 //!
-//! The calls in `choice.rs` rest on the proofs that [`Instructions`] carry: they are of [`inrush_scan::cpu`], and only a
-//! look at the processor makes them.
+//! The calls in `choice.rs` rely on the proofs in [`Instructions`]: these come from [`inrush_scan::cpu`], and only a
+//! check of the processor creates them.
 
 #[cfg(target_arch = "x86_64")]
 use inrush_scan::cpu::{Avx2, Avx512};
 
-/// Instructions that columns are made with. All of them make the same columns.
+/// The instructions that convert columns. All of them give the same columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instructions(Level);
 
-/// Private, so that a benchmark or a test takes one of [`Instructions::available`].
+/// Private, so that benchmarks and tests use one of [`Instructions::available`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// Eight fields at a time.
+    /// Eight fields at a time, with AVX-512.
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
     /// The portable loops compiled for x86-64-v3.
@@ -30,7 +30,7 @@ impl Default for Instructions {
 }
 
 impl Instructions {
-    /// All that this machine can run, the quickest first.
+    /// All instructions that this machine can run, the fastest first.
     pub fn available() -> Vec<Instructions> {
         let mut levels = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -42,9 +42,9 @@ impl Instructions {
         levels
     }
 
-    /// The quickest that this machine can run.
+    /// The fastest instructions that this machine can run.
     pub fn best() -> Instructions {
-        // The portable ones are always there.
+        // The portable ones are always available.
         Instructions::available()[0]
     }
 

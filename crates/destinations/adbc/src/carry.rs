@@ -1,4 +1,4 @@
-//! The way of each type into a database: what its driver's ingest takes, as was tried out.
+//! The form in which each column type is sent to a database through its driver, as tried out with each driver.
 
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::special_type::SpecialType;
@@ -10,12 +10,12 @@ use crate::quirks::Vendor;
 pub enum ColumnCarriage {
     /// Unchanged.
     AsIs,
-    /// Days, with the numbers that stand for the infinities there, where there are such.
+    /// Days since 1970. Some databases have numbers that stand for the infinities.
     Days {
         /// Numbers of `-infinity` and `infinity`.
         infinities: Option<(i32, i32)>,
     },
-    /// Microseconds, likewise.
+    /// Microseconds since 1970. Some databases have numbers that stand for the infinities.
     Microseconds {
         /// Numbers of `-infinity` and `infinity`.
         infinities: Option<(i64, i64)>,
@@ -24,24 +24,24 @@ pub enum ColumnCarriage {
     MonthDayNano,
     /// 16 bytes, tagged as Arrow's extension type of a UUID.
     TaggedUuid,
-    /// A number with a point, which must not be NaN.
+    /// A floating-point number, which must not be NaN.
     NumbersOnly,
-    /// A decimal in as few bytes as its precision needs: what the database keeps it in, too.
+    /// A decimal in as few bytes as its precision needs, which is also how the database stores it.
     NarrowDecimal,
     /// Its text.
     Text,
-    /// As it is: JSON without halves of surrogate pairs.
+    /// JSON, unchanged; it must have no halves of surrogate pairs.
     Json,
-    /// The text of such JSON that has no NUL in it either.
+    /// The text of JSON as in [`Json`](Self::Json), which must have no NUL either.
     JsonbText,
 }
 
 /// How a column is carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// How its values are.
+    /// The form of its values.
     pub way: ColumnCarriage,
-    /// The type of its staging column, where that is not the target's own: publishing casts.
+    /// The type of its staging column if it differs from the target's; publishing then casts.
     pub staging: Option<&'static str>,
 }
 
@@ -62,7 +62,7 @@ impl Carried {
     }
 }
 
-/// The way of a type; none where there is none.
+/// The form in which columns of this type are sent; `None` if the type is not supported.
 pub fn carried(vendor: Vendor, column_type: &ColumnType) -> Option<Carried> {
     match vendor {
         Vendor::DuckDb => duckdb(column_type),
@@ -93,7 +93,7 @@ fn duckdb(column_type: &ColumnType) -> Option<Carried> {
     })
 }
 
-/// SQLite makes NULL of NaN, and its driver knows neither decimals nor times.
+/// SQLite stores NaN as NULL, and its driver takes neither decimals nor times.
 fn sqlite(column_type: &ColumnType) -> Option<Carried> {
     Some(match column_type {
         ColumnType::Float32 | ColumnType::Float64 => Carried::by(ColumnCarriage::NumbersOnly),
@@ -109,8 +109,8 @@ fn sqlite(column_type: &ColumnType) -> Option<Carried> {
     })
 }
 
-/// The driver writes binary COPY by the Arrow type of a column, not by that of the table: what has no
-/// Arrow type goes as text into staging, and is cast from there.
+/// The driver picks the binary COPY format from the Arrow type of a column, not from the table. Types that Arrow lacks
+/// are sent as text to staging and cast from there.
 fn postgres(column_type: &ColumnType) -> Option<Carried> {
     Some(match column_type {
         ColumnType::Date => Carried::by(ColumnCarriage::Days { infinities: None }),
@@ -128,8 +128,7 @@ fn postgres(column_type: &ColumnType) -> Option<Carried> {
     })
 }
 
-/// Whole numbers, 64-bit floating point and text are what every driver takes; all else goes as text
-/// into staging, and is cast from there.
+/// Every driver takes whole numbers, 64-bit floating point and text. All other types are sent as text to staging.
 fn other(column_type: &ColumnType) -> Option<Carried> {
     Some(match column_type {
         ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Float64 => {

@@ -1,7 +1,7 @@
 //! A run under way.
 //!
-//! This module needs [`publish`](crate::publish) and [`stream`](crate::stream), and they need it: a run opens streams and
-//! publishes, and both are steps of the run that they are given.
+//! This module, [`publish`](crate::publish) and [`stream`](crate::stream) depend on each other: a run opens streams and
+//! publishes, and both are steps of a run that they get as an argument.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use crate::shared_database::{Claim, SharedDatabase};
 use crate::staging::{self, Staging};
 use crate::stream::Stream;
 
-/// A run under way. What it holds is let go of in the order of its fields.
+/// A run under way. Its fields are dropped in their order.
 pub struct AdbcRun {
     session: Mutex<AdbcSession>,
     /// Lets the run be interrupted.
@@ -37,7 +37,7 @@ pub struct AdbcRun {
 }
 
 impl AdbcRun {
-    /// Begins a run, or takes one over.
+    /// Begins a run, or resumes a stopped one.
     pub fn begin(
         shared: &Arc<SharedDatabase>,
         run: &NewRun,
@@ -56,7 +56,7 @@ impl AdbcRun {
         let (record, stagings) = match entered {
             Ok(entered) => entered,
             Err(error) => {
-                // The first error is the one to tell.
+                // The first error is reported.
                 let _ = session.rollback();
                 return Err(error);
             }
@@ -81,7 +81,7 @@ impl AdbcRun {
     }
 }
 
-/// Enters a run into the ledger and makes its staging.
+/// Enters a run into the ledger and creates its staging tables.
 fn enter(
     shared: &SharedDatabase,
     session: &mut AdbcSession,
@@ -105,14 +105,15 @@ fn enter(
         .iter()
         .map(|plan| Staging::new(quirks, shared.product, &run.run_key, run_id, plan))
         .collect::<Result<_>>()?;
-    // The rows of the units that each target has in the ledger.
+    // The number of rows of each target in the ledger's units.
     let mut rows_of_units: BTreeMap<String, u64> = BTreeMap::new();
     if stored.is_some() {
         ledger.units(session, run_id, &mut |unit| {
             *rows_of_units.entry(unit.target).or_default() += unit.rows_loaded;
         })?;
     }
-    // What no target of the plan uses any more, and what a process left that was killed after a switch.
+    // Staging tables that no target of the plan uses any more, or that a process left when it was killed after a
+    // switch.
     let mut left = stored
         .iter()
         .flat_map(|stored| stored.staging.clone())
@@ -138,7 +139,7 @@ fn enter(
         let target = staging.plan.name.sql.as_str();
         let rows = rows_of_units.get(target).copied();
         let stands = staging.stands(session, quirks)?;
-        // Staging that another run left under this name, or that somebody changed, is of no use.
+        // A staging table of this name is not usable if another run left it or somebody changed it.
         if stands && stored.is_some() && staging.count(session)? == rows.unwrap_or(0) {
             continue;
         }
@@ -162,7 +163,7 @@ fn enter(
     Ok((record, stagings))
 }
 
-/// The run that is to be taken over, if it can be.
+/// The stopped run, if it can be resumed.
 fn stopped(
     shared: &SharedDatabase,
     session: &mut AdbcSession,
@@ -221,7 +222,7 @@ impl OpenRun for AdbcRun {
         match emptied {
             Ok(()) => session.commit("cannot take units out of staging")?,
             Err(error) => {
-                // The first error is the one to tell.
+                // The first error is reported.
                 let _ = session.rollback();
                 return Err(error);
             }
@@ -247,7 +248,7 @@ impl OpenRun for AdbcRun {
     }
 
     fn is_switched(&self) -> Result<bool> {
-        // The run's own connection may be what broke.
+        // The run's own connection may be lost, so this needs another one.
         let mut session = self.shared.session(&Arc::new(Interrupt::default()))?;
         let stored = self.shared.ledger.run(&mut session, self.record.run_id)?;
         Ok(stored.is_some_and(|stored| stored.record.state == RunState::Switched))

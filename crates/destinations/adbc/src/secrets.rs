@@ -1,18 +1,18 @@
-//! Passwords in options: drivers repeat what they cannot use, and that must not be read by others.
+//! Removes passwords from messages, because drivers repeat options that they cannot use.
 
 use std::collections::BTreeMap;
 
 use inrush_destination::Error;
 
-/// What must not be shown of the options of a connection.
+/// The secrets among the options of a connection.
 #[derive(Debug, Default)]
 pub struct Secrets(Vec<String>);
 
-/// Pieces of a secret that are so short say nothing.
+/// Shorter pieces of a secret are not hidden, because they reveal nothing.
 const PIECE_BYTES_MIN: usize = 3;
 
 impl Secrets {
-    /// Those in options: values whose names say so, and the passwords of URLs and of `key=value` lists.
+    /// The secrets in options: values whose names say so, and the passwords of URLs and of `key=value` lists.
     pub fn of(options: &BTreeMap<String, String>) -> Secrets {
         let mut found = Vec::new();
         for (name, value) in options {
@@ -42,7 +42,7 @@ impl Secrets {
         let mut all: Vec<String> = pieces.collect();
         all.extend(found);
         all.retain(|piece| piece.len() >= PIECE_BYTES_MIN);
-        // The longest first: what holds another one goes as a whole.
+        // The longest first, so that a secret that contains another one is replaced as a whole.
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Secrets(all)
     }
@@ -55,7 +55,7 @@ impl Secrets {
         text
     }
 
-    /// The error without them.
+    /// The error without the secrets.
     pub fn blank_error(&self, error: Error) -> Error {
         match error {
             Error::Address { what, hint } => Error::Address {
@@ -76,7 +76,7 @@ impl Secrets {
     }
 }
 
-/// What stands between the user's name and the last `@`.
+/// The text between the user's name and the last `@`.
 fn of_url(value: &str) -> Option<String> {
     let rest = value.split_once("://").map_or(value, |(_, rest)| rest);
     let (user, _) = rest.rsplit_once('@')?;

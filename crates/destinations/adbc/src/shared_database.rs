@@ -13,15 +13,15 @@ use crate::lock;
 use crate::quirks::{Quirks, RunLock};
 use crate::session::AdbcSession;
 
-/// What a destination and its run share. The database is closed when the last one lets go of it.
+/// The database that a destination and its run share. It is closed when the last of them drops it.
 pub struct SharedDatabase {
-    /// What is particular to it.
+    /// The special properties of this database.
     pub quirks: &'static Quirks,
     /// Its name, for messages.
     pub product: &'static str,
     /// Its ledger.
     pub ledger: AdbcLedger,
-    /// Threads that a statement gets when it does not load, where that is set.
+    /// The number of threads for a statement that does not load; `None` if it is not set.
     pub threads: Option<u64>,
     /// The keys of the runs under way in this process.
     pub held: Mutex<HashSet<RunKey>>,
@@ -30,18 +30,18 @@ pub struct SharedDatabase {
 }
 
 impl SharedDatabase {
-    /// A connection that an interrupt ends.
+    /// Opens a connection, which `interrupt` ends.
     pub fn session(&self, interrupt: &Arc<Interrupt>) -> Result<AdbcSession> {
         AdbcSession::open(&*self.database, self.quirks, interrupt)
     }
 
-    /// Lets streams load, one thread each.
+    /// Sets the number of threads of a statement to 1 during a load, because each stream has a thread of its own.
     pub fn one_thread(&self, session: &mut AdbcSession) -> Result<()> {
         self.set_threads(session, 1)
     }
 
-    /// Takes the lock of a run. Who has it is told as the ledger names it, where the database knows only
-    /// a session.
+    /// Takes the lock of a run. If the database knows only the session that holds it, the error names the holder from
+    /// the ledger.
     pub fn hold(
         &self,
         session: &mut AdbcSession,
@@ -71,7 +71,7 @@ impl SharedDatabase {
         })
     }
 
-    /// Lets a statement have all threads again.
+    /// Allows statements to use all threads again.
     pub fn all_threads(&self, session: &mut AdbcSession) -> Result<()> {
         self.set_threads(session, self.threads.unwrap_or(1))
     }
@@ -85,14 +85,14 @@ impl SharedDatabase {
     }
 }
 
-/// A run's key, held against other runs of this process.
+/// A run's key, which no other run of this process can take meanwhile.
 pub struct Claim {
     shared: Arc<SharedDatabase>,
     run_key: RunKey,
 }
 
 impl Claim {
-    /// Takes a key, or says that it is taken.
+    /// Takes a key, or fails if it is taken.
     pub fn take(shared: &Arc<SharedDatabase>, run_key: &RunKey) -> Result<Claim> {
         let mut held = shared.held.lock().unwrap_or_else(PoisonError::into_inner);
         if !held.insert(run_key.clone()) {

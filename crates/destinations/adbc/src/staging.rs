@@ -1,4 +1,4 @@
-//! Staging tables: one for each target, beside it, of the columns that are filled.
+//! Staging tables: one for each target, in the same schema, with the columns that are filled.
 
 use inrush_destination::{Error, Result, TargetPlan, WriteMode};
 use inrush_rows::hexadecimal::hexadecimal;
@@ -15,18 +15,18 @@ use crate::sql;
 /// A target with its staging table.
 #[derive(Debug)]
 pub struct Staging {
-    /// The target, as it is to be filled.
+    /// The target as the plan has it.
     pub plan: TargetPlan,
-    /// The staging table, as ingest takes it.
+    /// The staging table, as ingest names it.
     pub name: IngestName,
-    /// As statements name it.
+    /// The staging table, as statements name it.
     pub sql: String,
-    /// How each column goes there.
+    /// The form in which each column is sent.
     pub carried: Vec<Carried>,
 }
 
 impl Staging {
-    /// Of a target, in the run with this number; refused where it cannot be.
+    /// The staging table of a target, in the run with this number. Fails if the target cannot be loaded.
     pub fn new(
         quirks: &Quirks,
         product: &str,
@@ -85,32 +85,32 @@ impl Staging {
         })
     }
 
-    /// Whether publishing has to make other types of some columns.
+    /// True if publishing must convert the types of some columns.
     pub fn casts(&self) -> bool {
         self.carried.iter().any(|carried| carried.staging.is_some())
     }
 
-    /// Whether it stands.
+    /// True if the staging table exists.
     pub fn stands(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
         let schema = self.name.schema.as_deref();
         Ok(catalog::kind(session, quirks, schema, &self.name.table)?.is_some())
     }
 
-    /// Makes it.
+    /// Creates the staging table.
     pub fn create(&self, session: &mut AdbcSession) -> Result<()> {
         let doing = format!("cannot make the staging table of {}", self.plan.name.sql);
         session.run(&doing, &self.create_statement(&self.sql, true))?;
         Ok(())
     }
 
-    /// Makes the target.
+    /// Creates the target.
     pub fn create_target(&self, session: &mut AdbcSession) -> Result<()> {
         let doing = format!("cannot make {}", self.plan.name.sql);
         session.run(&doing, &self.create_statement(&self.plan.name.sql, false))?;
         Ok(())
     }
 
-    /// Makes a table of this name with the columns of staging and one more, whose values are whole numbers.
+    /// Creates a table of this name with the columns of staging and one more column of whole numbers.
     pub fn create_trial(&self, session: &mut AdbcSession, table: &str, number: &str) -> Result<()> {
         let doing = format!(
             "cannot make a table for the trial of rows of {}",
@@ -125,14 +125,14 @@ impl Staging {
         Ok(())
     }
 
-    /// The columns that are filled as an INSERT names them, and their values as a SELECT makes them of a table like
-    /// staging.
+    /// The columns that are filled, as an INSERT names them, and their values, as a SELECT from a table like staging
+    /// computes them.
     pub fn names_and_values(&self) -> (String, String) {
         let names = sql::names(self.plan.columns.iter().map(|column| column.name.as_str()));
         (names, self.values().collect::<Vec<_>>().join(", "))
     }
 
-    /// The values of the columns that are filled, each by the name of its column.
+    /// The values of the columns that are filled, each with the name of its column.
     pub fn named_values(&self) -> Vec<String> {
         let columns = self.plan.columns.iter();
         columns
@@ -149,7 +149,7 @@ impl Staging {
         })
     }
 
-    /// A name beside the staging table.
+    /// The name of another table that belongs to the staging table.
     pub fn beside(&self, beginning: &str) -> (IngestName, String) {
         let table = self.name.table.replacen("inrush_staging", beginning, 1);
         let schema = self.name.schema.clone();
@@ -188,7 +188,7 @@ impl Staging {
         )
     }
 
-    /// Removes it.
+    /// Removes the staging table.
     pub fn remove(&self, session: &mut AdbcSession) -> Result<()> {
         remove(session, self.name.schema.as_deref(), &self.name.table)
     }
@@ -200,7 +200,7 @@ impl Staging {
         Ok(rows.unwrap_or(0))
     }
 
-    /// As the ledger has it.
+    /// The staging table as the ledger names it.
     pub fn stored(&self) -> (Option<String>, String) {
         (self.name.schema.clone(), self.name.table.clone())
     }
@@ -220,7 +220,7 @@ fn quoted(schema: Option<&str>, table: &str) -> String {
     }
 }
 
-/// Refuses a name that the database would not keep as it is.
+/// Refuses a name that the database would change.
 pub fn check_name(quirks: &Quirks, product: &str, what: &str, name: &str) -> Result<()> {
     let wrong = if name.is_empty() {
         "is empty".to_owned()

@@ -1,6 +1,6 @@
-//! The way of one thread into staging: a connection of its own, and a transaction for each unit.
+//! The connection of one thread to staging, with a transaction for each unit.
 //!
-//! This module and [`run`](crate::run) need each other: a run opens its streams, and a stream belongs to a run.
+//! This module and [`run`](crate::run) depend on each other: a run opens its streams, and a stream belongs to a run.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ use crate::run::AdbcRun;
 use crate::session::AdbcSession;
 use crate::staging::Staging;
 
-/// The way of one thread into staging.
+/// The connection of one thread to staging.
 pub struct Stream<'a> {
     run: &'a AdbcRun,
-    // Before the session: an ingest under way ends before its connection does.
+    // This field stands before the session, because an open ingest must end before its connection does.
     unit: Option<OpenUnit>,
     session: AdbcSession,
 }
@@ -33,11 +33,11 @@ struct OpenUnit {
     adapter: Adapter,
     ingest: Option<Ingest>,
     sent: u64,
-    /// Rows that the driver counted, where it does.
+    /// Rows that the driver counted; `None` if it does not count.
     counted: Option<u64>,
-    /// Rows in staging before, where the driver does not count.
+    /// Rows in staging before the unit; needed only if the driver does not count.
     before: u64,
-    /// Tries the rows out, where single ones may be refused.
+    /// Tries rows one by one, if the destination can refuse single rows.
     trial: Option<Trial>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Stream<'a> {
         ingest.push(&self.session, batch)
     }
 
-    /// Sends rows that the target would take. The others come back by their places among them.
+    /// Sends the rows that the target accepts, and returns the indices of the others.
     fn send_carefully(&mut self, batch: &RecordBatch) -> Result<Vec<RefusedRow>> {
         let unit = self.unit.as_mut().expect("a unit was begun");
         let trial = unit.trial.as_ref().expect("the unit is loaded carefully");
@@ -226,7 +226,7 @@ impl UnitStream for Stream<'_> {
     }
 
     fn abort(&mut self) -> Result<()> {
-        // Dropped, an ingest under way is taken back.
+        // Dropping an ingest that is under way rolls it back.
         self.unit = None;
         self.session.rollback()
     }

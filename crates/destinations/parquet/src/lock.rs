@@ -16,12 +16,12 @@ pub(super) struct Lock {
     _file: File,
 }
 
-/// How long a step waits for another process that makes the same table's next generation.
+/// The longest wait for another process that creates the next generation of the same table.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 const WAIT_STEP: Duration = Duration::from_millis(10);
 
 impl Lock {
-    /// Takes it, or says who holds `what`.
+    /// Takes the lock, or fails with the name of its holder.
     pub(super) fn take(path: &Path, what: &str, holder: &str) -> Result<Lock> {
         match Lock::try_take(path, holder)? {
             Ok(lock) => Ok(lock),
@@ -32,7 +32,7 @@ impl Lock {
         }
     }
 
-    /// Takes one that others hold only briefly; `stop` says whether to give up.
+    /// Waits for a lock that others hold only briefly, until `stop` returns true.
     pub(super) fn wait(
         path: &Path,
         what: &str,

@@ -1,4 +1,4 @@
-//! The folders that rows fall into, by the values of columns.
+//! The folders of rows, by the values of the partition columns.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -100,7 +100,7 @@ impl Folders {
         let number = match self.numbers.get(name) {
             Some(number) => *number,
             None => {
-                // Folders are limited by memory long before.
+                // Memory limits the number of folders long before this.
                 let number = self.names.len() as u32;
                 self.names.push(name.to_owned());
                 self.numbers.insert(name.to_owned(), number);
@@ -112,7 +112,7 @@ impl Folders {
     }
 }
 
-/// Appends the value as SQL writes it, which readers of partitions cast back.
+/// Appends the value as SQL writes it; programs that read partitions cast it back.
 fn push_value(out: &mut String, array: &dyn Array, row: usize, column_type: &ColumnType) {
     // Writing into a String cannot fail.
     let _ = match array.data_type() {
@@ -156,7 +156,7 @@ fn push_value(out: &mut String, array: &dyn Array, row: usize, column_type: &Col
             out.push_str(array.as_string_view().value(row));
             Ok(())
         }
-        // The layout lets no other type make partitions.
+        // No other type can be a partition column in this layout.
         other => unreachable!("{other} makes no partitions"),
     };
 }

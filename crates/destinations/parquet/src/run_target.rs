@@ -9,7 +9,7 @@ use crate::layout::Layout;
 /// A target of a run.
 pub(super) struct RunTarget {
     pub(super) plan: TargetPlan,
-    /// The table's folder, below that of all tables.
+    /// The table's folder, inside the folder of all tables.
     pub(super) path: PathBuf,
     pub(super) layout: Layout,
     pub(super) staging: PathBuf,

@@ -1,7 +1,6 @@
 //! The grants that `ALTER DEFAULT PRIVILEGES IN SCHEMA` gives on tables that a role makes in a schema.
 //!
-//! Staging tables are made in a schema of their own and moved, so that the server does not grant it
-//! by itself.
+//! Staging tables are created in a schema of their own and then moved, so the server does not apply these grants.
 
 use super::error::PostgresError;
 use super::session::Session;
@@ -12,9 +11,9 @@ use crate::quote::identifier;
 pub struct DefaultGrant {
     /// The privileges, as in `SELECT, INSERT`.
     pub privileges: String,
-    /// The role that gets them; none stands for PUBLIC.
+    /// The role that gets them; `None` means PUBLIC.
     pub grantee: Option<String>,
-    /// It may grant them on.
+    /// True if the role may grant them to others.
     pub grantable: bool,
 }
 

@@ -29,7 +29,14 @@ pub enum FastCopy {
         /// The ways that it has in this server.
         ways: Vec<Way>,
     },
-    /// It cannot, and why.
+    /// It is there, but the role may not call it.
+    NotGranted {
+        /// Which function it may not call.
+        reason: String,
+        /// The statements that allow it, for a superuser.
+        fix: String,
+    },
+    /// It cannot for another reason.
     Unusable(String),
 }
 
@@ -84,7 +91,7 @@ pub async fn find(session: &Session, is_utf8: bool) -> Result<FastCopy, Postgres
     let rows = session
         .query(
             "SELECT p.proname::text, has_schema_privilege(n.oid, 'USAGE') \
-                    AND has_function_privilege(p.oid, 'EXECUTE') \
+                    AND has_function_privilege(p.oid, 'EXECUTE'), quote_ident(current_user) \
              FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
              JOIN pg_language l ON l.oid = p.prolang \
              WHERE n.nspname = 'inrush_fastcopy' AND l.lanname = 'c' \
@@ -97,9 +104,12 @@ pub async fn find(session: &Session, is_utf8: bool) -> Result<FastCopy, Postgres
     for row in &rows {
         let name: String = row.get(0);
         if !row.get::<_, bool>(1) {
-            return Ok(FastCopy::Unusable(format!(
-                "the role may not call inrush_fastcopy.{name}() (docs/fast-copy.md has the GRANTs)"
-            )));
+            return Ok(FastCopy::NotGranted {
+                reason: format!(
+                    "the role may not call inrush_fastcopy.{name}() (docs/fast-copy.md has the GRANTs)"
+                ),
+                fix: grants(row.get(2)),
+            });
         }
         granted.push(name);
     }
@@ -164,6 +174,14 @@ pub fn make_extension(address: &DatabaseAddress) -> Result<(), Error> {
         session.close().await;
         Ok(made?)
     })
+}
+
+/// The statements that let a role use the extension; its name is quoted.
+fn grants(role: &str) -> String {
+    format!(
+        "GRANT USAGE ON SCHEMA inrush_fastcopy TO {role}; GRANT EXECUTE ON FUNCTION inrush_fastcopy.open(), \
+         inrush_fastcopy.refusal(regclass, text[], text), inrush_fastcopy.last_load() TO {role}"
+    )
 }
 
 fn other_version(version: &str) -> String {

@@ -1,4 +1,4 @@
-//! A transaction, or a part of one behind a savepoint, that is undone unless it is ended.
+//! A transaction, or a part of one after a savepoint, that is undone unless it is ended.
 
 use std::pin::pin;
 use std::task::{Context, Waker};
@@ -42,7 +42,8 @@ impl<'session> Transaction<'session> {
         undo: &'static str,
         doing: &str,
     ) -> Result<Transaction<'session>, PostgresError> {
-        // It is there before BEGIN is sent: a caller that stops waiting for the reply has begun it all the same.
+        // The value exists before BEGIN is sent, because a caller that stops waiting for the reply may still have begun
+        // the transaction.
         let transaction = Transaction {
             session,
             commit,
@@ -52,18 +53,18 @@ impl<'session> Transaction<'session> {
         Ok(transaction)
     }
 
-    /// Commits it, or releases its savepoint. If the server refuses, it has rolled the transaction back.
+    /// Commits the transaction, or releases its savepoint. If the server refuses, it has rolled the transaction back.
     pub async fn commit(mut self, doing: &str) -> Result<(), PostgresError> {
         self.undo = None;
         self.session.execute(self.commit, doing).await
     }
 
-    /// Leaves it open, for a later step of the run that commits it.
+    /// Leaves the transaction open, for a later step of the run that commits it.
     pub fn leave_open(mut self) {
         self.undo = None;
     }
 
-    /// Undoes it and waits until that is done.
+    /// Undoes the transaction and waits until that is done.
     pub async fn roll_back(mut self, doing: &str) -> Result<(), PostgresError> {
         match self.undo.take() {
             Some(undo) => self.session.execute(undo, doing).await,
@@ -77,8 +78,8 @@ impl Drop for Transaction<'_> {
         let Some(undo) = self.undo.take() else {
             return;
         };
-        // The first poll hands the statement to the connection. The reply is not awaited: a lost connection shows at
-        // its next statement.
+        // The first poll hands the statement to the connection. The reply is not awaited, because the next statement
+        // shows whether the connection is lost.
         let sending = pin!(self.session.client.batch_execute(undo));
         let _ = sending.poll(&mut Context::from_waker(Waker::noop()));
     }

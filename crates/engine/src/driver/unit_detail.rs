@@ -1,4 +1,4 @@
-//! The engine's own note in a record of a destination's ledger: the splits whose rows the record commits.
+//! The engine's own note in a record of a destination's ledger: the splits whose rows that record commits.
 //!
 //! A unit that one stream loads has one split, and its note is that [`SplitRecord`]. Of a unit that is fed each record
 //! has the ranges that one stream took for it, in a list.
@@ -15,7 +15,7 @@ enum Detail {
     Ranges(Vec<SplitRecord>),
 }
 
-/// The note of the splits that a record commits, which are `planned` or ranges of it.
+/// The note of the splits that a record commits. They are `planned` itself or ranges of it.
 pub fn of_records(planned: &Split, mut records: Vec<SplitRecord>) -> String {
     if planned.is_shared {
         return text(&Detail::Ranges(records));

@@ -30,7 +30,8 @@ pub struct Loader<'a, T: Transactions> {
 }
 
 impl<'a, T: Transactions> Loader<'a, T> {
-    /// A stream with this number, counted from 1; 0 stands for work that is done after all streams have ended.
+    /// Work of the stream with this number, counted from 1. 0 stands for work that is done after all streams have
+    /// ended.
     pub fn new(
         run: &'a LoadRun<'a, T::Flow>,
         target: &'a T,
@@ -45,15 +46,15 @@ impl<'a, T: Transactions> Loader<'a, T> {
         }
     }
 
-    /// Loads the piece of work and commits it; one that is fed in as many transactions as it takes.
-    /// Dropped before its end, or after an error, it has rolled its transaction back.
+    /// Loads the piece of work and commits it; an endless one takes several transactions. If it is dropped before its
+    /// end, or fails, the open transaction is rolled back.
     pub async fn load(&self, result: &mut StreamResult) -> Result<(), Error> {
         let Some(sharing) = self.run.sharing.get(&self.item.unit_place()) else {
             self.tell_start();
             return self.private_unit(result).await;
         };
         if !sharing.enter() {
-            // Another stream loads all of it.
+            // Another stream loads the whole unit.
             return Ok(());
         }
         self.tell_start();
@@ -69,7 +70,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         Ok(())
     }
 
-    /// Loads a shared unit carefully whose last step was refused after all streams had ended.
+    /// Loads a shared unit carefully if its last step was refused after all streams had ended.
     pub async fn after_refusal(
         &self,
         error: Error,
@@ -81,7 +82,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         self.careful_shared_unit(sharing, result).await
     }
 
-    /// A private unit: quickly, then carefully where the destination refuses a row.
+    /// Loads a private unit: quickly, then carefully if the destination refuses a row.
     async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
         let (_, unit) = self.run.unit(self.item.unit_place());
         let work = || Work::Splits(unit.splits());
@@ -177,8 +178,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             .await
     }
 
-    /// All of a unit carefully, of which nothing counts that was committed before: neither its rows nor the
-    /// rejects that were met.
+    /// Loads the whole unit carefully. Rows and rejects that were counted for it before are taken back first.
     pub async fn careful_unit(
         &self,
         committed: RowTally,
@@ -226,8 +226,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         }
     }
 
-    /// An error that another try may fix; others come back as errors, and so do all where nothing
-    /// can be read again.
+    /// Returns `error` if another try may succeed, else fails with it. It also fails if an input cannot be read again.
     pub(super) fn refusal(&self, error: Error) -> Result<Error, Error> {
         let (flow, unit) = self.run.unit(self.item.unit_place());
         let is_lost = |split: &&Split| {

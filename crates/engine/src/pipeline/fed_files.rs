@@ -1,4 +1,4 @@
-//! All files of a run that its streams take from feeds.
+//! All files of a run that its streams read through feeds.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,12 +10,13 @@ use super::feeding::FedFile;
 use super::metering::FedSource;
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 
-/// Files that streams take from feeds, by the places of their splits.
+/// Files that are read through feeds, by the places of their splits.
 #[derive(Default)]
 pub struct FedFiles(BTreeMap<SplitPlace, FedFile>);
 
 impl FedFiles {
-    /// The fed files of a plan. `finished` gives the ranges of a split that are already committed.
+    /// Finds the files of a plan that are read through feeds. `finished` returns the ranges of a split that are already
+    /// committed.
     pub fn of<F: PlannedFlow>(
         flows: &[F],
         chunk_bytes: usize,
@@ -41,13 +42,13 @@ impl FedFiles {
         self.0.get(&place)
     }
 
-    /// The files of a unit that are fed.
+    /// The files of a unit that are read through feeds.
     pub fn of_unit(&self, (flow, unit): UnitPlace) -> impl Iterator<Item = &FedFile> {
         let all = (flow, unit, 0)..=(flow, unit, usize::MAX);
         self.0.range(all).map(|(_, file)| file)
     }
 
-    /// Ends the feeds of a unit's files, which are read once more by one stream.
+    /// Closes the feeds of a unit's files, because one stream reads the files again.
     pub fn close(&self, unit: UnitPlace) {
         self.of_unit(unit).for_each(FedFile::close);
     }
@@ -66,7 +67,7 @@ impl FedFiles {
         found.and_then(|(_, fed)| fed.text_end())
     }
 
-    /// All of them by their paths, to be metered.
+    /// The files by their paths, to be measured.
     pub fn sources<F: PlannedFlow>(&self, flows: &[F]) -> Vec<(String, &dyn FedSource)> {
         let named = |(place, file): (&SplitPlace, _)| {
             let path = split(flows, *place).input.name().display().to_string();

@@ -1,5 +1,5 @@
-//! The names of reject files in the run's folder: after a flow and the key of a unit, which stays the same when other
-//! files join the package between two attempts.
+//! The names of reject files in the run's folder: made of a flow and the key of a unit, because the key stays the same
+//! if other files join the package between two attempts.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -32,7 +32,7 @@ pub fn remove_parts(folder: &Path, flow: &str, unit_key: &UnitKey) -> Result<(),
     remove(folder, |name| name.starts_with(&beginning))
 }
 
-/// Removes all files but those of these names.
+/// Removes all files except those with these names.
 pub fn remove_all_but(folder: &Path, names: &[String]) -> Result<(), Error> {
     remove(folder, |name| {
         stem_of(name).is_some_and(|stem| !names.iter().any(|name| is_of(stem, name)))
@@ -90,7 +90,7 @@ fn stem_of(name: &str) -> Option<&str> {
     reasons.or_else(|| name.strip_suffix(ROWS_SUFFIX))
 }
 
-/// True if a file's stem is such a name. A unit's rows may stand in several files, whose names go on with a point.
+/// True if a file's stem is such a name. A unit's rejects may be in several files, whose names continue after a point.
 fn is_of(stem: &str, name: &str) -> bool {
     let rest = stem.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

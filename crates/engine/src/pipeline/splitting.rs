@@ -1,4 +1,4 @@
-//! Before large files are loaded in ranges: where each range's first record begins.
+//! Finds where the first record of each range begins, before large files are loaded in ranges.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::plan::Reading;
 
-/// True if ranges of a file of the flow cannot be read without it.
+/// True if ranges of an input of the flow cannot be read before their first records are found.
 pub fn is_needed(reading: &Reading) -> bool {
     let source = &reading.source;
     (0..source.input_count()).any(|input| source.needs_locate(input))
 }
 
-/// Finds the first records of ranges, where [`is_needed`] says so. `splits` are of one flow, and ranges of the same
-/// file follow each other; `is_kept` says of each by its index whether it is committed already.
+/// Finds the first records of ranges, if [`is_needed`] returns true. `splits` belong to one flow, and ranges of the
+/// same file follow each other. `is_kept` returns whether the split with this index is committed already.
 pub fn find_first_records<'s>(
     event_sink: EventSink<'_>,
     reading: &Reading,

@@ -44,8 +44,8 @@ impl WorkItem {
     }
 }
 
-/// All work of a plan: of flows whose turn is the same the largest first, so that no stream is
-/// left with a long piece at the end.
+/// All work of a plan. Flows of the same turn are ordered by size, the largest first, so that no stream is left with a
+/// long piece at the end.
 ///
 /// A split that is fed is in the list once for each stream, because all streams take rows from it.
 pub fn all<F: PlannedFlow>(
@@ -91,14 +91,14 @@ pub fn of_splits<U: PlannedUnit>(
 pub enum Committed<'a> {
     /// No part of it is committed.
     Nothing,
-    /// The splits of whose keys it says so.
+    /// The splits for whose keys the function returns true.
     Splits(Box<dyn Fn(&SplitKey) -> bool + 'a>),
     /// All of it.
     All,
 }
 
 impl Committed<'_> {
-    /// True if work on splits of these keys is left. A unit without files is work, too: its table is made.
+    /// True if work on splits of these keys is left. A unit without files is also work, because its table is created.
     fn leaves(&self, mut split_keys: impl Iterator<Item = SplitKey>) -> bool {
         match self {
             Committed::Nothing => true,
@@ -148,7 +148,7 @@ mod tests {
             let places = items.iter().map(|item| (item.flow, item.unit));
             places.collect::<Vec<_>>()
         };
-        // Largest first; equal ones as they stand in the package.
+        // Largest first; equal ones in the order of the package.
         assert_eq!(places(|_| 0), [(1, 0), (0, 1), (1, 1), (0, 0)]);
         // Flow by flow.
         assert_eq!(places(|flow| flow), [(0, 1), (0, 0), (1, 0), (1, 1)]);

@@ -24,7 +24,7 @@ pub struct FoundFiles {
 
 /// A file whose text is not the text that was loaded.
 pub struct ChangedFile {
-    /// Names it.
+    /// The name of the file.
     pub key: FileKey,
     target: String,
     file: Arc<dyn Input>,
@@ -46,27 +46,27 @@ pub struct PlannedFiles<'a> {
     pub unit_keys: BTreeSet<&'a UnitKey>,
 }
 
-/// Compares the plan's files with the records of a stopped run. The records are read one after the other, and only
-/// those of files that were touched since are kept.
+/// Compares the plan's files with the records of a stopped run. The records are read one at a time; only those of files
+/// whose size or time has changed are kept.
 pub struct FilesBefore<'a> {
     flows: &'a [PlannedFiles<'a>],
     indexes: Vec<FileIndex>,
-    /// By flow and file.
+    /// Indexed by flow and file.
     found: Vec<Vec<FileBefore>>,
     /// Size and time of change of files that differ from the ledger, by flow and file.
     size_and_time: BTreeMap<(usize, usize), SizeAndTime>,
-    /// Splits of files that were touched, by flow and file.
+    /// Splits of files whose time has changed, by flow and file.
     touched: BTreeMap<(usize, usize), Vec<SplitRecord>>,
 }
 
-/// The ranges of a file that the stopped run has loaded.
+/// What the stopped run has loaded of a file.
 #[derive(Clone, Copy, Default)]
 struct FileBefore {
-    /// Something, into a unit that the plan has.
+    /// Part of it was loaded into a unit that the plan has.
     is_planned: bool,
     /// The file had another size when it was loaded.
     is_resized: bool,
-    /// It had another size when it was loaded into a unit that the plan does not have.
+    /// Its size was different when it was loaded into a unit that the plan does not have.
     is_resized_elsewhere: bool,
 }
 
@@ -112,7 +112,7 @@ impl<'a> FilesBefore<'a> {
             if is_touched && !is_resized {
                 let splits = self.touched.entry((flow_index, at)).or_default();
                 splits.push(SplitRecord {
-                    // What the text is not compared by.
+                    // These fields are not needed to compare the text.
                     unit_key: UnitKey::new(""),
                     file_key: FileKey::new(""),
                     file: String::new(),
@@ -125,7 +125,7 @@ impl<'a> FilesBefore<'a> {
         }
     }
 
-    /// Compares the texts of files that were touched.
+    /// Compares the text of the files whose time has changed.
     pub async fn look(self, options: &PlanOptions<'_>) -> Result<FoundFiles, PlanError> {
         let mut found = FoundFiles::default();
         for (place, size_and_time) in self.size_and_time {
@@ -165,8 +165,8 @@ impl<'a> FilesBefore<'a> {
     }
 }
 
-/// Refuses files that a stopped run has loaded in part and that have changed: rows of both texts would be mixed. A file
-/// of which nothing is loaded may change.
+/// Refuses files that a stopped run has loaded in part and that have changed, because rows of the old and the new text
+/// would be mixed. A file of which nothing is loaded may change.
 pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
     let Some(first) = changed.first() else {
         return Ok(());

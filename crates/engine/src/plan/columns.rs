@@ -23,22 +23,22 @@ pub struct KnownColumns<'a> {
     pub details: &'a [ColumnDetail],
     /// The files' header.
     pub header: Option<&'a [String]>,
-    /// The file that it stands in.
+    /// The file that contains the header.
     pub header_file: Option<&'a Path>,
     /// The number of fields of the first record, if it is known and needed.
     pub first_field_count: Option<usize>,
     /// The format of the files.
     pub format: &'a Format,
-    /// The columns of the target, where it exists.
+    /// The columns of the target, if it exists.
     pub target_columns: Option<&'a TargetColumns>,
-    /// The partition key, which never is NULL.
+    /// The partition key, which is never NULL.
     pub key: Option<&'a str>,
 }
 
 /// The names of a target's columns.
 #[derive(Clone, Debug, Default)]
 pub struct TargetColumns {
-    /// All of them, in its order.
+    /// All columns, in the target's order.
     pub all: Vec<String>,
     /// Columns that can be filled: the table does not compute them itself.
     pub filled: Vec<String>,
@@ -46,9 +46,9 @@ pub struct TargetColumns {
 
 /// Columns that the files fill, matched with those of the target.
 pub struct Matches {
-    /// The columns that are loaded, in the package's order; else in the files'.
+    /// The columns that are loaded, in the package's order, or else in that of the files.
     pub columns: Vec<Match>,
-    /// Fields of a record, those that are skipped too.
+    /// Fields of a record, including those that are skipped.
     pub field_count: usize,
 }
 
@@ -58,7 +58,7 @@ pub struct Match {
     pub detail: ColumnDetail,
     /// The source of its values.
     pub source: ValueSource,
-    /// Its place among all columns of the target; none if the target does not exist yet.
+    /// Its index among all columns of the target; `None` if the target does not exist yet.
     pub place: Option<usize>,
 }
 
@@ -124,7 +124,7 @@ impl KnownColumns<'_> {
         Ok(())
     }
 
-    /// The error of the flow.
+    /// An error of this flow.
     pub fn mismatch(&self, what: String, hint: &str) -> PlanError {
         PlanError::Mismatch {
             flow: self.flow.to_owned(),
@@ -146,7 +146,7 @@ impl KnownColumns<'_> {
         })
     }
 
-    /// The columns and what fills them.
+    /// Pairs the columns with the fields or settings that fill them.
     pub fn assignment(&self) -> Result<Assignment, PlanError> {
         let in_order = |details: Vec<ColumnDetail>| Assignment {
             field_count: details.len(),
@@ -206,7 +206,7 @@ impl KnownColumns<'_> {
         ))
     }
 
-    /// The target has no such column.
+    /// The error for a column that the target does not have.
     pub fn no_column(&self, field: &str, target: &TargetColumns) -> PlanError {
         let names = &target.all;
         let near = names
@@ -244,7 +244,7 @@ fn places<'a>(
     names.map(|name| places.get(name).copied()).collect()
 }
 
-/// A column as its package says that it is read.
+/// A column with the settings of its package.
 pub fn column(
     known: &KnownColumns<'_>,
     detail: &ColumnDetail,
@@ -288,7 +288,7 @@ fn number_form(detail: &ColumnDetail, format: &Format, column_type: &ColumnType)
     }
 }
 
-/// True if a column loses nothing of its numbers: as it says itself, else as the format says of all.
+/// True if the numbers of a column must stay exact: by the column's own setting, or else by that of the format.
 fn is_lossless(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> bool {
     let of_format =
         || format.lossless == Some(true) && column_type.is_number() && detail.source.is_none();

@@ -12,7 +12,7 @@ use inrush_rows::suggest::suggestion;
 use super::error::PlanError;
 use super::name_index::NameIndex;
 
-/// A column and what fills it.
+/// A column and the source of its values.
 pub struct Assigned {
     /// The column.
     pub detail: ColumnDetail,
@@ -20,7 +20,7 @@ pub struct Assigned {
     pub source: ValueSource,
 }
 
-/// The columns of a flow in the package's order, and how many fields a record has.
+/// The columns of a flow in the package's order, and the number of fields in a record.
 pub struct Assignment {
     /// The columns that are loaded.
     pub columns: Vec<Assigned>,
@@ -44,7 +44,7 @@ impl Mismatch {
         }
     }
 
-    /// Says which file's header is at fault, where it is known.
+    /// Adds the file whose header is at fault, if it is known.
     pub fn in_file(self, file: Option<&Path>) -> Mismatch {
         Mismatch {
             what: format!("{}{}", place(file), self.what),
@@ -84,7 +84,7 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
                     Some(FieldChoice::Name(name)) => named(detail, name, header, &index)?,
                     None => named(detail, &detail.name, header, &index)?,
                 };
-                // One field may fill a second column that asks for it.
+                // Another column may use the same field if it asks for it.
                 fields.take(index, at, details, |one, other| {
                     one.field.is_some() || other.field.is_some()
                 })?;
@@ -117,8 +117,8 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
     assignment(columns, header.len())
 }
 
-/// Places listed columns one after the other. `first_count` is how many fields the first record
-/// has, where that is known.
+/// Assigns fields to the listed columns by position. `first_count` is the number of fields in the first record, if it
+/// is known.
 pub fn by_place(
     details: &[ColumnDetail],
     first_count: Option<usize>,
@@ -176,11 +176,11 @@ pub fn by_place(
 
 /// The meaning of a listed column that is not a plain field.
 enum Special {
-    /// It takes, or skips, one field.
+    /// The column uses or skips one field.
     Field,
-    /// It takes none.
+    /// The column uses no field.
     Made(ValueSource),
-    /// It stands for all fields that are not listed.
+    /// The column stands for all fields that are not listed.
     Others,
 }
 
@@ -230,9 +230,9 @@ fn assignment(columns: Vec<Assigned>, field_count: usize) -> Result<Assignment, 
     })
 }
 
-/// The fields of a record, and for each the listed column that takes it.
+/// The fields of a record, and the listed column that uses each.
 struct Fields {
-    /// For each field the place in the list of the first column that takes it.
+    /// For each field, the index in the list of the first column that uses it.
     taken: Vec<Option<usize>>,
 }
 
@@ -243,8 +243,8 @@ impl Fields {
         }
     }
 
-    /// Notes that the column at a place of the list takes a field. A second one may take it too where neither skips it
-    /// and `may_share` says so of the two.
+    /// Notes that the column at this index of the list uses a field. A second column may use it too if neither skips it
+    /// and `may_share` returns true for the two.
     fn take(
         &mut self,
         index: usize,
@@ -314,7 +314,7 @@ fn shortened(names: &[String]) -> String {
     }
 }
 
-/// The place of a name in the header: the same one, or the only one but for its case.
+/// The index of a name in the header: an exact match, or the only match that ignores case.
 fn named(
     detail: &ColumnDetail,
     name: &str,

@@ -1,4 +1,4 @@
-//! Tells whether the files of a plan are loaded already.
+//! Finds out whether the files of a plan are loaded already.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use super::error::PlanError;
 use super::file_index::FileIndex;
 use crate::ledger::SwitchedFile;
 
-/// The files of a flow, as far as they are looked for among those that were switched in.
+/// The files of a flow that are looked for among the files that were switched in.
 pub struct WantedFiles<'a> {
     /// The flow's target.
     pub target: String,
-    /// Its rows take the place of all others.
+    /// True if its rows replace all others.
     pub replaces: bool,
     /// The files, each once.
     pub files: Vec<&'a Arc<dyn Input>>,
-    /// Whether the target still holds the rows of such a file.
+    /// True if the target still holds the rows of such a file.
     pub holds: Box<dyn Fn(&SwitchedFile) -> bool + 'a>,
 }
 
@@ -30,28 +30,29 @@ pub struct LoadedFiles<'a> {
 /// The loaded files of a flow.
 #[derive(Default)]
 struct FoundOfFlow {
-    /// Made when the first file of the flow's target is seen.
+    /// Created when the first file of the flow's target is seen.
     index: Option<FileIndex>,
     files: Vec<FoundFile>,
     /// The newest run that has loaded into the target.
     newest_run: Option<RunId>,
-    /// The run has loaded a file that the flow does not have.
+    /// True if the run has loaded a file that the flow does not have.
     has_others: bool,
-    /// Files of the flow were loaded as they are now, and the target does not have their rows any more.
+    /// True if files of the flow were loaded as they are now, but the target no longer has their rows.
     has_lost: bool,
 }
 
 /// The ledger's facts of a planned file.
 #[derive(Clone, Copy, Default)]
 struct FoundFile {
-    /// The newest run that has loaded the file as it is now, and whose rows of it are still there.
+    /// The newest run that has loaded the file as it is now, and whose rows of the file still exist.
     loaded_by: Option<RunId>,
     /// The run that was seen last to have loaded the file, and whether it has loaded all of it as it is now.
     seen_last: Option<(RunId, bool)>,
 }
 
 impl FoundFile {
-    /// Several rows may tell of one file of a run, one for each range of it: all of them must be as the file is now.
+    /// One file of a run may have several rows, one for each range. The file counts as loaded only if all of them match
+    /// the file as it is now.
     fn see(&mut self, run_id: RunId, is_same: bool) {
         match &mut self.seen_last {
             Some((run, all_same)) if *run == run_id => *all_same &= is_same,
@@ -101,7 +102,7 @@ impl<'a> LoadedFiles<'a> {
             }
             let newest_run = *found.newest_run.get_or_insert(switched.run_id);
             let is_newest = newest_run == switched.run_id;
-            // Older rows have given way to those of the newest run.
+            // The rows of the newest run replaced older rows.
             if flow.replaces && !is_newest {
                 continue;
             }
@@ -147,7 +148,7 @@ impl<'a> LoadedFiles<'a> {
             found.files.iter_mut().for_each(FoundFile::settle);
             let files = flow.files.iter().copied().zip(&found.files);
             if flow.replaces {
-                // A second helping takes the place of the first, so there is nothing to refuse.
+                // A second load would replace the first one, so there is nothing to refuse.
                 let is_new = |(_, found): &(_, &FoundFile)| found.loaded_by.is_none();
                 let is_loaded = found.newest_run.is_some() && !found.has_others;
                 match is_loaded && !files.clone().any(|file| is_new(&file)) {
@@ -186,7 +187,7 @@ impl<'a> LoadedFiles<'a> {
     }
 }
 
-/// True if an input is as it was when a run switched it in.
+/// True if an input is the same as when a run switched it in.
 fn is_unchanged(file: &dyn Input, switched: &SwitchedFile) -> bool {
     switched.file_bytes == file.size_bytes() && switched.file_modified_ns == file.modified_ns()
 }

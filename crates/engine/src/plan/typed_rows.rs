@@ -33,7 +33,7 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
                      ({})",
                     column.name, field.name, inputs.kind, field.data_type
                 ),
-                hint: format!("leave `{setting}` away"),
+                hint: format!("leave `{setting}` out"),
             });
         }
         match fit(field, &column.column_type) {

@@ -1,4 +1,4 @@
-//! Statements that a package has for its destination.
+//! SQL statements of the user, which a package gives for its destination.
 
 use inrush_package::OneOrMany;
 

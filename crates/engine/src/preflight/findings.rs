@@ -1,4 +1,4 @@
-//! Findings of a preflight: obstacles, hazards and notes, all of them at once and not only the first.
+//! Findings of a preflight: obstacles, hazards and notes. A preflight reports all of them, not only the first.
 
 use super::result::{Finding, Weight};
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! Planning as a run plans, but for one thing: all that a run would be refused for is gathered, and not only the first.
+//! Plans as a run does, but collects all reasons to refuse the plan, not only the first.
 
 use super::findings;
 use super::result::Finding;
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::pipeline::{RunOptions, plan_options};
 use crate::plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
 
-/// Makes a plan, and adds the obstacles to the findings. It is an error only if the package itself is wrong.
+/// Makes a plan, and adds the obstacles to the findings. Returns an error only if the package itself is wrong.
 pub async fn plan<P>(
     options: &RunOptions<'_>,
     build: impl AsyncFnOnce(&PlanOptions<'_>) -> Result<P, PlanError>,

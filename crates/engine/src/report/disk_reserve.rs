@@ -8,7 +8,7 @@ use inrush_system::free_space::{free_bytes, room};
 
 /// The part of a small disk that rejects leave free: a tenth.
 const RESERVE_SHARE: u64 = 10;
-/// Bytes that they leave free on a large disk.
+/// Bytes that rejects leave free on a large disk.
 const RESERVE_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes that a folder must have for report, log and the first rejects.

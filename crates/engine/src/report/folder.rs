@@ -1,4 +1,4 @@
-//! A run's folder: report, log and rejects, for the user that ran it alone.
+//! A run's folder: report, log and rejects, readable only for the user who started the run.
 
 use inrush_rows::ids::RunName;
 use std::fs::{self, File, OpenOptions};
@@ -23,7 +23,7 @@ pub const PACKAGE_FILE: &str = "package.toml";
 /// The report, in a run's folder.
 pub const REPORT_FILE: &str = "report.json";
 
-/// The report's page, beside it.
+/// The report as a page, in a run's folder.
 pub const PAGE_FILE: &str = "report.html";
 
 /// `runs/<run>/`.
@@ -91,7 +91,7 @@ impl RunFolder {
     /// Writes a report and, separately, its units.
     fn write_both(&self, report: &mut RunReport, units: &ShownUnits<'_>) -> Result<(), Error> {
         let page = self.write_page(report, units).err().map(|source| {
-            // One of an earlier attempt would tell of that.
+            // A page of an earlier attempt would describe that attempt.
             let _ = fs::remove_file(self.page_path());
             let text = format!(
                 "the report's page could not be written: {source}; `inrush report {}` writes it from the report",
@@ -102,7 +102,7 @@ impl RunFolder {
         });
         let written = self.write_report_alone(report, units);
         match (page, &written) {
-            // Without a report there is no page.
+            // A note about the page would be of no use, because there is no report.
             (Some(_), Err(_)) => drop(report.notes.pop()),
             (Some(text), Ok(())) => self.notice(&Event::Note { text }),
             (None, _) => {}
@@ -124,7 +124,7 @@ impl RunFolder {
             })
         };
         write().map_err(|source| {
-            // One of an earlier attempt would tell of that.
+            // A report of an earlier attempt would describe that attempt.
             let _ = fs::remove_file(&path);
             Error::Folder {
                 path: path.display().to_string(),
@@ -133,8 +133,8 @@ impl RunFolder {
         })
     }
 
-    /// An error where the disk has no more room than is left free on it, for the report of the run and for others: asked
-    /// while rejects are written, of which there may be any number.
+    /// Fails if the disk has less free space than the reserve for the run's report and for other programs. Called while
+    /// rejects are written, because their number has no limit.
     pub fn require_reserve(&self) -> Result<(), Error> {
         let path = self.rejects();
         require_reserve(&path).map_err(|source| Error::Folder {
@@ -143,7 +143,7 @@ impl RunFolder {
         })
     }
 
-    /// The number of further bytes of rejects after which the disk is checked: a part of the reserve.
+    /// The number of bytes of rejects after which the disk is checked again: a part of the reserve.
     pub fn look_every(&self) -> u64 {
         self.look_every
     }
@@ -159,7 +159,7 @@ impl RunFolder {
         })
     }
 
-    /// Writes the package that is run, without secrets: what loading its rejects once more needs.
+    /// Writes the package of the run, without secrets; loading its rejects again needs it.
     pub fn write_package(&self, text: &str) -> Result<(), Error> {
         let path = self.path.join(PACKAGE_FILE);
         write_whole(&path, &[text.as_bytes()]).map_err(|source| Error::Folder {
@@ -169,7 +169,7 @@ impl RunFolder {
     }
 }
 
-/// Writes a file that only its owner reads: whole, or not at all.
+/// Writes a file completely or not at all; only its owner may read it.
 pub fn write_whole(target: &Path, parts: &[&[u8]]) -> io::Result<()> {
     write_whole_by(target, |out| {
         parts.iter().try_for_each(|part| out.write_all(part))
@@ -192,7 +192,7 @@ fn write_whole_by(
         file.sync_all()?;
         fs::rename(&draft, target)
     };
-    // A draft that a full disk cut off is of no use to anybody.
+    // An incomplete draft is of no use to anybody.
     write().inspect_err(|_| drop(fs::remove_file(&draft)))
 }
 
@@ -204,12 +204,12 @@ impl Observer for RunFolder {
         let mut line = json!({ "at": jiff::Timestamp::now().to_string(), "what": event });
         mask_json(&mut line);
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        // A log that cannot be written must not stop a load that can go on.
+        // A load continues even if its log cannot be written.
         let _ = writeln!(log, "{line}");
     }
 }
 
-/// Refuses a link in the place of a folder: files would be written elsewhere.
+/// Refuses a symbolic link in place of a folder, because files would be written elsewhere.
 fn refuse_link(folder: &Path) -> io::Result<()> {
     match fs::symlink_metadata(folder)?.is_dir() {
         true => Ok(()),

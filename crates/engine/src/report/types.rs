@@ -204,6 +204,9 @@ pub struct ServerCopyReport {
     /// Why the rows went by `copy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What allows the extension to store them next time, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
 }
 
 /// One stream.

@@ -19,12 +19,12 @@ pub fn planned<P: RunPlan>(plan: &P, options: &RunOptions<'_>) {
         units: flow.units().len(),
     };
     options.observer.notice(&Event::Planned {
-        package: facts.package.to_owned(),
-        destination: facts.destination.to_owned(),
+        package: facts.package.clone(),
+        destination: facts.destination.clone(),
         streams: facts.streams,
         targets: plan.flows().iter().map(size).collect(),
     });
-    for note in facts.notes {
+    for note in &facts.notes {
         options.observer.notice(&Event::Note { text: note.clone() });
     }
 }

@@ -171,7 +171,7 @@ impl Gathering {
     /// The report of a run that was carried out or stopped.
     pub fn report(
         &mut self,
-        facts: PlanFacts<'_>,
+        facts: &PlanFacts,
         server: ServerReport,
         options: &RunOptions<'_>,
         done: Done<'_>,
@@ -187,7 +187,10 @@ impl Gathering {
             .map_or_else(|| status_of_loaded(&account), Error::exit_status);
         self.phases.total_s = self.started.elapsed().as_secs_f64();
         let prediction = prediction(&done, options);
-        let measurements = self.measurements.take();
+        let measurements = self.measurements.take().map(|measured| Measurements {
+            stored: super::unit_reports::stored(&done.units),
+            ..measured
+        });
         RunReport {
             run: done.run,
             outcome,
@@ -213,7 +216,7 @@ impl Gathering {
     /// The report of a run that had nothing left to do: it ends as the one did that had done it.
     pub fn already_loaded(
         &self,
-        facts: PlanFacts<'_>,
+        facts: &PlanFacts,
         server: ServerReport,
         options: &RunOptions<'_>,
         run: RunName,
@@ -233,7 +236,7 @@ impl Gathering {
     /// The fields that every report has.
     fn frame(
         &self,
-        facts: PlanFacts<'_>,
+        facts: &PlanFacts,
         server: ServerReport,
         options: &RunOptions<'_>,
     ) -> RunReport {
@@ -241,9 +244,9 @@ impl Gathering {
             report_version: REPORT_VERSION,
             inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
             run: RunName::new(""),
-            package: facts.package.to_owned(),
-            package_hash: facts.package_hash.to_owned(),
-            plan_hash: facts.plan_hash.to_owned(),
+            package: facts.package.clone(),
+            package_hash: facts.package_hash.clone(),
+            plan_hash: facts.plan_hash.clone(),
             outcome: Outcome::Loaded,
             exit_status: ExitStatus::Clean,
             error: None,
@@ -260,7 +263,7 @@ impl Gathering {
             streams: Vec::new(),
             rejects: Vec::new(),
             notes: self.notes.clone(),
-            destination: facts.destination.to_owned(),
+            destination: facts.destination.clone(),
             server,
             machine: report::machine(),
             embedded: options.embedded.clone(),

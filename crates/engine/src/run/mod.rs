@@ -66,8 +66,8 @@ pub fn run<S: LoadSteps>(
     begin(&mut run, package, options)?;
     steps.ready(&runtime, &mut run)?;
     let facts = run.plan.facts();
-    gathering.planned(facts.notes);
-    require_address_space(facts.streams, facts.memory_bytes)?;
+    gathering.planned(&facts.notes);
+    require_address_space(facts.streams, facts.memory.total())?;
 
     let gauges = stream_threads::gauges(facts.streams);
     let loading = Instant::now();

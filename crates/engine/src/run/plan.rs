@@ -3,7 +3,7 @@
 use inrush_package::{Package, RunSettings};
 use inrush_rows::ids::RunKey;
 
-use crate::plan::PlannedFlow;
+use crate::plan::{MemoryBound, PlannedFlow};
 use crate::report::ServerReport;
 
 /// A plan of a package that can be run.
@@ -12,7 +12,7 @@ pub trait RunPlan {
     type Flow: PlannedFlow;
 
     /// The parts of it that every plan has.
-    fn facts(&self) -> PlanFacts<'_>;
+    fn facts(&self) -> &PlanFacts;
 
     /// The destination's version and settings, for the report.
     fn server(&self) -> ServerReport;
@@ -33,29 +33,29 @@ pub trait RunPlan {
     fn saved_tables(&self, package: &Package) -> Vec<String>;
 }
 
-/// The parts of a plan that do not depend on its destination.
-#[derive(Clone, Copy)]
-pub struct PlanFacts<'a> {
+/// The parts of a plan that do not depend on its destination. Each plan holds them beside its flows.
+#[derive(Clone, Debug)]
+pub struct PlanFacts {
     /// The package's name.
-    pub package: &'a str,
+    pub package: String,
     /// SHA-256 of the package, secrets left out.
-    pub package_hash: &'a str,
-    /// SHA-256 of what the plan does.
-    pub plan_hash: &'a str,
-    /// Names the package and its targets in the ledger.
-    pub run_key: &'a RunKey,
-    /// Product, version and place of the destination.
-    pub destination: &'a str,
+    pub package_hash: String,
+    /// SHA-256 of what the plan does; empty until the plan is made.
+    pub plan_hash: String,
+    /// Names the package and its targets in the ledger: the key by which a stopped run is found.
+    pub run_key: RunKey,
+    /// The destination in words, without secrets: its product, version and place, or its server, database and role.
+    pub destination: String,
     /// Settings of the run.
-    pub settings: &'a RunSettings,
-    /// Threads that read and write.
+    pub settings: RunSettings,
+    /// Threads that read and write, each with a connection where the destination has them.
     pub streams: usize,
-    /// Bytes of memory that the loader takes at most.
-    pub memory_bytes: u64,
+    /// The most memory that the loader takes.
+    pub memory: MemoryBound,
     /// Rows of a batch, at most.
     pub batch_rows: usize,
     /// Bytes of text that a stream takes from a feed for one transaction.
     pub fed_bytes: u64,
-    /// Notes for the user.
-    pub notes: &'a [String],
+    /// Notes for the user before the run.
+    pub notes: Vec<String>,
 }

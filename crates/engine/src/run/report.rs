@@ -53,7 +53,7 @@ pub fn of_run<S: LoadSteps>(
     let facts = run.plan.facts();
     let done = Done {
         run: run.name.clone(),
-        run_key: facts.run_key,
+        run_key: &facts.run_key,
         streams: facts.streams,
         resumed: run.resumed,
         tables: tables.collect(),

@@ -1,5 +1,7 @@
 //! The parts of a report that stand for the flows and units of a plan.
 
+use inrush_verdict::StoredUnits;
+
 use super::gathering::Gathering;
 use crate::ledger::Account;
 use crate::meter::Meter;
@@ -56,6 +58,27 @@ pub fn of_units<F: PlannedFlow>(
     }
     gathering.add_meters(&mut reports, &firsts);
     reports
+}
+
+/// The ways by which the destination stored units, where it has an extension for it, the most units first.
+pub fn stored(reports: &[UnitReport]) -> Vec<StoredUnits> {
+    let mut stored: Vec<StoredUnits> = Vec::new();
+    for told in reports.iter().filter_map(|it| it.server_copy.as_ref()) {
+        let is_same = |it: &&mut StoredUnits| {
+            it.way == told.way && it.reason == told.reason && it.fix == told.fix
+        };
+        match stored.iter_mut().find(is_same) {
+            Some(known) => known.units += 1,
+            None => stored.push(StoredUnits {
+                units: 1,
+                way: told.way.clone(),
+                reason: told.reason.clone(),
+                fix: told.fix.clone(),
+            }),
+        }
+    }
+    stored.sort_by_key(|it| std::cmp::Reverse(it.units));
+    stored
 }
 
 /// The report of a flow's target, without what only a run into it can tell.

@@ -1,7 +1,7 @@
 //! A first record that is a header, although neither the package nor the file's name says so.
 //!
-//! `.tsv` and `.tbl` have no header by themselves. A file of theirs whose first record is the
-//! names of the columns has one all the same; loaded as a row it would be a reject at best.
+//! Files named `.tsv` or `.tbl` usually have no header. If the first record of such a file contains the names of the
+//! columns, it is a header all the same; loaded as a row it would at best be rejected.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub fn has_header(
         return Ok(true);
     }
     let names = names(question);
-    // What only leads to a note is not worth waiting for a pipe.
+    // Not worth waiting for a pipe, because it would only lead to a note.
     let looked_at: Vec<&Arc<SourceFile>> = question
         .files
         .iter()
@@ -88,7 +88,7 @@ enum FirstRecordKind {
 impl FirstRecordKind {
     fn of(fields: &[String], names: &[String]) -> FirstRecordKind {
         let names: BTreeSet<&String> = names.iter().collect();
-        // Columns without a name say nothing; with one of them the header cannot be matched as it is.
+        // Columns without a name cannot be compared, so a header with one of them cannot be matched.
         let named: Vec<&String> = fields.iter().filter(|field| !field.is_empty()).collect();
         let has_unnamed = named.len() < fields.len();
         let fields = named;
@@ -100,7 +100,7 @@ impl FirstRecordKind {
             return FirstRecordKind::Row;
         }
         if count == fields.len() {
-            // One text that is its column's name may be a value.
+            // A single text that is its column's name may be a value.
             return match count {
                 1 => FirstRecordKind::Unclear,
                 _ if has_unnamed => FirstRecordKind::Unclear,

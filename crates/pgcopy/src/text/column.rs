@@ -84,7 +84,7 @@ impl<'a> Column<'a> {
             DataType::Date32 => Values::Date(array.as_primitive()),
             DataType::Time64(_) => Values::Time(array.as_primitive()),
             DataType::Timestamp(_, zone) => {
-                // The values are in UTC, for any zone of the column.
+                // The values are in UTC, whatever zone the column has.
                 let offset = if zone.is_some() { "+00" } else { "" };
                 Values::Timestamp(array.as_primitive(), offset)
             }

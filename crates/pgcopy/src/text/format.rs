@@ -15,10 +15,9 @@ static DIGIT_PAIRS: [[u8; 2]; 100] = {
 
 const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Appends a number without sign, with zeros before it up to `digits_min`, which is 20 at
-/// most.
+/// Appends an unsigned number, with leading zeros up to `digits_min` digits, at most 20.
 pub(super) fn append_unsigned(mut number: u64, digits_min: usize, out: &mut Vec<u8>) {
-    // Two digits at a time, from the last; a u64 has 20 at most.
+    // Two digits at a time, from the last; a u64 has at most 20 digits.
     let mut digits = [b'0'; 20];
     let mut start = digits.len();
     while number >= 100 {
@@ -72,7 +71,7 @@ fn append_wide_decimal(magnitude: u128, scale: usize, out: &mut Vec<u8>) {
         (magnitude / PIECE % PIECE) as u64,
         (magnitude % PIECE) as u64,
     ];
-    // One digit before the point at least.
+    // At least one digit before the point.
     let digits_min = scale + 1;
     let mut begun = false;
     for (index, piece) in pieces.into_iter().enumerate() {
@@ -115,7 +114,7 @@ pub(super) fn append_float32(number: f32, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the word for infinity, with a sign where it is the negative one.
+/// Appends the word for infinity, with a minus sign for the negative one.
 pub(super) fn append_infinity(positive: bool, word: &str, out: &mut Vec<u8>) {
     if !positive {
         out.push(b'-');
@@ -137,7 +136,7 @@ pub(super) fn append_uuid(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends bytes in bytea's hex form; the backslash that it starts with is escaped for COPY.
+/// Appends bytes in bytea's hex form. The backslash at its beginning is escaped for COPY.
 pub(super) fn append_bytea(bytes: &[u8], out: &mut Vec<u8>) {
     out.reserve(3 + 2 * bytes.len());
     out.extend_from_slice(b"\\\\x");

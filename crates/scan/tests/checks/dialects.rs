@@ -8,8 +8,8 @@ use inrush_scan::{
 /// Bytes that [`dialect_of`] takes.
 pub const DIALECT_BYTES: usize = 6;
 
-/// The dialect that the first bytes of an input choose, and the rest of the input. Every choice that passes its check
-/// can be made; `None` if the choice does not pass, or where there are too few bytes.
+/// The dialect that the first bytes of an input choose, and the rest of the input. Every dialect that passes its check
+/// can result. `None` if the choice does not pass, or if there are too few bytes.
 pub fn dialect_of(input: &[u8]) -> Option<(Dialect, &[u8])> {
     let (choice, rest) = input.split_at_checked(DIALECT_BYTES)?;
     let pick = |at: usize, count: usize| usize::from(choice[at]) % count;
@@ -48,7 +48,7 @@ pub fn dialect_of(input: &[u8]) -> Option<(Dialect, &[u8])> {
             DialectTrim::End,
             DialectTrim::Both,
         ][usize::from(flags >> 5 & 3)],
-        // One limit that records of some texts pass, and one that none does.
+        // A limit that some records pass, and a limit that none passes.
         record_bytes_max: if flag(4) { 1 << 10 } else { 1 << 20 },
         ..Dialect::tbl()
     };

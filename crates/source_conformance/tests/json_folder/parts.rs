@@ -1,4 +1,4 @@
-//! A JSON file that all streams take parts of: ranges of whole lines, found by one pass over the file.
+//! A JSON file that all streams share in parts: ranges of whole lines, found by one pass over the file.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use inrush_source::{
 use super::reader::JsonReader;
 use super::{Flaw, JsonFile, JsonForm, Lines};
 
-/// About so many bytes has a part, whatever streams and chunks there are.
+/// The approximate number of bytes of a part, for any number of streams and size of chunks.
 const PART_BYTES: u64 = 3_000;
 
 /// The parts of a file that are not handed out yet.
@@ -20,7 +20,7 @@ pub struct Parts {
     chunk_bytes: usize,
     /// The last one first.
     left: Mutex<Vec<Part>>,
-    /// A range that was to be passed over and is no part.
+    /// A range that should be skipped but is not one of the parts.
     unknown: Option<Range<u64>>,
 }
 
@@ -101,7 +101,7 @@ impl SharedSplit for Parts {
         Box::pin(std::future::ready(self.take()))
     }
 
-    /// The parts count what they read.
+    /// Zero, because the parts count what they read.
     fn meter(&self) -> SourceMeter {
         SourceMeter::default()
     }

@@ -1,4 +1,4 @@
-//! The members of a gzip file, one after the other, and what stands behind the last one.
+//! The members of a gzip file, one after the other, and the bytes after the last one.
 //!
 //! Tapes and block devices fill a file's last block with zeros, which gzip itself passes over
 //! too. It also ignores any other data there, with a warning that nobody reads in a nightly load.
@@ -16,7 +16,7 @@ use super::signature::signature;
 pub(super) struct GzipMembers<R> {
     /// The member that is being read; `None` only during the change to the next one.
     member: Option<GzDecoder<R>>,
-    /// Whether everything behind the last member was looked at.
+    /// True if everything after the last member was checked.
     at_end: bool,
 }
 

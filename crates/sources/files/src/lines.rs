@@ -1,8 +1,7 @@
-//! The line ends of a file before a place of it, counted when somebody asks.
+//! Counts the line ends of a file before a position, when they are needed.
 //!
-//! Whoever reads a range of a file knows the line ends in it, but not those before it, which
-//! only an error or a reject needs. What ranges know is noted; what nobody has read is counted
-//! in the file itself, and never twice.
+//! A reader of a range knows the line ends in the range but not those before it, and only errors and rejects need
+//! these. Counts of ranges that were read are noted. The others are counted in the file itself, each at most once.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,12 +23,12 @@ pub(super) fn count_line_ends(text: &[u8]) -> u64 {
 /// What is known of the line ends of one file.
 #[derive(Debug, Default)]
 pub(super) struct LineCounts {
-    /// By the first byte of a piece, its end and the line ends in it. Pieces do not overlap.
+    /// The end of each piece and the line ends in it, by the piece's first byte. Pieces do not overlap.
     pieces: Mutex<BTreeMap<u64, (u64, u64)>>,
 }
 
-/// What is known of the line ends of a file, once something is: of most files nothing ever is, for only ranges of a file
-/// need it. It makes no difference between files.
+/// The known line ends of a file. Not set for most files, because only ranges of a file need them. It is ignored when
+/// files are compared.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownLines(OnceLock<Arc<LineCounts>>);
 
@@ -49,7 +48,7 @@ impl PartialEq for KnownLines {
 impl Eq for KnownLines {}
 
 impl LineCounts {
-    /// Notes that the bytes from `start` to `end` have so many line ends.
+    /// Notes that the bytes from `start` to `end` have this number of line ends.
     pub(super) fn note(&self, start: u64, end: u64, line_ends: u64) {
         if start >= end {
             return;
@@ -62,7 +61,7 @@ impl LineCounts {
         }
     }
 
-    /// The line ends of a file before `end`, each a `line_byte`. What is read of the file is noted.
+    /// The number of line ends of a file before `end`; `line_byte` ends a line. What is counted in the file is noted.
     pub(super) fn before(&self, path: &Path, end: u64, line_byte: u8) -> io::Result<u64> {
         let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         let mut file = None;
@@ -82,7 +81,7 @@ impl LineCounts {
                 None => file.insert(File::open(path)?),
             };
             let count = count_in(file, at, gap_end, line_byte)?;
-            // A piece that goes past the end stays as it is.
+            // A piece that reaches past the end is left unchanged.
             pieces.entry(at).or_insert((gap_end, count));
             (at, line_ends) = (gap_end, line_ends + count);
         }
@@ -123,8 +122,7 @@ pub(super) struct RangePlaces {
 
 impl Places for RangePlaces {
     fn lines_before(&self) -> u64 {
-        // A file that cannot be read again fails by its own error elsewhere; a reject is still
-        // told by its byte.
+        // A file that cannot be read again fails with its own error elsewhere; the byte still identifies a reject.
         self.lines
             .before(&self.path, self.byte_offset, self.line_byte)
             .unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Reads a split for a converter: as text, or as typed values where the file has those.
+//! Reads a split for a converter: as text, or as typed values if the file format has them.
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::{Dialect, Records};
@@ -14,9 +14,9 @@ use super::table::TypedReader;
 
 /// Reads a split in chunks that a converter takes.
 pub enum RowReader {
-    /// Of a file of text.
+    /// Reads a text file.
     Text(Box<TextReader>),
-    /// Of a file of typed rows.
+    /// Reads a file of typed rows.
     Typed(Box<TypedRowReader>),
 }
 
@@ -55,7 +55,7 @@ impl RowReader {
         }
     }
 
-    /// Ends reading; the buffers are for the next reader.
+    /// Ends reading, and returns the buffers for the next reader.
     pub fn close(self) -> BufferPool {
         match self {
             RowReader::Text(reader) => reader.close(),

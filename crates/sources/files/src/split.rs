@@ -8,20 +8,20 @@ use inrush_source::{RecordStart, SourceSplit};
 
 use super::SourceFile;
 
-/// A piece of a file that one stream loads: the records (and blank lines) whose first byte lies
-/// in its range. What stands before a file's rows belongs to the range that begins at byte 0, as far
-/// as it may go: a byte order mark, lines that are passed over, the header and what stands before it.
+/// A piece of a file that one stream loads: the records (and blank lines) whose first byte lies in its range. The range
+/// that begins at byte 0 also has everything before the rows, even past the range's end: a byte order mark, skipped
+/// lines, the header and the lines before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// The file.
     pub file: Arc<SourceFile>,
-    /// Which bytes of the file as it is stored.
+    /// The range of bytes of the file as it is stored.
     pub byte_range: Range<u64>,
     /// Where the first record of the range begins. Known only if the whole file was read for it, which is needed
     /// if the dialect has quotes or escapes, because a line end may then be inside a record. Otherwise the reader
     /// finds it.
     pub first_record: Option<RecordStart>,
-    /// Several streams take it from a [`Feed`](super::Feed): it cannot be read from its middle.
+    /// True if several streams load it through a [`Feed`](super::Feed), because it cannot be read from the middle.
     pub is_fed: bool,
 }
 
@@ -51,7 +51,7 @@ impl Split {
         }
     }
 
-    /// A split of a source of files; this is its file.
+    /// The split of `file` that a split of the source stands for.
     pub(super) fn of(file: Arc<SourceFile>, split: SourceSplit) -> Split {
         Split {
             file,
@@ -61,7 +61,7 @@ impl Split {
         }
     }
 
-    /// The same as a split of the source that has its file.
+    /// This split as the source describes it.
     pub fn in_source(&self) -> SourceSplit {
         SourceSplit {
             input: self.file.index as usize,
@@ -77,7 +77,7 @@ impl Split {
         self.byte_range.end - self.byte_range.start
     }
 
-    /// Where it begins, as far as that is known beforehand.
+    /// Where the split begins, as far as it is known beforehand.
     pub fn location(&self) -> Location {
         Location {
             file: Arc::clone(&self.file.path),
@@ -87,7 +87,7 @@ impl Split {
         }
     }
 
-    /// Whether it is all of its file.
+    /// True if it covers the whole file.
     pub fn is_whole(&self) -> bool {
         self.byte_range == (0..self.file.size_bytes)
     }

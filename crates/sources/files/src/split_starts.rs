@@ -25,9 +25,8 @@ pub(super) fn needs_pass(dialect: &Dialect) -> bool {
     needs_place(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
 }
 
-/// Where the first record of each range begins, as far as its reader cannot tell by itself. The
-/// ranges follow each other from the file's first byte to its last. A range in which no record
-/// begins has its first one at its end.
+/// Finds where the first record of each range begins, as far as the reader of the range cannot find it. The ranges
+/// cover the whole file in order. If no record begins in a range, the result is the range's end.
 ///
 /// Reads the whole file with so many threads where [`needs_pass`] says so; returns
 /// `None` if `stop` was asked meanwhile.
@@ -41,11 +40,11 @@ pub fn first_records(
     if !needs_place(dialect) {
         return Ok(Some(vec![None; ranges.len()]));
     }
-    // What stands before the rows (a byte order mark, lines that are passed over, the header) is
-    // of the range that begins where the file does, as far as it may go.
+    // Everything before the rows (a byte order mark, skipped lines, the header) belongs to the range at the file's
+    // begin, even past its end.
     let rows = rows_begin(file, dialect)?;
     if let Method::Arithmetic { record_bytes } = Method::of(dialect) {
-        // Records are counted from behind a byte order mark.
+        // Records are counted from the end of a byte order mark.
         let begin = Text::open(file, Purpose::Load)?.start();
         let starts = ranges.iter().map(|range| {
             let offset = range.start.max(rows.byte_offset) - begin;

@@ -1,4 +1,4 @@
-//! Decimals: the bytes of a precision, and the number past its end.
+//! Decimals: the bytes that a precision takes, and its largest number.
 
 use crate::type_info::decimal_bytes;
 

@@ -1,4 +1,4 @@
-//! Bytes by hand, beside the clauses of [MS-TDS] that ask for them.
+//! Bytes written by hand, next to the clauses of [MS-TDS] that require them.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn value(type_info: &[u8], is_nullable: bool, array: ArrayRef) -> Vec<u8> {
     let (target, batch) = target_and_batch(&[column], rows);
     let packets = message(&mut encoder(&target, 32_767), &[batch]).expect("all values fit");
     let payload = decoder::payload(&packets, 32_767);
-    // Token, count; user type, flags, type, the name "c0" behind its length.
+    // Token, count; user type, flags, type, the name "c0" after its length.
     let description = 3 + 6 + type_info.len() + 5;
     let rows = &payload[description..payload.len() - 13];
     assert_eq!(rows[0], 0xd1, "the token of a row");
@@ -168,7 +168,7 @@ fn a_whole_message() {
     let payload: Vec<u8> = [
         &[0x81, 2, 0][..],
         &[0, 0, 0, 0, 9, 0, 0x26, 4, 2, b'c', 0, b'0', 0],
-        // XML goes as nvarchar(max) without a collation.
+        // XML is sent as nvarchar(max) without a collation.
         &[
             0, 0, 0, 0, 8, 0, 0xe7, 0xff, 0xff, 0, 0, 0, 0, 0, 2, b'c', 0, b'1', 0,
         ],

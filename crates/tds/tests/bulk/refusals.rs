@@ -1,4 +1,4 @@
-//! Values that the target's column cannot hold, and batches of other columns.
+//! Values that the target's column cannot hold, and batches with other columns than the bulk load.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn refusal(type_info: &[u8], is_nullable: bool, array: ArrayRef) -> String {
         before,
         "nothing of the batch is in the message"
     );
-    // The rows around it fit.
+    // The rows before and after it fit.
     for row in [0, 2] {
         encoder.begin();
         encoder.encode(&batch.slice(row, 1)).expect("the row fits");
@@ -256,7 +256,7 @@ fn values_that_just_fit() {
     }
 }
 
-/// Anything may stand where a value is NULL.
+/// The bytes of a value that is NULL are not checked.
 #[test]
 fn nulls_are_not_looked_at() {
     let values = Int16Array::new(vec![1, 300, 2].into(), Some(vec![true, false, true].into()));

@@ -4,7 +4,7 @@
 
 use inrush_verdict::{
     Advice, BackendSamples, BackendSeries, BackendState, Cause, FeedSeries, MachineSeries,
-    Measurements, Phase, StreamSeries, TableSeries, TcpSeries, Verdict,
+    Measurements, Phase, StoredUnits, StreamSeries, TableSeries, TcpSeries, Verdict,
 };
 
 pub const STEP_MS: u32 = 100;
@@ -118,6 +118,17 @@ impl Run {
             read_us: steady(load_s, read),
             decompress_us: steady(load_s, decompress),
             scan_us: steady(load_s, scan),
+        });
+        self
+    }
+
+    /// Units that the destination stored by a way.
+    pub fn stored(mut self, units: u64, way: &str, why_and_fix: Option<(&str, &str)>) -> Run {
+        self.0.stored.push(StoredUnits {
+            units,
+            way: way.to_owned(),
+            reason: why_and_fix.map(|(reason, _)| reason.to_owned()),
+            fix: why_and_fix.map(|(_, fix)| fix.to_owned()),
         });
         self
     }

@@ -7,7 +7,7 @@ use inrush::clients::{InsertWork, Protocol, Work};
 use super::client::CallShape;
 use crate::error::WorkloadError;
 
-/// Clients at most: a client is a connection with buffers and histograms of its own.
+/// The most clients, because each is a connection with buffers and histograms of its own.
 const CLIENTS_MAX: u32 = 10_000;
 
 /// The settings of a measurement.
@@ -33,11 +33,11 @@ pub struct Settings {
     pub endpoints: Vec<String>,
     /// CPUs that the threads of the clients are placed on, in turn.
     pub cpus: Vec<usize>,
-    /// Threads that move the clients; one for each core, or for each of `cpus`, where it is not said.
+    /// Threads that run the clients; the default is one for each core, or for each of `cpus`.
     pub threads: Option<u16>,
     /// The folder for results.
     pub results: PathBuf,
-    /// True if a sweep that was stopped is left alone, and not resumed.
+    /// True if a stopped sweep is not resumed but left as it is.
     pub fresh: bool,
 }
 
@@ -121,7 +121,7 @@ pub fn protocol_word(protocol: Protocol) -> &'static str {
 }
 
 impl Settings {
-    /// Refuses settings that cannot be followed, before anything is made.
+    /// Refuses invalid settings before anything is created.
     pub fn check(&self) -> Result<(), WorkloadError> {
         let usage = |what: String, hint: &str| {
             Err(WorkloadError::Usage {

@@ -1,4 +1,4 @@
-//! The database that is loaded: made ready before each run, looked at after it, and left as it was.
+//! The database of the workload: prepared before each run, examined after it, and left as it was found.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,6 +9,7 @@ use inrush::postgres::{DatabaseAddress, Postgres, PostgresError, Session, catalo
 use inrush::report::{RunReport, machine};
 use inrush::upkeep::{self, LedgerOptions, Which};
 
+use super::columnstore::Columnstore;
 use super::data::TableFiles;
 use super::package::NAME;
 use crate::error::WorkloadError;
@@ -28,8 +29,103 @@ pub enum Server {
     Own,
 }
 
+/// The size of what a run has stored.
+pub struct Stored {
+    /// Bytes of all tables.
+    pub all: u64,
+    /// Bytes of each target; `None` if the database does not tell.
+    pub by_target: Option<BTreeMap<String, u64>>,
+}
+
 /// A database that is reached.
-pub struct Database {
+pub enum Database {
+    /// A server.
+    Server(Box<ServerDatabase>),
+    /// A columnstore on this machine.
+    Columnstore(Columnstore),
+}
+
+impl Database {
+    /// The one that the package of the workload loads into. `defaults` fill the gaps of a server's URL.
+    pub fn of(
+        package: &Package,
+        defaults: ConnectionDefaults,
+        server: Server,
+    ) -> Result<Database, WorkloadError> {
+        let connection = package.single_connection()?;
+        if let Some(place) = Columnstore::of(connection.address()) {
+            return Ok(Database::Columnstore(place));
+        }
+        let server = ServerDatabase::of(package, defaults, server)?;
+        Ok(Database::Server(Box::new(server)))
+    }
+
+    /// True if the data are removed when the program ends.
+    pub(super) fn is_temporary(&self) -> bool {
+        match self {
+            Database::Server(server) => server.server == Server::Temporary,
+            Database::Columnstore(_) => false,
+        }
+    }
+
+    /// Cores of this machine, if the database is on it.
+    pub(super) fn cores_here(&self) -> Option<u32> {
+        let is_here = match self {
+            Database::Server(server) => server.is_here(),
+            Database::Columnstore(_) => true,
+        };
+        is_here.then(|| u32::try_from(machine().cores).unwrap_or(u32::MAX))
+    }
+
+    /// Refuses a database that has a table of the workload, because the command drops only tables that it has created.
+    pub fn refuse_tables(&self, tables: &[TableFiles]) -> Result<(), WorkloadError> {
+        match self {
+            Database::Server(server) => server.refuse_tables(tables),
+            Database::Columnstore(place) => place.refuse_existing(),
+        }
+    }
+
+    /// Brings the database to the same state before each run, as far as it allows. Returns notes for a reader of the
+    /// results.
+    pub(super) fn make_ready(
+        &self,
+        tables: &[TableFiles],
+        is_series: bool,
+    ) -> Result<Vec<String>, WorkloadError> {
+        match self {
+            Database::Server(server) => server.make_ready(tables, is_series),
+            Database::Columnstore(place) => place.refuse_existing().map(|()| Vec::new()),
+        }
+    }
+
+    /// Bytes that the targets of a run take in the database.
+    pub(super) fn stored_bytes(&self, report: &RunReport) -> Result<Stored, WorkloadError> {
+        match self {
+            Database::Server(server) => {
+                let sizes = server.stored_bytes(report)?;
+                Ok(Stored {
+                    all: sizes.values().sum(),
+                    by_target: Some(sizes),
+                })
+            }
+            Database::Columnstore(place) => Ok(Stored {
+                all: place.stored_bytes()?,
+                by_target: None,
+            }),
+        }
+    }
+
+    /// Drops the tables that a run has created.
+    pub(super) fn drop_tables(&self, report: &RunReport) -> Result<(), WorkloadError> {
+        match self {
+            Database::Server(server) => server.drop_tables(report),
+            Database::Columnstore(place) => place.remove(),
+        }
+    }
+}
+
+/// A PostgreSQL server's database.
+pub struct ServerDatabase {
     address: DatabaseAddress,
     connection: Connection,
     ledger_schema: String,
@@ -37,19 +133,18 @@ pub struct Database {
     server: Server,
 }
 
-impl Database {
-    /// The one that the package of the workload loads into. `defaults` fill the gaps of its URL.
-    pub fn of(
+impl ServerDatabase {
+    fn of(
         package: &Package,
         defaults: ConnectionDefaults,
         server: Server,
-    ) -> Result<Database, WorkloadError> {
+    ) -> Result<ServerDatabase, WorkloadError> {
         let connection = package.single_connection()?;
         let server_of = Postgres {
             defaults: &defaults,
         };
         let address = server_of.address(connection)?;
-        Ok(Database {
+        Ok(ServerDatabase {
             address,
             connection: connection.clone(),
             ledger_schema: package.run.ledger_schema.clone(),
@@ -58,22 +153,15 @@ impl Database {
         })
     }
 
-    /// True if the data are removed when the program ends.
-    pub(super) fn is_temporary(&self) -> bool {
-        self.server == Server::Temporary
-    }
-
-    /// Cores of this machine, if the server runs on it.
-    pub(super) fn cores_here(&self) -> Option<u32> {
+    /// True if the server is on this machine.
+    fn is_here(&self) -> bool {
         let here = ["/", "localhost:", "127.", "[::1]"];
         let is_here = |place: &str| here.iter().any(|start| place.starts_with(start));
         let mut places = self.address.places.iter();
-        let is_local = self.server != Server::Own || places.all(|place| is_here(&place.describe()));
-        is_local.then(|| u32::try_from(machine().cores).unwrap_or(u32::MAX))
+        self.server != Server::Own || places.all(|place| is_here(&place.describe()))
     }
 
-    /// Refuses a database that has a table of the workload, because the command drops only tables that it has created.
-    pub fn refuse_tables(&self, tables: &[TableFiles]) -> Result<(), WorkloadError> {
+    fn refuse_tables(&self, tables: &[TableFiles]) -> Result<(), WorkloadError> {
         let names: Vec<String> = tables
             .iter()
             .map(|table| table.table.name.to_owned())
@@ -103,16 +191,14 @@ impl Database {
         }
     }
 
-    /// Brings the server to the same state before each run, as far as it allows. Returns notes for a reader of the
-    /// results.
-    pub(super) fn make_ready(
+    fn make_ready(
         &self,
         tables: &[TableFiles],
         is_series: bool,
     ) -> Result<Vec<String>, WorkloadError> {
         self.refuse_tables(tables)?;
         let mut notes = Vec::new();
-        if is_series && !self.is_temporary() {
+        if is_series && self.server != Server::Temporary {
             notes.extend(self.remove_stopped_runs()?);
         }
         // The next run must not pay for pages that an earlier run has not yet written.
@@ -155,10 +241,7 @@ impl Database {
     }
 
     /// Bytes that each target takes in the database, its partitions included.
-    pub(super) fn stored_bytes(
-        &self,
-        report: &RunReport,
-    ) -> Result<BTreeMap<String, u64>, WorkloadError> {
+    fn stored_bytes(&self, report: &RunReport) -> Result<BTreeMap<String, u64>, WorkloadError> {
         let targets: Vec<String> = report
             .tables
             .iter()
@@ -183,8 +266,7 @@ impl Database {
         })
     }
 
-    /// Drops the tables that a run has created.
-    pub(super) fn drop_tables(&self, report: &RunReport) -> Result<(), WorkloadError> {
+    fn drop_tables(&self, report: &RunReport) -> Result<(), WorkloadError> {
         let targets: Vec<&str> = report
             .tables
             .iter()

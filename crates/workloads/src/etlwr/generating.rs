@@ -1,4 +1,4 @@
-//! Making the files.
+//! Generates the files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::space::Need;
 use crate::error::WorkloadError;
 use crate::tpch::{self, Generation, TableSize, Told, file_name, parts_of};
 
-/// Files to be made.
+/// Files to be generated.
 pub struct Job {
     folder: PathBuf,
     manifest: Manifest,
@@ -96,8 +96,8 @@ impl Job {
         })
     }
 
-    /// The tables with the files that they will have, as [`DataSet::find`](super::data::DataSet::find) will find them,
-    /// and about how large they will be.
+    /// The tables with the files that [`DataSet::find`](super::data::DataSet::find) will find once they are generated,
+    /// and their approximate sizes.
     pub fn tables(&self) -> Vec<TableFiles> {
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         let table = |name: &&'static str| {
@@ -114,7 +114,7 @@ impl Job {
         tables.filter(|table| !table.files.is_empty()).collect()
     }
 
-    /// About how large each table will be.
+    /// The approximate size of each table.
     pub fn sizes(&self) -> Vec<TableSize> {
         let size = |table: &&'static str| {
             let files = self.files().filter(|(of, ..)| of == table).count();
@@ -146,7 +146,7 @@ impl Job {
         }]
     }
 
-    /// Generates them, until it is asked to stop. `told` is called from several threads.
+    /// Generates the files until a stop is asked for. `told` is called from several threads.
     pub fn run(
         &self,
         stop: &Stop,

@@ -11,6 +11,7 @@ use inrush::{Hint, Success};
 
 use super::data::DataSet;
 use super::database::Database;
+use super::needs;
 use super::proof::Expected;
 use super::rates::Rates;
 use super::results::{
@@ -59,7 +60,7 @@ impl Measurement<'_> {
     /// Loads, measures, checks the loaded rows, and writes the results after each load. Returns the complete results
     /// and their folder; `None` if no load was asked for.
     pub fn run<H: Host>(&self, host: &mut H) -> Result<Option<Written>, H::Error> {
-        let expected = Expected::of(self.set);
+        let expected = Expected::of(self.set, self.settings.columnstore().is_none());
         let points = self.settings.points();
         let loads = points.len() * usize::from(self.settings.rounds);
         let turns = (1..=self.settings.rounds)
@@ -95,9 +96,11 @@ impl Measurement<'_> {
             return Err(already_loaded(&report).into());
         }
 
+        let stored = self.database.stored_bytes(&report)?;
         let seen = Seen {
             loader_cpu_s: (cpu_after.0 + cpu_after.1) - (cpu_before.0 + cpu_before.1),
-            stored_bytes: self.database.stored_bytes(&report)?,
+            stored_bytes: stored.all,
+            stored_by_target: stored.by_target,
             cores: self.cores_in_all(),
         };
         let mut run = self.result(&report, (round, streams), &seen, expected);
@@ -142,6 +145,19 @@ impl Measurement<'_> {
     fn hint_for(&self, error: &inrush::Error) -> Option<String> {
         let is_series = self.settings.is_series();
         let is_temporary = self.database.is_temporary();
+        if let (Some(place), inrush::Error::Interrupted) = (self.settings.columnstore(), error) {
+            let measured = match is_series {
+                true => "runs that ended are in the results; ",
+                false => "",
+            };
+            let path = place.path().display();
+            return Some(match place.refuse_existing() {
+                Ok(()) => format!("{measured}the same command measures all anew"),
+                Err(_) => format!(
+                    "{measured}remove {path}, and run it again: a columnstore is loaded from the beginning"
+                ),
+            });
+        }
         match error {
             inrush::Error::Interrupted if is_series => Some(
                 "runs that ended are in the results; the same command measures all anew".to_owned(),
@@ -206,6 +222,7 @@ impl Measurement<'_> {
         }
         Begun {
             command: &self.command,
+            columnstore: self.settings.columnstore().is_some(),
             data: self.data(),
             settings: SettingsResult {
                 order: self.settings.order.word().to_owned(),
@@ -278,8 +295,14 @@ impl Measurement<'_> {
             loader_cpu_s: seen.loader_cpu_s,
             rows: report.account.rows_loaded,
             bytes,
+            stored_bytes: seen.stored_bytes,
             rates: (!report.resumed).then(|| Rates::new(bytes as f64, seconds, seen.cores)),
             verdict: report.verdict.as_ref().map(|verdict| verdict.line.clone()),
+            costs: needs::costs(
+                report,
+                seen.stored_bytes,
+                self.settings.columnstore().is_some(),
+            ),
             tables: report
                 .tables
                 .iter()
@@ -288,7 +311,10 @@ impl Measurement<'_> {
                     rows: table.account.rows_loaded,
                     bytes: table.account.bytes_read,
                     partitions: table.partitions.len(),
-                    stored_bytes: seen.stored_bytes.get(&table.target).copied().unwrap_or(0),
+                    stored_bytes: seen
+                        .stored_by_target
+                        .as_ref()
+                        .map(|sizes| sizes.get(&table.target).copied().unwrap_or(0)),
                 })
                 .collect(),
             proof: expected.hold(report, verify_word(self.settings.verify)),
@@ -326,8 +352,10 @@ pub fn plan_hint(error: &inrush::Error) -> Option<String> {
 struct Seen {
     /// CPU seconds of the loader in this run.
     loader_cpu_s: f64,
-    /// Bytes in the database, by target.
-    stored_bytes: BTreeMap<String, u64>,
+    /// Bytes in the database.
+    stored_bytes: u64,
+    /// Bytes in the database by target; absent if it does not tell.
+    stored_by_target: Option<BTreeMap<String, u64>>,
     /// Cores of all machines that took part.
     cores: Option<u32>,
 }

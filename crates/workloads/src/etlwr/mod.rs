@@ -2,17 +2,19 @@
 //!
 //! `generating` makes files (in a `disposable` folder if none is named), `data` finds them again,
 //! `package` says how they are loaded, `measuring` loads them by the library's own run into a `database` that it
-//! makes ready, `proof` compares the loaded rows with dbgen's, and `results` keep the measurements:
-//! `summary` and `chart` put them into words and pictures, `results_folder` writes them. Before files are made,
+//! makes ready (a server, or a `columnstore` on this machine), `proof` compares the loaded rows with dbgen's, and `results` keep the measurements:
+//! `needs` says what the published workloads would take here, `summary` and `chart` put them into words and pictures, `results_folder` writes them. Before files are made,
 //! `space` looks at the disks, and the load is planned with `stand_ins`.
 
 pub mod chart;
+mod columnstore;
 mod data;
 mod database;
 mod disposable;
 mod generating;
 mod manifest;
 mod measuring;
+mod needs;
 mod package;
 mod proof;
 mod published;
@@ -26,12 +28,14 @@ pub mod space;
 mod stand_ins;
 pub mod summary;
 
+pub use columnstore::Columnstore;
 pub use data::{DataSet, TableFiles, no_files};
 pub use database::{Database, Server};
 pub use disposable::Disposable;
 pub use generating::Job;
 pub use manifest::{MANIFEST, Manifest};
 pub use measuring::{Host, Measurement, plan_hint};
+pub use needs::RecordNeeds;
 pub use package::package;
 pub use proof::Expected;
 pub use published::PublishedFigures;

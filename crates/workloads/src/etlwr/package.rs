@@ -32,7 +32,10 @@ pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
             disk_check: settings.disk_check,
             ..RunSettings::default()
         },
-        flows: tables.iter().map(flow).collect(),
+        flows: tables
+            .iter()
+            .map(|files| flow(files, settings.columnstore().is_none()))
+            .collect(),
         origin: PackageOrigin::of_arguments([
             ("connections.target.url", "--to"),
             ("run.streams", "--streams"),
@@ -41,7 +44,8 @@ pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
     }
 }
 
-fn flow(files: &TableFiles) -> Flow {
+/// The flow of a table. `is_partitioned`: each part becomes a partition; a columnstore on this machine has none of ranges.
+fn flow(files: &TableFiles, is_partitioned: bool) -> Flow {
     let table = files.table;
     let columns = table.columns.iter();
     Flow {
@@ -52,7 +56,10 @@ fn flow(files: &TableFiles) -> Flow {
         columns: columns
             .map(|(name, kind)| ColumnSpec::Short(format!("{name} {kind}")))
             .collect(),
-        partition_by: table.partition_by.map(str::to_owned),
+        partition_by: table
+            .partition_by
+            .filter(|_| is_partitioned)
+            .map(str::to_owned),
         ..Flow::new(
             OneOrMany::Many(files.files.values().map(|file| literal(file)).collect()),
             table.name,

@@ -1,10 +1,12 @@
 //! The types of the results file. Its schema (docs/bench-etlwr.schema.json) is generated from these types.
 
+use inrush::preflight::capacity::CostsFound;
 use inrush::report::{EmbeddedReport, RunReport, ServerReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::Manifest;
+use super::needs::{self, RecordNeeds};
 use super::published::{PublishedFigures, published};
 use super::rates::Rates;
 use crate::statistics::median;
@@ -29,6 +31,8 @@ pub struct Results {
     pub finished_at: String,
     /// `true`: the file has all requested runs. `false`: runs are in progress, or were stopped.
     pub complete: bool,
+    /// The database is a columnstore on this machine, and not a PostgreSQL server.
+    pub columnstore: bool,
     /// The loaded data.
     pub data: DataResult,
     /// The settings of the load.
@@ -51,6 +55,8 @@ pub struct Results {
     pub curve: Vec<PointResult>,
     /// What the accounts of the record runs say.
     pub published: Vec<PublishedFigures>,
+    /// What the workloads of 2009 and 2016 would take, by the measured costs; empty if the meters measured nothing.
+    pub needs: Vec<RecordNeeds>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -158,10 +164,14 @@ pub struct RunResult {
     pub rows: u64,
     /// Bytes of text that were loaded.
     pub bytes: u64,
+    /// The size of all tables in the database, in bytes; of a columnstore that of its file or folder.
+    pub stored_bytes: u64,
     /// The loading rates.
     pub rates: Option<Rates>,
     /// The line of its report's verdict: what limited the run.
     pub verdict: Option<String>,
+    /// Its costs by its own meters; absent if they measured nothing.
+    pub costs: Option<CostsFound>,
     /// The loaded tables.
     pub tables: Vec<TableResult>,
     /// The comparison of the loaded rows with dbgen's rows.
@@ -179,8 +189,8 @@ pub struct TableResult {
     pub bytes: u64,
     /// Its partitions.
     pub partitions: usize,
-    /// The size of the table in the database, in bytes.
-    pub stored_bytes: u64,
+    /// The size of the table in the database, in bytes; absent if the database does not tell it of each table.
+    pub stored_bytes: Option<u64>,
 }
 
 /// The comparison of the loaded rows with dbgen's rows.
@@ -225,6 +235,7 @@ impl Results {
             started_at: report.started_at.clone(),
             finished_at: report.finished_at.clone(),
             complete: false,
+            columnstore: begun.columnstore,
             data: begun.data,
             settings: begun.settings,
             machine: MachineResult {
@@ -241,6 +252,7 @@ impl Results {
             runs: Vec::new(),
             curve: Vec::new(),
             published: published(),
+            needs: Vec::new(),
             notes: begun.notes,
         }
     }
@@ -250,6 +262,7 @@ impl Results {
         self.finished_at = finished_at.to_owned();
         self.runs.push(run);
         self.curve = curve(&self.runs, self.cores_in_all);
+        self.needs = needs::needs(&self.runs, &self.published, self.columnstore);
     }
 
     /// Adds a note, once.
@@ -270,6 +283,8 @@ impl Results {
 pub struct Begun<'a> {
     /// The command that does the same again.
     pub command: &'a str,
+    /// The database is a columnstore.
+    pub columnstore: bool,
     /// What is loaded.
     pub data: DataResult,
     /// How.
@@ -335,8 +350,10 @@ pub mod tests {
             loader_cpu_s: 1.0,
             rows: 10,
             bytes: 100_000_000,
+            stored_bytes: 120_000_000,
             rates: (!resumed).then(|| Rates::new(1e8, seconds, Some(2))),
             verdict: None,
+            costs: None,
             tables: Vec::new(),
             proof: ProofResult {
                 rows_are_dbgens: true,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use inrush::package::Verify;
 use inrush::report::machine;
 
+use super::columnstore::Columnstore;
 use crate::error::WorkloadError;
 
 /// Streams at most.
@@ -13,7 +14,7 @@ const STREAMS_MAX: u16 = 1024;
 /// The settings of the load and of the measurement.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The database, as the package names it: a PostgreSQL, or `embedded`.
+    /// The database, as the package names it: a PostgreSQL, `embedded`, or a columnstore on this machine.
     pub url: String,
     /// The number of streams; one for each core if neither this nor `sweep` is set.
     pub streams: Option<u16>,
@@ -63,10 +64,14 @@ impl Settings {
     pub fn check(&self) -> Result<(), WorkloadError> {
         let url = self.url.trim();
         let kinds = ["postgresql://", "postgres://", "embedded:", "${env:"];
-        if url != "embedded" && !kinds.iter().any(|kind| url.starts_with(kind)) {
+        let is_server = url == "embedded" || kinds.iter().any(|kind| url.starts_with(kind));
+        if !is_server && self.columnstore().is_none() {
             return Err(WorkloadError::Usage {
-                what: format!("--to: {url} is not PostgreSQL, which this workload needs"),
-                hint: "write postgresql://USER@HOST/DATABASE, embedded:FOLDER or embedded"
+                what: format!(
+                    "--to: {url} is neither PostgreSQL nor a columnstore that this workload can load into"
+                ),
+                hint: "write postgresql://USER@HOST/DATABASE, embedded:FOLDER, embedded, FILE.duckdb or \
+                       parquet:FOLDER"
                     .to_owned(),
             });
         }
@@ -79,6 +84,20 @@ impl Settings {
             });
         }
         Ok(())
+    }
+
+    /// The verification where none is asked for: the sums of all columns, and of a columnstore, which cannot make them, the
+    /// number of rows.
+    pub fn verify_of(url: &str) -> Verify {
+        match Columnstore::of(url) {
+            Some(_) => Verify::Count,
+            None => Verify::Sums,
+        }
+    }
+
+    /// The columnstore that is loaded, if it is one and not a server.
+    pub fn columnstore(&self) -> Option<Columnstore> {
+        Columnstore::of(&self.url)
     }
 
     /// The numbers of streams, each once, in their order.
@@ -170,8 +189,10 @@ pub mod tests {
         assert_eq!(to(" embedded ", false), Ok(()));
         assert_eq!(to("embedded:data", true), Ok(()));
         assert_eq!(to("postgresql://etl@dw/tpch", true), Ok(()));
-        let refused = to("x.duckdb", false).expect_err("it is another kind");
-        assert!(refused.contains("x.duckdb is not PostgreSQL"), "{refused}");
+        assert_eq!(to("x.duckdb", false), Ok(()));
+        assert_eq!(to("parquet:lake", true), Ok(()));
+        let refused = to("adbc:sqlite", false).expect_err("it is another kind");
+        assert!(refused.contains("adbc:sqlite is neither"), "{refused}");
         let refused = to("embedded", true).expect_err("nothing is left to keep");
         assert!(refused.contains("--keep"), "{refused}");
     }

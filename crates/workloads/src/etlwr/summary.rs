@@ -61,6 +61,25 @@ pub fn markdown(results: &Results) -> String {
     for source in sources {
         let _ = writeln!(text, "- {source}");
     }
+    let mut machines: Vec<(u16, &str)> = results
+        .published
+        .iter()
+        .map(|published| (published.year, published.machine.as_str()))
+        .collect();
+    machines.dedup();
+    for (year, machine) in machines {
+        let _ = writeln!(text, "- the machines of {year}: {machine}");
+    }
+    if !results.needs.is_empty() {
+        let _ = write!(
+            text,
+            "\n## What the record runs would take on cores like these\n\n{}\n",
+            needs(results).markdown()
+        );
+        for line in needs_told(results) {
+            let _ = writeln!(text, "- {line}");
+        }
+    }
     let _ = write!(
         text,
         "\n## What was loaded\n\n{}\n",
@@ -112,9 +131,13 @@ pub fn described(results: &Results) -> [(&'static str, String); 4] {
         true => String::new(),
         false => format!(", {} of them", data.parts.len()),
     };
-    let server = match results.embedded {
-        Some(_) => "embedded".to_owned(),
-        None => results.destination.clone(),
+    let server = match (results.columnstore, &results.embedded) {
+        (true, _) => results.server.version.clone(),
+        (false, Some(_)) => format!("PostgreSQL {}, embedded", results.server.version),
+        (false, None) => format!(
+            "PostgreSQL {}, {}",
+            results.server.version, results.destination
+        ),
     };
     let cores = match results.cores_in_all {
         Some(cores) => format!("; {} in all", counted(u64::from(cores), "core")),
@@ -149,10 +172,7 @@ pub fn described(results: &Results) -> [(&'static str, String); 4] {
                 machine.kernel,
             ),
         ),
-        (
-            "server",
-            format!("PostgreSQL {}, {server}{cores}", results.server.version),
-        ),
+        ("server", format!("{server}{cores}")),
         (
             "loaded",
             format!("{order}, verify = {}{analyzed}", results.settings.verify),
@@ -169,7 +189,7 @@ pub fn tables(results: &Results) -> Grid<5> {
                 table.table.clone(),
                 count(table.rows),
                 bytes(table.bytes),
-                bytes(table.stored_bytes),
+                table.stored_bytes.map_or("-".to_owned(), bytes),
                 match table.partitions {
                     0 => "-".to_owned(),
                     partitions => count(partitions as u64),
@@ -288,6 +308,53 @@ pub fn beside(results: &Results) -> Grid<7> {
     }
 }
 
+/// The needs of each published workload in its own time, on cores like those of the measured machine.
+pub fn needs(results: &Results) -> Grid<7> {
+    let cores = |cores: Option<f64>| cores.map_or("?".to_owned(), |cores| format!("{cores:.1}"));
+    let rows = results.needs.iter().map(|one| {
+        let found = &one.capacity;
+        let needs = found.needs.as_ref();
+        [
+            format!("{}: {}", one.year, one.what),
+            needs.map_or("?".to_owned(), |needs| count(needs.within_s.round() as u64)),
+            cores(one.cores),
+            cores(needs.map(|needs| needs.loader_cores)),
+            cores(needs.and_then(|needs| needs.server_cores)),
+            match needs.and_then(|needs| needs.streams) {
+                Some(streams) => count(streams as u64),
+                None => format!("more than {} parts", one.parts),
+            },
+            count(found.predicted_s.round() as u64),
+        ]
+    });
+    Grid {
+        head: [
+            "workload",
+            "in seconds",
+            "needs cores",
+            "of the loader",
+            "of the server",
+            "streams",
+            "seconds here",
+        ],
+        rows: rows.collect(),
+    }
+}
+
+/// What the needs rest on, each line once.
+pub fn needs_told(results: &Results) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for one in &results.needs {
+        let tells = one.capacity.assumptions.iter();
+        for line in tells.map(|assumption| format!("assumed: {assumption}")) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}
+
 /// A number as the accounts write it: two digits after the point.
 fn text_size(number: f64) -> String {
     match number {
@@ -316,13 +383,23 @@ pub fn verdicts(results: &Results) -> Vec<(String, &str)> {
 /// The verification and the differences.
 pub fn proofs(results: &Results) -> Vec<String> {
     let mut lines = Vec::new();
+    if let Some(run) = results.runs.last().filter(|run| run.bytes > 0) {
+        lines.push(format!(
+            "on disk: {}, {:.0} % of the text",
+            bytes(run.stored_bytes),
+            run.stored_bytes as f64 / run.bytes as f64 * 100.0
+        ));
+    }
     let right = results.runs.iter().filter(|run| run.proof.rows_are_dbgens);
     let right = right.count();
     if right > 0 {
         lines.push(format!(
-            "verified in {}: each part has as many rows as dbgen's part, and is a partition; {} of \
-             each part agree with its file",
+            "verified in {}: each part has as many rows as dbgen's part{}; {} of each part agree with its file",
             counted(right as u64, "run"),
+            match results.columnstore {
+                true => "",
+                false => ", and is a partition",
+            },
             match results.settings.verify.as_str() {
                 "count" => "the counts",
                 "sums" => "the sums of all columns",

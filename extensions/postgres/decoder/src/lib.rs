@@ -1,8 +1,8 @@
 //! COPY BINARY bytes in, heap tuples out: the decoder of the server extension `inrush_fastcopy`.
 //!
-//! It runs inside of PostgreSQL's backend, on bytes of any client that may INSERT. So it allocates nothing, calls
-//! nothing of the server, and cannot panic: every read and write of memory goes through `get`, every sum is of numbers
-//! far below the range of their type, and the static library does not link if any panic could be reached.
+//! It runs inside PostgreSQL's backend, on bytes from any client that may INSERT. So it allocates nothing, calls no
+//! function of the server, and cannot panic: every read and write of memory uses `get`, every sum stays far below the
+//! range of its type, and the static library does not link if a panic can be reached.
 //!
 //! # The one rule
 //!

@@ -1,6 +1,7 @@
 //! `inrush bench inserts` and `inrush bench calls`.
 //!
-//! The measurement itself is [`inrush_workloads::clients`]; here it gets its arguments, a server, signals and a terminal.
+//! The measurement itself is [`inrush_workloads::clients`]; this module provides arguments, a server, signals and a
+//! terminal.
 
 mod repeat_command;
 mod settings;
@@ -41,7 +42,7 @@ pub fn calls(
     measure(&settings, &arguments.measure, command, surroundings)
 }
 
-/// Reaches the server, measures, and tells.
+/// Connects to the server, measures, and prints the result.
 fn measure(
     settings: &Settings,
     arguments: &ClientsArguments,

@@ -13,8 +13,8 @@ use crate::errors::CommandError;
 use crate::save_package::may_save;
 use crate::{Surroundings, embedded, package_file, running, signals};
 
-/// Tries folders, database and plan of a load whose files may still have to be made. The server is reached as the load
-/// reaches it: an embedded one is made, started with as many connections, and stopped again.
+/// Tries folders, database and plan of a load whose files may still have to be generated. The server is reached in the
+/// same way as by the load: an embedded one is created, started with as many connections, and stopped again.
 pub fn look(
     tables: &[TableFiles],
     arguments: &MeasureArguments,

@@ -61,9 +61,10 @@ fn measure_words(words: &mut Vec<String>, measure: &MeasureArguments) {
         words.push("--order largest-first".to_owned());
     }
     match measure.verify {
-        VerifyLevel::Count => words.push("--verify count".to_owned()),
-        VerifyLevel::Rows => words.push("--verify rows".to_owned()),
-        VerifyLevel::Sums => {}
+        Some(VerifyLevel::Count) => words.push("--verify count".to_owned()),
+        Some(VerifyLevel::Sums) => words.push("--verify sums".to_owned()),
+        Some(VerifyLevel::Rows) => words.push("--verify rows".to_owned()),
+        None => {}
     }
     if measure.analyze {
         words.push("--analyze".to_owned());

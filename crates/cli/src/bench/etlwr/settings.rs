@@ -25,7 +25,10 @@ pub fn settings(arguments: &MeasureArguments) -> Settings {
             EtlwrOrder::Sequence => Order::Sequence,
             EtlwrOrder::LargestFirst => Order::LargestFirst,
         },
-        verify: arguments.verify.into(),
+        verify: match arguments.verify {
+            Some(level) => level.into(),
+            None => Settings::verify_of(&arguments.to),
+        },
         analyze: arguments.analyze,
         cores: arguments.cores,
         results: arguments.results.clone(),

@@ -25,6 +25,14 @@ pub fn terminal(results: &Results, folder: &Path) -> String {
     text.push('\n');
     text.push_str(&grid(&summary::beside(results)));
     text.push('\n');
+    if !results.needs.is_empty() {
+        text.push_str("On cores like these the record runs would need\n");
+        text.push_str(&grid(&summary::needs(results)));
+        for told in summary::needs_told(results) {
+            text.push_str(&line(&format!("  {told}")));
+        }
+        text.push('\n');
+    }
     for (run, verdict) in summary::verdicts(results) {
         text.push_str(&line(&format!("{run}: {verdict}")));
     }

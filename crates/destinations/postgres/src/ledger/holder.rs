@@ -8,11 +8,11 @@ use inrush_rows::ids::{RunKey, RunName};
 /// The session that holds a package's lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The run that it holds; `None` if it only plans yet, or removes what runs left.
+    /// The run that it holds; `None` while it only plans, or removes leftovers of runs.
     pub run: Option<RunName>,
-    /// Process and host where the run tells them, and the session.
+    /// Process and host, if the run records them, and the session.
     pub who: String,
-    /// When it took the run, or where it holds none when it connected.
+    /// The time at which it took the run; if it holds none, the time at which it connected.
     pub since: String,
 }
 

@@ -20,7 +20,7 @@ use crate::{PostgresError, Session};
 
 /// The most marks of a package; the oldest are removed when a new one is left.
 const MARKS_MAX: usize = 500;
-/// Bytes of a package's marks together; a plan reads no more of them for a target.
+/// The most bytes of a package's marks together; a plan reads no more of them for a target.
 const BYTES_MAX: usize = 1 << 20;
 /// The most keys of a mark. The smallest keys are taken: the same files always have the same ones, and most overlapping
 /// sets share some.
@@ -29,7 +29,7 @@ const KEYS_MAX: usize = 1_000;
 const KEYS_MIN: usize = 16;
 /// Digits of a file's key in a mark.
 const DIGITS: usize = 16;
-/// Files that one query asks for.
+/// The number of files that one query asks for.
 const ASKED_MAX: usize = 10_000;
 
 /// The length of the beginning of a mark that is read without its keys; the words before the keys are shorter.
@@ -217,7 +217,7 @@ pub async fn leave(
     for text in &texts {
         let rows = session.query("SELECT lo_create(0)", &[], doing).await?;
         let oid: u32 = rows[0].get(0);
-        // A dump of the database reads all of its large objects, for any role.
+        // A dump of the database reads all of its large objects, so any role must be allowed to read them.
         let statements = format!(
             "COMMENT ON LARGE OBJECT {oid} IS {}; GRANT SELECT ON LARGE OBJECT {oid} TO PUBLIC",
             literal(text)

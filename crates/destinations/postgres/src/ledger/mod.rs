@@ -1,8 +1,8 @@
 //! The ledger: what each run has done, stored in the destination itself and committed with the data.
 //!
-//! A unit's row commits in the unit's own transaction, so the ledger is right even if the run was
-//! killed at any moment. The run's row carries an epoch: a transaction of an older epoch finds
-//! its fence gone and cannot commit, so a run that was taken over cannot write any more.
+//! A unit's row commits in the unit's own transaction, so the ledger is right even if the run is killed at any moment.
+//! The run's row carries an epoch. When another process resumes the run, the epoch is raised, and transactions of the
+//! older epoch can no longer commit.
 
 mod error;
 mod holder;
@@ -41,8 +41,8 @@ impl Ledger {
         qualified(&self.schema, name)
     }
 
-    /// Makes the schemas and tables that are missing, and alters those of an older version. Two runs that do so at once wait for one
-    /// another: `IF NOT EXISTS` alone does not keep them apart.
+    /// Creates the schemas and tables that are missing, and alters those of an older version. Two runs that do so at
+    /// once wait for each other, because `IF NOT EXISTS` alone does not prevent conflicts.
     pub async fn set_up(
         &self,
         session: &Session,

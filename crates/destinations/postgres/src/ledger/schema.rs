@@ -1,22 +1,22 @@
-//! The ledger's tables: as this version makes them, and as it finds them.
+//! The ledger's tables: the statements that create them, and the check of those that exist.
 //!
-//! Version 5 has the columns `rows_filtered` and `rows_added`. A ledger of version 4 is read as it is; the set-up of a run
-//! alters it, in one transaction with its new version. Programs that know version 4 alone refuse it then.
+//! Version 5 has the columns `rows_filtered` and `rows_added`. A ledger of version 4 can be read unchanged. The start
+//! of a run alters it and its version in one transaction; after that, programs that know only version 4 refuse it.
 
 use super::error::LedgerError;
 use crate::Session;
 use crate::quote::{identifier, literal, qualified};
 
-/// The form of the tables. A change of form raises it.
+/// The version of the tables' form; each change of the form raises it.
 pub(super) const VERSION: i32 = 5;
-/// The oldest form that is read, and altered to [`VERSION`].
+/// The oldest version that is read and altered to [`VERSION`].
 pub(super) const OLDEST_VERSION: i32 = 4;
 
 /// The account of a split, as a CHECK.
 const ACCOUNT: &str = "CONSTRAINT shard_account CHECK (rows_read + rows_added = \
                        rows_loaded + rows_rejected + rows_skipped + rows_filtered)";
 
-/// The tables of a ledger, as they are found.
+/// The state in which the tables of a ledger are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundTables {
     /// All of them exist.
@@ -25,8 +25,8 @@ pub struct FoundTables {
     pub are_older: bool,
 }
 
-/// The statements that alter the tables of a ledger of version 4. They wait for a load that holds a table, and not longer
-/// than this.
+/// The statements that alter the tables of a ledger of version 4. They wait at most `lock_timeout_ms` for a load that
+/// holds a table.
 pub fn alter_statements(ledger_schema: &str, lock_timeout_ms: u32) -> Vec<String> {
     vec![
         format!("SET LOCAL lock_timeout = {lock_timeout_ms}"),
@@ -44,8 +44,7 @@ pub fn alter_statements(ledger_schema: &str, lock_timeout_ms: u32) -> Vec<String
     ]
 }
 
-/// The statements that make the ledger's schema and tables, and the staging schema, where they
-/// are missing.
+/// The statements that create the ledger's schema and tables, and the staging schema, if they are missing.
 pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String> {
     let table = |name: &str| qualified(ledger_schema, name);
     vec![

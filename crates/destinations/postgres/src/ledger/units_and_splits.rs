@@ -15,7 +15,7 @@ use crate::engine::ledger::{Account, SplitRecord, SwitchedFile, TouchedFile};
 /// A load unit in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitRow {
-    /// Names the unit's files as they were, its table and how it reads them.
+    /// Identifies the unit's files as they were, its table and how the unit reads them.
     pub unit_key: UnitKey,
     /// The flow.
     pub flow: String,
@@ -29,10 +29,9 @@ pub struct UnitRow {
     pub shared: bool,
     /// True if its rows are written directly to the target: there is no staging table of that name.
     pub straight: bool,
-    /// True if all of its splits are in it and it is ready for the switch.
+    /// True if all of its splits are loaded and it is ready for the switch.
     pub finished: bool,
-    /// The server refused a row of it, so that one stream loaded it with a savepoint for each
-    /// batch.
+    /// True if the server refused a row of it, so one stream loaded it with a savepoint for each batch.
     pub careful: bool,
     /// The server's own count of its rows.
     pub rows_counted: Option<i64>,
@@ -40,8 +39,8 @@ pub struct UnitRow {
     pub key_smallest: Option<String>,
     /// Its largest key as text.
     pub key_largest: Option<String>,
-    /// True if the table of its rows still has its name: the staging table or, for direct writes, the target. Always
-    /// true for a unit that is written now.
+    /// True if the table that holds its rows still has its name: the staging table or, for direct writes, the target.
+    /// Always true for a unit that is being written.
     pub stands: bool,
     /// The server's files of the staging table now, as a digest.
     pub files: Option<String>,
@@ -318,7 +317,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let table = stored::table("$14::bool", "$5::text", "$6::text", "$7::text");
         let filenodes = stored::filenodes("$14::bool", &table);
-        // Direct writes went into the target of the first split; a table that has its name later is another one.
+        // Direct writes went to the target of the first split. A table that got its name later is a different table.
         let sql = format!(
             "INSERT INTO {} AS unit (run_id, epoch, unit_key, flow, target, staging_schema, \
                              staging_table, shared, finished, rows_counted, key_smallest, \
@@ -475,8 +474,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// A file has the text that it had, and its time, or its place on the disk, is another one: from
-    /// now on it is known by that.
+    /// Records the new modification time, or place on the disk, of a file whose text is unchanged, so that later runs
+    /// recognise it.
     pub async fn touch_file(
         &self,
         session: &Session,

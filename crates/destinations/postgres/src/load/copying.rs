@@ -1,4 +1,4 @@
-//! Rows on their way into one table: batches encoded into blocks, blocks sent by COPY.
+//! Sends rows to one table: encodes batches into blocks, and sends the blocks by COPY.
 
 use std::borrow::Cow;
 
@@ -23,27 +23,27 @@ pub struct Copying<'a> {
     doing: String,
     pool: BlockPool,
     encoder: Encoder,
-    /// None only after a statement between two COPYs has failed.
+    /// `None` only after a statement between two COPYs has failed.
     writer: Option<CopyWriter<'a>>,
     block: Vec<u8>,
-    /// Rows that the server counted in COPYs that are ended.
+    /// Rows that the server counted in finished COPYs.
     counted: u64,
     sent: u64,
-    /// The ends of the key in each COPY that is ended; none if nobody asks.
+    /// The smallest and largest key of each finished COPY; empty if nobody asks for them.
     keys: Option<Vec<KeyEnds>>,
 }
 
-/// What the server said of rows that were copied.
+/// The server's answer about the rows that were copied.
 #[derive(Debug, Default)]
 pub struct Copied {
     /// Its own count of them.
     pub rows: u64,
-    /// The ends of the key in each COPY, where the extension tells them.
+    /// The smallest and largest key of each COPY, if the extension reports them.
     pub keys: Vec<KeyEnds>,
 }
 
 impl<'a> Copying<'a> {
-    /// Begins a COPY; `doing` says whence and whither, for errors.
+    /// Begins a COPY. `doing` names the source and the table, for errors.
     pub async fn begin(
         session: &'a Session,
         flow: &FlowPlan,
@@ -70,7 +70,7 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// Asks the server extension for the ends of the key after each COPY.
+    /// Asks the server extension for the smallest and largest key after each COPY.
     pub fn telling_keys(mut self) -> Copying<'a> {
         self.keys = Some(Vec::new());
         self
@@ -92,7 +92,7 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// Ends the COPY and runs a statement before the rest goes by another one.
+    /// Ends the COPY, runs a statement, and sends further rows by another COPY.
     pub async fn interrupt(&mut self, statement: &str) -> Result<(), RowsError> {
         self.end_one().await?;
         let _waiting = self.session.gauge.enter(Phase::ServerWait);
@@ -152,7 +152,7 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// A COPY with its first block, in which stands what a COPY's data begin with.
+/// A COPY with its first block, which begins with the header of COPY's data.
 async fn open<'a>(
     session: &'a Session,
     statement: &str,

@@ -81,7 +81,7 @@ impl LedgerUnits {
 
 impl CommittedUnits<PostgresRun> for LedgerUnits {
     fn unit(&self, run: &PostgresRun, place: UnitPlace, _: bool) -> UnitEnd {
-        let (_, unit) = run.unit(place.0, place.1);
+        let (flow, unit) = run.unit(place.0, place.1);
         let record = self.get(&unit.key);
         let kept = run.units_kept.get(&unit.key);
         let counted = record.and_then(|record| record.rows_counted);
@@ -90,7 +90,10 @@ impl CommittedUnits<PostgresRun> for LedgerUnits {
             is_finished: record.is_some_and(|record| record.finished),
             // The ledger says it of units that one stream has loaded as a whole.
             is_careful: record.is_some_and(|record| record.careful),
-            server_copy: run.stored_ways.report(place),
+            server_copy: kept
+                .is_none_or(|kept| !kept.finished)
+                .then(|| run.stored_ways.report(place, &flow.server_copy))
+                .flatten(),
             account: self.accounts.of_unit(&unit.key),
             rows_counted: counted.map(|count| count as u64),
         }

@@ -16,7 +16,7 @@ use crate::plan::additions::Additions;
 use crate::plan::unit_steps::{self, Step};
 use crate::{Session, unit_transaction};
 
-/// A piece of work under way. Its COPY is dropped before its transaction, for it must end first.
+/// A piece of work under way. Its COPY is dropped before its transaction, because the COPY must end first.
 pub struct Piece<'a> {
     place: UnitPlace,
     table: CopyRows<'a>,

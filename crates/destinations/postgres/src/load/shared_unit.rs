@@ -1,5 +1,5 @@
-//! Units that several streams fill: their table is committed first, and made ready by whoever
-//! loads the last split.
+//! Units that several streams fill. Their table is committed first; the stream that loads the last split makes the unit
+//! ready.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::engine::plan::{UnitPlace, identity};
 use crate::engine::verify::ExactSum;
 use crate::plan::unit_steps::{self, Step};
 
-/// Makes the tables of shared units that do not stand yet.
+/// Creates the tables of shared units that do not exist yet.
 pub async fn create_missing(run: &PostgresRun) -> Result<(), Error> {
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
@@ -50,8 +50,8 @@ pub async fn finish(
     let mut performer = Performer::new(run, session, place, false, doing);
     let finished = perform_end(context, session, place, &mut performer).await;
     if finished.is_err() {
-        // Another stream may load all of it once more, and meets no lock of this one. If the connection is lost, the error
-        // that ended it says why.
+        // Another stream may load the whole unit again; it must not meet a lock of this one. If the connection is lost,
+        // the error that ended it gives the reason.
         let _ = performer.roll_back().await;
     }
     finished
@@ -80,7 +80,7 @@ async fn perform_end(
     Ok(())
 }
 
-/// The rows that were sent into a shared unit and their sums, as the ledger has them.
+/// The number of rows that were sent to a shared unit and their sums, from the ledger.
 async fn sent(
     context: &Context<'_>,
     session: &Session,
@@ -91,7 +91,7 @@ async fn sent(
     let (flow, unit) = run.unit(flow_index, unit_index);
     let _waiting = session.gauge.enter(Phase::ServerWait);
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
-    // A unit may be made of a hundred thousand small files, whose splits nobody asks for.
+    // A unit may consist of a hundred thousand small files, whose splits are not needed here.
     let is_asked = unit.verify.is_some() || unit.splits.iter().any(|split| split.is_shared);
     let (sums, splits) = match is_asked {
         true => {

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::engine::plan::UnitPlace;
 use crate::engine::report::ServerCopyReport;
 use crate::fast_copy::Way;
+use crate::plan::FlowCopy;
 
 /// What the extension said of the tables of units.
 #[derive(Default)]
@@ -31,18 +32,25 @@ impl StoredWays {
         }
     }
 
-    /// What the report says of a unit; nothing where the plan had no other way than COPY.
-    pub fn report(&self, place: UnitPlace) -> Option<ServerCopyReport> {
+    /// What the report says of a unit. Nothing where the database has no extension, or this attempt did not load the unit.
+    pub fn report(&self, place: UnitPlace, copy: &FlowCopy) -> Option<ServerCopyReport> {
+        let by_copy = |reason: &str, fix: Option<String>| ServerCopyReport {
+            way: "copy".to_owned(),
+            reason: Some(reason.to_owned()),
+            fix,
+        };
+        if let FlowCopy::Plain { reason, fix } = copy {
+            let fix = fix.clone()?;
+            return Some(by_copy(reason, Some(fix)));
+        }
         let ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Some(match ways.get(&place)? {
             Ok(way) => ServerCopyReport {
                 way: way.name().to_owned(),
                 reason: None,
+                fix: None,
             },
-            Err(reason) => ServerCopyReport {
-                way: "copy".to_owned(),
-                reason: Some(reason.clone()),
-            },
+            Err(reason) => by_copy(reason, None),
         })
     }
 }

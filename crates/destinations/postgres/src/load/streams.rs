@@ -83,8 +83,8 @@ pub fn run(
     }
 }
 
-/// A shared unit whose last split was committed, and whose stream was killed right after: all of
-/// its splits are there and nobody has made it ready.
+/// Finishes a shared unit whose stream was killed right after the last split was committed: all of its splits are
+/// loaded, but the unit was not marked as ready.
 async fn finish_shared(
     context: &Context<'_>,
     load_run: &LoadRun<'_, FlowPlan>,
@@ -137,8 +137,8 @@ async fn work_off(
     session.gauge = Arc::clone(gauge);
     gauge.served_by(session.backend_process_id, session.watch.tcp());
     loop {
-        // What waits for the server is dropped when the run is asked to stop; what converts
-        // looks at the flag between blocks.
+        // Work that waits for the server is dropped when the run is asked to stop; conversion checks the flag between
+        // blocks.
         let target = SessionStream {
             context,
             session: &session,

@@ -7,14 +7,15 @@ use super::flow_request::FlowRequest;
 use super::privileges::{self, Privilege};
 use super::routing::KeyScans;
 use super::{
-    DiskFacts, Earlier, FlowPlan, Plan, disk, earlier, flow, index_rebuild, is_all_straight,
-    limits, obstacles, replace_mode, target,
+    DiskFacts, Earlier, FED_TRANSACTION_BYTES, FlowPlan, Plan, disk, earlier, flow, index_rebuild,
+    is_all_straight, limits, obstacles, replace_mode, target,
 };
 use crate::engine::pipeline::work_items;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::long_units::share_long_units;
 use crate::engine::plan::options::PlanOptions;
 use crate::engine::plan::{MemoryBound, abilities, identity};
+use crate::engine::run::plan::PlanFacts;
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::server_facts::{self, ServerFacts};
@@ -97,24 +98,28 @@ pub async fn build(
     let memory = request.memory(&flows, streams, &earlier);
     let disk = request.disk(&flows, &earlier).await?;
     let mut plan = Plan {
-        package: package.name.clone(),
-        package_hash: package.hash(),
-        plan_hash: String::new(),
-        run_key,
-        destination: address.describe(),
+        facts: PlanFacts {
+            package: package.name.clone(),
+            package_hash: package.hash(),
+            plan_hash: String::new(),
+            run_key,
+            destination: address.describe(),
+            settings: package.run.clone(),
+            streams,
+            memory,
+            batch_rows: package.run.batch_rows as usize,
+            fed_bytes: FED_TRANSACTION_BYTES,
+            notes,
+        },
         server,
-        settings: package.run.clone(),
-        streams,
         setup,
         flows,
         privileges,
-        memory,
         disk,
         locks_needed,
         earlier,
-        notes,
     };
-    plan.plan_hash = identity::digest_of_lines(|see| plan.each_statement(see));
+    plan.facts.plan_hash = identity::digest_of_lines(|see| plan.each_statement(see));
     session.execute("SET lock_timeout = 0", "planning").await?;
     Ok(plan)
 }

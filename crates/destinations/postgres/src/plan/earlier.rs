@@ -112,9 +112,9 @@ pub async fn find(
 
 /// The splits of a stopped run that the plan needs to know.
 struct SplitsLeft {
-    /// The keys of those of each unit that is not finished.
+    /// The keys of the splits of each unit that is not finished.
     of_unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
-    /// Rows in the targets of units that go straight into them, and one of their files.
+    /// Rows that units have written directly to the targets, and one of their files.
     straight: BTreeMap<UnitKey, (u64, String)>,
 }
 
@@ -144,7 +144,7 @@ impl SplitsLeft {
         }
     }
 
-    /// Rows that a unit has put straight into its target.
+    /// Rows that a unit has written directly to its target.
     fn rows(&self, unit: &UnitRow) -> u64 {
         self.straight
             .get(&unit.unit_key)
@@ -152,8 +152,8 @@ impl SplitsLeft {
     }
 }
 
-/// Refuses to append files once more that a run has appended which the ledger does not know: it was lost since, or is
-/// another one.
+/// Refuses to append files again that were appended by a run which the ledger does not know, because the ledger was
+/// lost since or is another one.
 pub async fn refuse_lost_ledger(
     session: &Session,
     ledger_schema: &str,
@@ -217,7 +217,7 @@ pub async fn refuse_lost_ledger(
     Ok(())
 }
 
-/// The keys of a plan's units whose files have the text of which an earlier attempt has loaded.
+/// The keys of the plan's units whose files still have the text from which an earlier attempt loaded.
 pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> BTreeSet<&'a UnitKey> {
     let is_as_it_was = |unit: &&UnitPlan| {
         let mut files = unit.splits.iter().map(|split| &split.input);
@@ -236,9 +236,8 @@ pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<dyn Input>> {
     files.into_iter()
 }
 
-/// Refuses to go on where a stopped run has put rows straight into a target, and the plan does not
-/// have their files as they were, or the target is another table: nothing can take those rows out
-/// again, or bring them in once more.
+/// Refuses to resume a stopped run that has written rows directly to a target if the plan does not have their files
+/// unchanged, or if the target is another table. Those rows can be neither removed nor loaded again.
 fn refuse_lost_rows<'a>(
     run: &LedgerRun,
     units: impl Iterator<Item = &'a UnitRow>,

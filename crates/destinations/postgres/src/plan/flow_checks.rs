@@ -20,7 +20,7 @@ use crate::verify::{self, ComparedColumn, Comparison};
 pub struct FlowChecks {
     /// The comparison of each unit in the database with the rows that were read.
     pub comparison: Arc<Comparison>,
-    /// The sums that are made of the rows that are read.
+    /// The sums over the rows that are read.
     pub verify: VerifyPlan,
     /// The numbers that are promised for the files.
     pub expected: ExpectPlan,
@@ -56,7 +56,7 @@ impl FlowChecks {
     }
 }
 
-/// Refuses to sum up a table that holds other rows too.
+/// Refuses sums over a table that also holds other rows.
 fn refuse_straight(
     target: &FlowTarget<'_>,
     publishing: &Publishing,

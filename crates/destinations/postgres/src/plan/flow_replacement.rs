@@ -19,7 +19,7 @@ use crate::ranges::{self, PartitionRange};
 pub struct Replacement {
     /// The tables that are taken out.
     pub plan: Option<ReplacePlan>,
-    /// A partition that stands where the bounds want one, in words.
+    /// An existing partition that conflicts with the bounds, described for a message.
     pub overlap: Option<String>,
 }
 
@@ -65,8 +65,8 @@ impl Replacement {
         })
     }
 
-    /// Names of the target's schema that will be free when the new partitions get theirs, because their tables are
-    /// taken out.
+    /// Names in the target's schema that are free when the new partitions get their names, because the tables with
+    /// these names are taken out.
     pub fn names_freed<'a>(&'a self, target: &FlowTarget<'_>) -> impl Iterator<Item = &'a str> {
         let schema = target.schema.to_owned();
         let old = self.plan.iter().flat_map(|plan| &plan.old);
@@ -75,7 +75,7 @@ impl Replacement {
     }
 }
 
-/// Declared bounds that partitions of the target have already.
+/// Declared bounds for which the target has partitions already.
 async fn overlap(
     session: &Session,
     key: &KeyPlan,

@@ -54,15 +54,15 @@ use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
 use inrush_destination::Filling;
-use inrush_package::{IndexPolicy, Mode, Package, RunSettings};
+use inrush_package::{IndexPolicy, Mode, Package};
 use inrush_pgcopy::PgType;
-use inrush_rows::ids::{FileKey, RunKey, RunName, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunName, SplitKey, UnitKey};
 use inrush_source::{Source, SourceError, Split};
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
 use crate::engine::ledger::{LedgerRun, TouchedFile};
-use crate::engine::plan::{MemoryBound, PlannedFlow, PlannedUnit, Reading};
+use crate::engine::plan::{PlannedFlow, PlannedUnit, Reading};
 use crate::engine::report::ServerReport;
 use crate::engine::run::plan::{PlanFacts, RunPlan};
 use crate::ledger::mark::Mark;
@@ -86,38 +86,31 @@ const FED_TRANSACTION_BYTES: u64 = 64 << 20;
 /// A package resolved against real files and the real catalog.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The package's name.
-    pub package: String,
-    /// SHA-256 of the package, secrets left out.
-    pub package_hash: String,
-    /// SHA-256 of the statements of the plan.
-    pub plan_hash: String,
-    /// Names the package and its targets in the ledger: the key by which a stopped run is found.
-    pub run_key: RunKey,
-    /// Server, database and role.
-    pub destination: String,
+    /// The parts that do not depend on the destination. Its hash is that of the plan's statements.
+    pub facts: PlanFacts,
     /// The facts of the server.
     pub server: ServerFacts,
-    /// Settings of the run.
-    pub settings: RunSettings,
-    /// Streams, each with a connection.
-    pub streams: usize,
     /// Statements that make the ledger and the staging schema where they are missing.
     pub setup: Vec<String>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
     /// Privileges that the plan needs, and whether they are held.
     pub privileges: Vec<Privilege>,
-    /// The most memory that the loader takes.
-    pub memory: MemoryBound,
     /// The server's disk, where it can be seen.
     pub disk: Option<DiskFacts>,
     /// The number of locks of the switch, compared with the server's limit.
     pub locks_needed: u64,
     /// The work of an earlier run of the same package.
     pub earlier: Earlier,
-    /// Notes for the user before the run.
-    pub notes: Vec<String>,
+}
+
+/// Most callers need the facts that every plan has.
+impl Deref for Plan {
+    type Target = PlanFacts;
+
+    fn deref(&self) -> &PlanFacts {
+        &self.facts
+    }
 }
 
 /// The work of an earlier run of the same package, in the ledger.
@@ -267,20 +260,8 @@ impl FlowPlan {
 impl RunPlan for Plan {
     type Flow = FlowPlan;
 
-    fn facts(&self) -> PlanFacts<'_> {
-        PlanFacts {
-            package: &self.package,
-            package_hash: &self.package_hash,
-            plan_hash: &self.plan_hash,
-            run_key: &self.run_key,
-            destination: &self.destination,
-            settings: &self.settings,
-            streams: self.streams,
-            memory_bytes: self.memory.total(),
-            batch_rows: self.settings.batch_rows as usize,
-            fed_bytes: FED_TRANSACTION_BYTES,
-            notes: &self.notes,
-        }
+    fn facts(&self) -> &PlanFacts {
+        &self.facts
     }
 
     fn server(&self) -> ServerReport {
@@ -299,7 +280,7 @@ impl RunPlan for Plan {
     }
 
     fn add_note(&mut self, note: String) {
-        self.notes.push(note);
+        self.facts.notes.push(note);
     }
 
     fn turn(&self, flow: usize) -> usize {

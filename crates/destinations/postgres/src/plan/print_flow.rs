@@ -144,7 +144,7 @@ fn fmt_rows(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
 /// By what the server stores rows that are sent in COPY's binary form.
 fn fmt_server_copy(f: &mut fmt::Formatter<'_>, server_copy: &FlowCopy) -> fmt::Result {
     match server_copy {
-        FlowCopy::Plain { reason } => told!(f, "  rows go by binary COPY: {reason}"),
+        FlowCopy::Plain { reason, .. } => told!(f, "  rows go by binary COPY: {reason}"),
         FlowCopy::Extension {
             version,
             way,

@@ -38,6 +38,8 @@ pub enum FlowCopy {
     Plain {
         /// Why not by the extension.
         reason: String,
+        /// What a superuser runs so that it can be used, if the database has the extension.
+        fix: Option<String>,
     },
     /// By the extension.
     Extension {
@@ -132,7 +134,8 @@ pub async fn decide(
 ) -> Result<FlowCopy, PlanFailure> {
     let asked = request.package.run.server_copy;
     let found = match &request.server.fast_copy {
-        FastCopy::Unusable(reason) => Err(reason.clone()),
+        FastCopy::Unusable(reason) => Err((reason.clone(), None)),
+        FastCopy::NotGranted { reason, fix } => Err((reason.clone(), Some(fix.clone()))),
         FastCopy::Usable { version, ways } => way(request, target, columns, publishing, ways)
             .await?
             .map(|way| FlowCopy::Extension {
@@ -142,11 +145,12 @@ pub async fn decide(
                     && request.package.run.freeze
                     && way == Way::Tuples
                     && ways.contains(&Way::Pages),
-            }),
+            })
+            .map_err(|reason| (reason, None)),
     };
     match found {
         Ok(copy) => Ok(copy),
-        Err(reason) if asked == ServerCopy::Require => {
+        Err((reason, _)) if asked == ServerCopy::Require => {
             Err(PlanFailure::from(PlanError::Mismatch {
                 flow: target.flow_name.clone(),
                 what: format!(
@@ -157,7 +161,7 @@ pub async fn decide(
                     .to_owned(),
             }))
         }
-        Err(reason) => Ok(FlowCopy::Plain { reason }),
+        Err((reason, fix)) => Ok(FlowCopy::Plain { reason, fix }),
     }
 }
 

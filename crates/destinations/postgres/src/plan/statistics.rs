@@ -1,17 +1,16 @@
 //! The statements that bring the planner's statistics up to date, and when they run.
 //!
-//! A unit that becomes a table or a partition is analyzed by the stream that filled it, so that
-//! all streams share the work and the statistics are there when the rows are. A partitioned
-//! parent has statistics of its own; `ANALYZE ONLY`, which leaves its parts alone, came with
-//! PostgreSQL 18. Before it the parent's ANALYZE reads the parts once more in any case, and the
-//! units' own is left out.
+//! The stream that fills a unit which becomes a table or a partition also analyzes it. So all streams share the work,
+//! and the statistics exist when the rows become visible. A partitioned parent has statistics of its own. `ANALYZE
+//! ONLY`, which does not read the partitions, exists since PostgreSQL 18. In older versions ANALYZE of the parent reads
+//! all partitions anyway, so units are not analyzed.
 
 use super::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::quote::qualified;
 
 const ANALYZE_ONLY_VERSION: i32 = 180_000;
 
-/// The statement for a unit that is filled and has its indexes.
+/// The statement for a unit after its rows are loaded and its indexes are created.
 pub fn of_unit(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Option<String> {
     let is_worth_it = match &flow.publish {
         Publish::Rename | Publish::Swap => true,
@@ -35,7 +34,7 @@ pub fn of_target(plan: &Plan, flow: &FlowPlan) -> Option<String> {
     match &flow.publish {
         Publish::Rename | Publish::Swap => None,
         Publish::Route(route) if route.is_new => None,
-        // A role that may only INSERT may not ANALYZE.
+        // A role that may only INSERT must not run ANALYZE.
         Publish::Straight(_) if !flow.facts.as_ref().is_some_and(|facts| facts.owned) => None,
         Publish::CreatePartitioned { .. } | Publish::Attach if parents_alone(plan) => {
             Some(format!("ANALYZE ONLY {}", flow.target()))
@@ -49,7 +48,8 @@ pub fn of_target(plan: &Plan, flow: &FlowPlan) -> Option<String> {
     }
 }
 
-/// The statement that limits how long [`of_target`]'s waits for a lock: nothing else runs in the session meanwhile.
+/// The statement that limits how long the statement of [`of_target`] waits for a lock; nothing else runs in the session
+/// meanwhile.
 pub fn lock_timeout(plan: &Plan) -> String {
     format!("SET lock_timeout = {}", plan.settings.lock_timeout_ms)
 }

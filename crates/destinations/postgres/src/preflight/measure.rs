@@ -34,7 +34,7 @@ impl EncodeRows for Encoder {
 
 /// A plan that is measured.
 pub struct Preflight<'a> {
-    /// Moves the connections' bytes.
+    /// The runtime of the connections.
     pub runtime: &'a Runtime,
     /// The address of the server.
     pub address: &'a DatabaseAddress,
@@ -44,7 +44,7 @@ pub struct Preflight<'a> {
     pub plan: &'a Plan,
     /// The options of the run.
     pub options: &'a RunOptions<'a>,
-    /// The preflight's own options beside it.
+    /// The options of the preflight itself.
     pub preflight_options: &'a PreflightOptions,
     /// Seconds that planning took.
     pub plan_s: f64,

@@ -1,4 +1,4 @@
-//! Measures the server: the network to it, rows that it takes alone, all steps together, and its WAL.
+//! Measures the server: the network to it, rows alone, all steps together, and its WAL.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::rows_error::RowsError;
 /// For writing to the server's log.
 const WAL_PATIENCE: Duration = Duration::from_millis(1500);
 
-/// The measurements of the server. Those of a flow are with the flow.
+/// The measurements of the server. Those of each flow are kept with the flow.
 #[derive(Default)]
 pub struct ServerFound {
     /// Seconds of a round trip.
@@ -148,7 +148,7 @@ impl ServerFound {
             || matches!(&planned.publish, Publish::Route(route) if !route.is_new);
         let one = match streams {
             1 => None,
-            // Half of the time: this shows the speed of a stream alone.
+            // Half as long: this only shows the speed of a stream alone.
             _ => {
                 let at = TrialServer {
                     measuring_time: at.measuring_time / 2,
@@ -218,7 +218,7 @@ impl ServerFound {
     }
 }
 
-/// The pieces of work that are tried: those with a sample.
+/// The pieces of work that are tried: those with sample rows.
 fn works(flow: &FlowPlan, found: &FlowFound) -> Vec<TrialWork> {
     let works = found.works.iter().map(|(unit, portions)| TrialWork {
         unit: *unit,

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::engine::run::plan::PlanFacts;
 use crate::plan::unit_steps;
 use crate::plan::{FlowCopy, FlowPlan, Plan, UnitPlan, WireForm};
 use crate::quote::{identifier, literal, qualified};
@@ -107,12 +108,13 @@ impl Trial {
         unit.staging_table = table;
         // Other flows and units are of no use here, and there may be many.
         let mut own = without_flows(plan);
-        own.settings.staging_schema = schema;
+        own.facts.settings.staging_schema = schema;
         let mut flow = without_units(flow);
         if is_straight || !is_faithful {
             // Its table is not the one that the extension was asked for.
             flow.server_copy = FlowCopy::Plain {
                 reason: "the tried table is another one".to_owned(),
+                fix: None,
             };
         }
         Trial {
@@ -251,21 +253,18 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
 
 fn without_flows(plan: &Plan) -> Plan {
     Plan {
-        package: plan.package.clone(),
-        package_hash: String::new(),
-        plan_hash: String::new(),
-        run_key: plan.run_key.clone(),
-        destination: plan.destination.clone(),
+        facts: PlanFacts {
+            package_hash: String::new(),
+            plan_hash: String::new(),
+            notes: Vec::new(),
+            ..plan.facts.clone()
+        },
         server: plan.server.clone(),
-        settings: plan.settings.clone(),
-        streams: plan.streams,
         setup: Vec::new(),
         flows: Vec::new(),
         privileges: Vec::new(),
-        memory: plan.memory,
         disk: None,
         locks_needed: 0,
         earlier: crate::plan::Earlier::None,
-        notes: Vec::new(),
     }
 }

@@ -39,11 +39,11 @@ pub struct SwitchTask<'a> {
     pub ledger: &'a Ledger,
     /// The run's fence.
     pub fence: &'a Fence,
-    /// A wish to die, for tests.
+    /// Kills the process at a named step, for tests.
     pub fault: Option<&'a Fault>,
 }
 
-/// Switches all targets in one transaction, and marks the run as switched in it. If a lock cannot be had in time,
+/// Switches all targets in one transaction, and marks the run as switched in it. If a lock is not granted in time,
 /// everything is rolled back and tried again a few times. Returns the tasks that were done, with the names of the
 /// partitions.
 pub async fn run(
@@ -94,8 +94,8 @@ async fn attempt(
     Ok(switch.done)
 }
 
-/// The statements that begin, end and roll back the switch's transaction if it already contains the rows of all flows.
-/// The switch is then a savepoint, so that it can be tried again without them if it waits for a lock in vain.
+/// The statements that begin, end and roll back the switch if its transaction already contains the rows of all flows.
+/// The switch is then a savepoint, so that it can be tried again without loading the rows again after a lock timeout.
 const PART: [&str; 3] = [
     "SAVEPOINT inrush_switch; SET LOCAL search_path = pg_catalog",
     "COMMIT",
@@ -159,7 +159,7 @@ impl Switch {
             Step::LeaveMarks => {
                 let flows = task.plan.flows.iter().zip(&self.oids);
                 let marks: Vec<Mark> = flows
-                    // Those have theirs since before the first row.
+                    // Flows that commit each split have left their marks before their first row.
                     .filter(|(flow, _)| !flow.commits_each_split())
                     .filter_map(|(flow, oid)| flow.mark(&task.fence.name, *oid))
                     .collect();
@@ -316,8 +316,8 @@ async fn publish_units(
     Ok(target)
 }
 
-/// Runs statements of the user. Each goes alone: the server takes no second one with it that could
-/// end the transaction.
+/// Runs statements of the user, each alone, so that the server does not accept a second one in the same text, which
+/// could end the transaction.
 async fn user_statements(
     session: &Session,
     flow: &FlowPlan,
@@ -410,7 +410,7 @@ pub(super) async fn metadata(
     done.map_err(|error| refused(flow, false, error))
 }
 
-/// An error of a statement that brings rows in: one of them may be at fault.
+/// An error of a statement that inserts rows; one of the rows may be the cause.
 pub(super) fn refused(flow: usize, is_copied: bool, source: PostgresError) -> SwitchError {
     match source.row_refusal() {
         Some(_) => SwitchError::Refused {
@@ -422,8 +422,8 @@ pub(super) fn refused(flow: usize, is_copied: bool, source: PostgresError) -> Sw
     }
 }
 
-/// Other names for partitions whose names were taken since the plan was made. The lock on the target keeps other loads
-/// of it from taking more.
+/// Other names for partitions whose names were taken since the plan was made. The lock on the target prevents other
+/// loads of it from taking more names.
 async fn named(
     session: &Session,
     flow: &FlowPlan,

@@ -1,9 +1,9 @@
 //! Undoing a run: takes out of the targets the rows that a run brought in, and puts back the rows that it took
 //! out, in one transaction.
 //!
-//! Only exact work is done: whole tables are taken out, whole tables come back. Rows that were inserted among others
-//! cannot be told apart, so such a run is refused, and so is a run whose targets have changed since. Tables that are
-//! taken out are kept in the staging schema, unless they are to be dropped.
+//! Only whole tables are taken out and put back. Rows that were inserted among others cannot be told apart, so such a
+//! run is refused, and so is a run whose targets have changed since. Tables that are taken out are kept in the staging
+//! schema, unless they are to be dropped.
 
 mod error;
 mod target;
@@ -64,12 +64,12 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
     }
     book.lock_run(session, run.run_id).await?;
     let mut targets = target::plan(session, &book, &run).await?;
-    // A fixed order of locks, the switch's own.
+    // The locks are taken in the same order as by the switch.
     targets.sort_by(|one, other| one.target.cmp(&other.target));
     for target in &targets {
         target.check(session, &run).await?;
     }
-    // Returning tables are read here, while the targets are still in use, and not under their lock.
+    // The tables to put back are read here, before the lock, while the targets can still be used.
     for target in &targets {
         target.prove_bounds(session).await?;
     }
@@ -111,7 +111,7 @@ async fn attempt(
     options: &UndoOptions<'_>,
 ) -> Result<Vec<UndoneTarget>, UndoError> {
     let doing = "undoing a run";
-    // An error leaves all as it was: the transaction is rolled back where it is dropped.
+    // An error leaves everything unchanged, because the transaction is rolled back when it is dropped.
     let transaction = Transaction::begin(session, doing).await?;
     let timeout = format!("SET LOCAL lock_timeout = {}", options.lock_timeout_ms);
     session.execute(&timeout, doing).await?;

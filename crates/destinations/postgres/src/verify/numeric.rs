@@ -1,5 +1,5 @@
-//! `numeric` in the form that the server stores and `numeric_send` shows: made here once more, slow
-//! and plain, so that a fault of the encoder in `pgcopy` is not repeated.
+//! `numeric` in the form that the server stores and `numeric_send` returns. It is built here a second time, slowly and
+//! simply, so that an error of the encoder in `pgcopy` is not repeated.
 //!
 //! Four int16s (the number of digits, the weight of the first, the sign, the digits after the point
 //! that are shown), then the digits to base 10000, aligned at the point, without zeros at the ends.

@@ -30,7 +30,7 @@ pub fn compared(plan: &Comparison, table: &str) -> Option<String> {
     Some(select(&items, table))
 }
 
-/// The query for the hashes of each column, for [`Comparison::column_differences`]; asked only where rows differ.
+/// The query for the hashes of each column, for [`Comparison::column_differences`]; used only if rows differ.
 pub fn by_column(plan: &Comparison, table: &str) -> String {
     let items: Vec<String> = hashed_columns(plan)
         .map(|column| hash_sum(&column))
@@ -38,8 +38,8 @@ pub fn by_column(plan: &Comparison, table: &str) -> String {
     select(&items, table)
 }
 
-/// A query, and what the server must answer: bytes of many lengths, a text, a number and a NULL.
-/// A database that does not keep texts in UTF-8 is asked for the text's bytes.
+/// A query, and the answer that the server must give: bytes of many lengths, a text, a number and a NULL. For a
+/// database that does not store text in UTF-8, the query hashes the bytes of the text.
 pub fn self_test(is_utf8: bool) -> (String, i64) {
     let text = match is_utf8 {
         true => "'Gr\u{f6}\u{df}e \u{20ac}'::text COLLATE \"C\"",
@@ -56,7 +56,7 @@ pub fn self_test(is_utf8: bool) -> (String, i64) {
 
 fn select(items: &[String], table: &str) -> String {
     // The answer is an array and not a row of columns, because a result can have fewer than twice as many columns as a
-    // table.
+    // table can have.
     let texts: Vec<String> = items.iter().map(|item| format!("({item})::text")).collect();
     format!("SELECT ARRAY[{}] FROM {table}", texts.join(", "))
 }
@@ -75,7 +75,8 @@ fn number_of(bytes: &str, bits: u32) -> String {
 fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
     let name = identifier(&column.name);
     let sum = |what: String| format!("coalesce(sum({what}), 0)");
-    // Infinities count as the ends of the integers, as on our side, which for timestamps are counted from 2000.
+    // Infinities count as the largest and the smallest integer, as in the loader; for timestamps these are counted from
+    // 2000.
     let finite = |value: &str, type_sql: &str, largest: &str, smallest: &str| {
         sum(format!(
             "CASE WHEN isfinite({name}) THEN {value} \
@@ -86,7 +87,7 @@ fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
     match column.form {
         ColumnForm::Bool => vec![format!("count(*) FILTER (WHERE {name})")],
         ColumnForm::Number(SumForm::DecimalText { scale: None }) => {
-            // A sum of two of the largest numbers does not fit into numeric. NaN is larger than all of them.
+            // The sum of two of the largest numbers does not fit into numeric. NaN compares as larger than all numbers.
             let is_small = format!("{name} > -1e1000 AND {name} < 1e1000");
             vec![
                 sum(format!("CASE WHEN {is_small} THEN {name} END")),
@@ -183,11 +184,11 @@ fn hashed(column: &ComparedColumn, is_utf8: bool) -> String {
         ColumnForm::Float8 => format!("float8send({name})"),
         ColumnForm::Number(SumForm::Decimal { .. })
         | ColumnForm::Number(SumForm::DecimalText { .. }) => format!("numeric_send({name})"),
-        // Collations that take different texts for equal hash them alike.
+        // Collations that treat different texts as equal give them the same hash.
         ColumnForm::Text | ColumnForm::PaddedText | ColumnForm::Enum | ColumnForm::Json => {
             match is_utf8 {
                 true => format!("{name}::text COLLATE \"C\""),
-                // Texts are hashed as their bytes are.
+                // Texts are hashed like their bytes.
                 false => in_utf8(&name),
             }
         }
@@ -200,9 +201,9 @@ fn hashed(column: &ComparedColumn, is_utf8: bool) -> String {
         ColumnForm::Interval => format!("interval_send({name})"),
         ColumnForm::Money => format!("cash_send({name})"),
         ColumnForm::TimeTz => format!("timetz_send({name})"),
-        // A UUID is hashed as its 16 bytes are.
+        // A UUID is hashed like its 16 bytes.
         ColumnForm::Uuid => format!("{name}::uuid"),
-        // Not `IS NOT NULL`: a composite value with a NULL in it is a value.
+        // Not `IS NOT NULL`, because a composite value that contains a NULL is a value.
         ColumnForm::Opaque => format!("num_nonnulls({name})"),
     }
 }

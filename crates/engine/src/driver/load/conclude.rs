@@ -1,4 +1,4 @@
-//! After the last unit: the ledger's records of units are held against the files, then everything is published.
+//! After the last unit: compares the ledger's records of units with the files, then publishes everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub struct StagedUnits {
 }
 
 impl StagedUnits {
-    /// What this attempt knows without the ledger: units that were kept, and those that it has committed.
+    /// What this attempt knows without the ledger: the units that were kept, and those that it committed itself.
     pub fn known(run: &ContractRun, gathering: &Gathering) -> StagedUnits {
         let mut accounts = run.kept.accounts().clone();
         for loaded in &gathering.loaded {
@@ -44,20 +44,20 @@ impl StagedUnits {
         }
     }
 
-    /// The units of a flow are not in staging any more.
+    /// Forgets the units of a flow, which are no longer in staging, and marks the flow as careful.
     pub fn forget(&mut self, flow: usize) {
         self.accounts.forget(flow);
         self.careful.insert(flow);
     }
 
-    /// Units were committed since.
+    /// Adds units that were committed since.
     pub fn add(&mut self, loaded: &LoadedPieces) {
         for piece in loaded {
             self.accounts.add((piece.flow, piece.unit), &piece.account);
         }
     }
 
-    /// The units of these flows were loaded carefully.
+    /// Records that the units of these flows were loaded carefully.
     pub fn loaded_carefully(&mut self, flows: &BTreeSet<usize>) {
         self.careful.clone_from(flows);
     }
@@ -66,7 +66,7 @@ impl StagedUnits {
 impl CommittedUnits<ContractRun> for StagedUnits {
     fn unit(&self, run: &ContractRun, place: UnitPlace, is_loaded: bool) -> UnitEnd {
         let account = self.accounts.get(place);
-        // Of a file that is fed, only reading it to its end tells that all of it was kept.
+        // For a file that is read through a feed, only reading it to its end proves that all of it was kept.
         let is_finished = match run.fed_files.get((place.0, place.1, 0)) {
             None => account.is_some(),
             Some(fed) => fed.is_committed(),
@@ -78,7 +78,7 @@ impl CommittedUnits<ContractRun> for StagedUnits {
             is_careful: self.careful.contains(&place.0),
             server_copy: None,
             account,
-            // Rows are committed only where the destination's count is this.
+            // Rows are committed only if the destination counts this number.
             rows_counted: is_finished.then_some(account.rows_loaded),
         }
     }
@@ -88,7 +88,7 @@ impl CommittedUnits<ContractRun> for StagedUnits {
     }
 }
 
-/// Reads the ledger, and checks each file of the plan by it.
+/// Reads the ledger, and compares each file of the plan with it.
 pub fn staged_units(
     context: &ContractContext<'_>,
     destination: &dyn Destination,
@@ -96,7 +96,7 @@ pub fn staged_units(
     let run = context.run;
     // First, for the destination may look at all of its units, and so may the ledger.
     let rows = run.open.staged_rows()?;
-    // The ledger is asked, not the memory of this process.
+    // The check uses the ledger, not the memory of this process.
     let mut checks = LedgerChecks::new(context);
     each_record(destination, run.open.record(), &mut |record| {
         checks.see(record);
@@ -108,7 +108,7 @@ pub fn staged_units(
     })
 }
 
-/// How a publish ended that did not fail.
+/// The result of a publish that did not fail.
 pub enum PublishEnd {
     /// All rows are in their targets.
     Published(Published),
@@ -116,12 +116,12 @@ pub enum PublishEnd {
     RowsRefused {
         /// The index of the flow.
         target: usize,
-        /// The destination's words.
+        /// The error of the destination.
         refusal: inrush_destination::Error,
     },
 }
 
-/// What the report says of targets that are published. The notes of the destination go into it, too.
+/// The report's facts about the published targets. The notes of the destination are added to it.
 pub fn switched(
     published: Published,
     gathering: &mut Gathering,
@@ -144,8 +144,8 @@ pub fn switched(
     published.partitions.into_iter().map(target).collect()
 }
 
-/// Publishes, no longer than until the run is asked to stop. A stop in the middle leaves open what
-/// came of it: the ledger tells.
+/// Publishes, but stops waiting when the run is asked to stop. Then it is not known whether the publish succeeded; the
+/// ledger shows it.
 pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
     let open = context.run.open.as_ref();
     let cancel = open.cancel_handle();

@@ -1,7 +1,8 @@
 //! Loads the units of a flow again, carefully, because its target refused a row when everything was to be published.
 //!
-//! All units of the flow are loaded by one stream in the order of its files, so that of rows with the same key the first
-//! one stays. The destination forgets them first: a run that is killed meanwhile loads them as if they had never been.
+//! All units of the flow are loaded by one stream in the order of its files, so that the first of several rows with the
+//! same key is kept. The destination forgets the units first, so a run that is killed meanwhile loads them from the
+//! beginning.
 
 use std::cell::RefCell;
 
@@ -32,8 +33,8 @@ pub struct Reload<'a> {
 }
 
 impl Reload<'_> {
-    /// Loads them. `refusal` is what the destination said of a row; `forgotten` is called when nothing of the units is
-    /// in staging any more. An error after that is in the result, beside the units that were loaded before it.
+    /// Loads the units. `refusal` is the destination's error about a row; `forgotten` is called when no row of the
+    /// units is in staging any more. A later error is part of the result, with the units that were loaded before it.
     pub fn load(
         &self,
         refusal: DriverError,
@@ -86,7 +87,7 @@ impl Reload<'_> {
             let bytes = unit.splits().iter().map(|split| split.size_bytes).sum();
             let loading = loader.careful_unit(RowTally::from(account), bytes, None, &mut result);
             if let Err(error) = row_loop::blocking(loading) {
-                // What undoing says is no news beside it.
+                // An error of the undoing adds nothing to the first error.
                 let _ = stream.abort();
                 result.error = Some(error);
                 break;
@@ -95,7 +96,7 @@ impl Reload<'_> {
         Ok(result)
     }
 
-    /// Takes the units of a flow out of staging and ledger, and returns what was committed of each.
+    /// Removes the units of a flow from staging and the ledger, and returns what was committed of each.
     fn forget(&self) -> Result<UnitAccounts, Error> {
         let Reload {
             context,

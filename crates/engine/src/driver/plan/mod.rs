@@ -14,6 +14,7 @@ mod refuse;
 mod unit_index;
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::slice;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use inrush_destination::{
     Abilities, Destination, OwnMemory, RunRecord, Streams, TargetFacts, TargetName, TargetPlan,
 };
 use inrush_package::{LoadOrder, Mode, Package, RunSettings};
-use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_rows::ids::UnitKey;
 use inrush_source::{Input, Source, SourceError, Split};
 
 use self::flow::ContractFlowPlanner;
@@ -45,32 +46,23 @@ const FILE_BYTES: u64 = 1_500;
 /// A package resolved against real files and a destination that is reached by the contract.
 #[derive(Clone, Debug)]
 pub struct ContractPlan {
-    /// The package's name.
-    pub package: String,
-    /// SHA-256 of the package, secrets left out.
-    pub package_hash: String,
-    /// SHA-256 of what the plan would do.
-    pub plan_hash: String,
-    /// Names the package and its targets in the ledger.
-    pub run_key: RunKey,
-    /// Product, version and place.
-    pub destination: String,
+    /// The parts that do not depend on the destination.
+    pub facts: PlanFacts,
     /// What the destination can do.
     pub abilities: Abilities,
-    /// Settings of the run.
-    pub settings: RunSettings,
-    /// Rows of a batch.
-    pub batch_rows: usize,
-    /// Threads that read and write.
-    pub streams: usize,
     /// The flows.
     pub flows: Vec<ContractFlow>,
-    /// The most memory that the loader takes.
-    pub memory: MemoryBound,
     /// What earlier runs of the same package did and left.
     pub earlier: ContractEarlier,
-    /// What a user should know before it runs.
-    pub notes: Vec<String>,
+}
+
+/// Most callers need the facts that every plan has.
+impl Deref for ContractPlan {
+    type Target = PlanFacts;
+
+    fn deref(&self) -> &PlanFacts {
+        &self.facts
+    }
 }
 
 /// One flow, planned.
@@ -158,20 +150,8 @@ impl PlannedFlow for ContractFlow {
 impl RunPlan for ContractPlan {
     type Flow = ContractFlow;
 
-    fn facts(&self) -> PlanFacts<'_> {
-        PlanFacts {
-            package: &self.package,
-            package_hash: &self.package_hash,
-            plan_hash: &self.plan_hash,
-            run_key: &self.run_key,
-            destination: &self.destination,
-            settings: &self.settings,
-            streams: self.streams,
-            memory_bytes: self.memory.total(),
-            batch_rows: self.batch_rows,
-            fed_bytes: self.abilities.unit_bytes,
-            notes: &self.notes,
-        }
+    fn facts(&self) -> &PlanFacts {
+        &self.facts
     }
 
     fn server(&self) -> ServerReport {
@@ -190,7 +170,7 @@ impl RunPlan for ContractPlan {
     }
 
     fn add_note(&mut self, note: String) {
-        self.notes.push(note);
+        self.facts.notes.push(note);
     }
 
     fn turn(&self, flow: usize) -> usize {
@@ -318,21 +298,24 @@ pub async fn build(
         matches!(earlier, ContractEarlier::Stopped { .. }),
     );
     let mut plan = ContractPlan {
-        package: package.name.clone(),
-        package_hash: package.hash(),
-        plan_hash: String::new(),
-        run_key,
-        destination: destination.describe(),
+        facts: PlanFacts {
+            package: package.name.clone(),
+            package_hash: package.hash(),
+            plan_hash: String::new(),
+            run_key,
+            destination: destination.describe(),
+            settings: package.run.clone(),
+            streams,
+            memory,
+            batch_rows,
+            fed_bytes: abilities.unit_bytes,
+            notes,
+        },
         abilities,
-        settings: package.run.clone(),
-        batch_rows,
-        streams,
         flows,
-        memory,
         earlier,
-        notes,
     };
-    plan.plan_hash = identity::digest(plan.steps().iter().map(String::as_str));
+    plan.facts.plan_hash = identity::digest(plan.steps().iter().map(String::as_str));
     Ok(plan)
 }
 

@@ -31,7 +31,7 @@ pub struct ContractPreflight<'a> {
     pub plan: &'a ContractPlan,
     /// What a run is told.
     pub options: &'a RunOptions<'a>,
-    /// The preflight's own options beside it.
+    /// The options of the preflight itself.
     pub preflight_options: &'a PreflightOptions,
     /// Seconds that planning took.
     pub plan_s: f64,
@@ -117,7 +117,7 @@ impl ContractPreflight<'_> {
         Ok(flow_found::largest(found))
     }
 
-    /// What the destination takes of each flow, alone and with all steps together; and why something has no figure.
+    /// Measures the speed at which the destination takes each flow; returns the reason if something has no figure.
     fn destination(
         &self,
         flows: &mut [FlowFound],

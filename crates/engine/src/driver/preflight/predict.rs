@@ -9,7 +9,7 @@ use crate::preflight::predict::{self, PredictedPhases};
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::PreflightReport;
 
-/// Predicts the run; not where rows are left to load and no flow has a speed.
+/// Predicts the run; `None` if rows are left to load and no flow has a measured speed.
 pub fn predict(
     preflight: &ContractPreflight<'_>,
     flows: &[FlowFound],
@@ -78,12 +78,12 @@ fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<
         let tried_text = (tried.work.meter.text_bytes as f64).max(1.0);
         let mut whole = 0.0;
         for unit in preflight.left(index) {
-            // All streams take from a file that is fed.
+            // All streams read from a file that has a feed.
             let turns = work_items::of_splits((index, 0), unit, plan.streams).count();
             let unit_bytes = unit.split.size_bytes as f64 * like.text_of_stored();
             let text_bytes = unit_bytes / turns as f64;
             whole += unit_bytes;
-            // A COMMIT flushes what it is for.
+            // The time of a COMMIT depends on what it flushes.
             let times = text_bytes / (tried_text / plan.streams as f64);
             let piece = WorkPiece {
                 flow: place,

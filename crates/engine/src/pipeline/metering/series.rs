@@ -162,6 +162,8 @@ impl Columns {
                 sample_ms: step_ms,
                 ..server
             }),
+            // The report adds them: the units are known at the end.
+            stored: Vec::new(),
             machine: self.machine(steps, backends_cpu_us),
             metering_cpu_s: 0.0,
         }

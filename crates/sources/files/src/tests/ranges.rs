@@ -1,4 +1,4 @@
-//! Byte ranges of a plain file: together they are the file.
+//! Byte ranges of a plain file: together they contain each record once.
 
 use inrush_scan::{
     Escape, FieldPosition, FixedWidth, PositionUnit, RecordEnd, ShortText, Terminator,
@@ -9,7 +9,7 @@ use tempfile::tempdir;
 use super::super::RecordStart;
 use super::*;
 
-/// Dialects in which a reader finds the first record of a range by itself.
+/// Dialects in which a reader finds the first record of a range without help.
 fn line_based() -> Vec<Dialect> {
     let csv = Dialect {
         quote: None,
@@ -20,7 +20,7 @@ fn line_based() -> Vec<Dialect> {
         header: false,
         ..csv.clone()
     };
-    // Terminators for which a few bytes before the range are enough.
+    // A reader needs only a few bytes before the range to recognise these terminators.
     let with = |terminator| Dialect {
         terminator,
         ..csv.clone()
@@ -82,7 +82,7 @@ fn what_a_few_bytes_do_not_tell_needs_a_pass() {
     }
 }
 
-/// Reads a file in ranges with these cuts, and puts them together.
+/// Reads a file in ranges with these cuts, and joins the results.
 fn read_cut(
     file: &Arc<SourceFile>,
     dialect: &Dialect,

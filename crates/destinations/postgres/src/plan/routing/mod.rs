@@ -39,7 +39,7 @@ pub async fn tree(
     }
 }
 
-/// True if rows are routed: as the package says, else if no file could be a partition.
+/// True if rows are routed: as the package says, or, if it says nothing, if no file could become a partition.
 pub fn is_wanted(
     asked: Option<bool>,
     facts: Option<&TableFacts>,
@@ -114,8 +114,7 @@ pub fn check(target: &FlowTarget<'_>, notes: &mut Vec<String>) -> Result<(), Pla
     Ok(())
 }
 
-/// The lock that the target needs: what ATTACH takes, or what keeps other writers out of a target
-/// that must be empty.
+/// The lock that the target needs: that of ATTACH, or one that keeps other writers out of a target that must be empty.
 pub fn lock_mode(flow: &FlowPlan, route: &RoutePlan) -> &'static str {
     if flow.mode == Mode::Create {
         "SHARE ROW EXCLUSIVE"

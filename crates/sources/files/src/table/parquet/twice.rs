@@ -1,8 +1,8 @@
 //! Columns that no single Arrow type can hold completely: they are read as two types at once and combined.
 //!
-//! INT96 timestamps count days and nanoseconds: read as nanoseconds they wrap around outside of the years
-//! 1677 to 2262, read as microseconds they lose three digits. Parquet's intervals have months, days and
-//! milliseconds, and are read as months, or as days and milliseconds.
+//! INT96 timestamps are days and nanoseconds. Read as nanoseconds they wrap around outside of the years 1677 to 2262;
+//! read as microseconds they lose three digits. Parquet's intervals have months, days and milliseconds, and are read
+//! once as months and once as days and milliseconds.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 /// Batches of which some columns are read twice.
 pub(super) struct Twice<R> {
     pub(super) first: R,
-    /// Only those columns.
+    /// The columns that are read twice, read as their second type.
     pub(super) second: R,
-    /// Where they stand in the batches of `first`.
+    /// The indices of these columns in the batches of `first`.
     pub(super) places: Vec<usize>,
 }
 
@@ -84,8 +84,8 @@ fn interval(days: &ArrayRef, months: &ArrayRef) -> Result<ArrayRef, ArrowError> 
     Ok(Arc::new(values))
 }
 
-/// The type that holds all of the timestamps as they are: `wrapped` are their nanoseconds modulo 2^64,
-/// `cut` their microseconds.
+/// The type that holds all of the timestamps exactly. `wrapped` are their nanoseconds modulo 2^64, `cut` their
+/// microseconds.
 fn timestamp(wrapped: &ArrayRef, cut: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let nanoseconds = wrapped.as_primitive::<TimestampNanosecondType>();
     let microseconds = cut.as_primitive::<TimestampMicrosecondType>();
