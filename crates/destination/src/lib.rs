@@ -11,6 +11,7 @@ pub mod clients;
 pub mod contract;
 pub mod error;
 pub mod json_text;
+pub mod layout;
 pub mod ledger_records;
 pub mod rows_not_taken;
 pub mod target;
@@ -21,6 +22,7 @@ pub use contract::{
     CancelRun, Destination, LoadMethod, OpenRun, PublishStep, Published, UnitStream,
 };
 pub use error::{Error, Result};
+pub use layout::{Filling, Layout, LayoutError, PublishesInto, UnitLayout};
 pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use target::{

@@ -114,7 +114,7 @@ pub(crate) mod plan {
     }
 
     pub(crate) mod long_units {
-        pub(crate) use inrush_engine::plan::long_units::{UnitSize, share, work_bytes};
+        pub(crate) use inrush_engine::plan::long_units::{share_long_units, work_bytes};
     }
 
     pub(crate) mod memory {

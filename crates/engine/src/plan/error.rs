@@ -1,6 +1,6 @@
 //! Errors of planning a package.
 
-use inrush_destination::Ability;
+use inrush_destination::{Ability, LayoutError};
 use inrush_package::PackageError;
 use inrush_source::SourceError;
 
@@ -38,6 +38,14 @@ pub enum PlanError {
         flow: Option<String>,
         /// The abilities, one at least.
         lacking: Vec<Ability>,
+    },
+    /// The load units do not hold each split of a flow once: a mistake in the destination's code.
+    #[error("flow `{flow}`: {source}")]
+    Layout {
+        /// The flow.
+        flow: String,
+        /// The split and the unit.
+        source: LayoutError,
     },
     /// The target cannot be loaded as it is.
     #[error("{target} {what}")]
@@ -85,6 +93,10 @@ impl PlanError {
         match self {
             PlanError::Package(_) | PlanError::Source(_) | PlanError::Guess(_) => None,
             PlanError::Driver(error) => error.hint(),
+            PlanError::Layout { .. } => Some(
+                "this is a mistake in Inrush, and nothing was changed; report it with the package"
+                    .to_owned(),
+            ),
             PlanError::Abilities { lacking, .. } => {
                 let mut fixes: Vec<&str> = lacking.iter().map(|it| it.text().fix).collect();
                 fixes.dedup();

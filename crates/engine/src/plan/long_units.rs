@@ -1,6 +1,8 @@
 //! Chooses the units that several streams fill: those that would keep one stream busy after the others have ended.
 
-use inrush_source::Split;
+use inrush_source::{Source, SourceError, Split};
+
+use super::planned::{PlannedFlow, PlannedUnit};
 
 /// How much longer a plan may take than a load in which all streams end at the same time. Sharing a unit has a cost
 /// (one transaction no longer fills the whole table), so small differences in the sizes of files are accepted.
@@ -8,18 +10,46 @@ const LONGER_AT_MOST: f64 = 1.1;
 
 /// The facts of a unit that the choice is made by.
 #[derive(Clone, Copy, Debug)]
-pub struct UnitSize {
+struct UnitSize {
     /// Bytes of text, as far as its files tell.
-    pub bytes_count: u64,
+    bytes_count: u64,
     /// It reads a pipe, whose length is unknown.
-    pub is_endless: bool,
+    is_endless: bool,
     /// Several streams fill it in any case.
-    pub is_shared: bool,
+    is_shared: bool,
+}
+
+impl UnitSize {
+    fn of(unit: &impl PlannedUnit) -> UnitSize {
+        let mut splits = unit.splits().iter();
+        UnitSize {
+            bytes_count: unit.bytes_count(),
+            is_endless: splits.any(|split| split.input.is_read_once()),
+            is_shared: unit.is_shared(),
+        }
+    }
+}
+
+/// Shares units that would keep one stream busy after the others have ended, of all flows together.
+pub fn share_long_units<F: PlannedFlow>(
+    flows: &mut [F],
+    streams: usize,
+) -> Result<(), SourceError> {
+    let mut units: Vec<(&dyn Source, &mut F::Unit)> = Vec::new();
+    for flow in flows {
+        let (reading, own) = flow.units_mut();
+        units.extend(own.iter_mut().map(|unit| (&*reading.source, unit)));
+    }
+    let sizes: Vec<UnitSize> = units.iter().map(|(_, unit)| UnitSize::of(*unit)).collect();
+    share(&sizes, streams, |index| {
+        let (source, unit) = &mut units[index];
+        unit.share_if_useful(*source)
+    })
 }
 
 /// Shares the largest units among streams until what one stream loads alone makes no long tail. `share` shares the unit
 /// with this index, and says whether it could.
-pub fn share<E>(
+fn share<E>(
     units: &[UnitSize],
     streams: usize,
     mut share: impl FnMut(usize) -> Result<bool, E>,

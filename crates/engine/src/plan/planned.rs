@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use inrush_rows::ids::UnitKey;
-use inrush_source::{Source, Split};
+use inrush_source::{Source, SourceError, Split};
 
 use super::Reading;
 
@@ -24,8 +24,14 @@ pub trait PlannedFlow {
     /// Its load units, in the order of their numbers.
     fn units(&self) -> &[Self::Unit];
 
+    /// Its load units, to be changed, with what is read of them.
+    fn units_mut(&mut self) -> (&Reading, &mut [Self::Unit]);
+
     /// The splits of all units, to be changed, with what is read of them.
-    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>);
+    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>) {
+        let (reading, units) = self.units_mut();
+        (reading, units.iter_mut().flat_map(PlannedUnit::splits_mut))
+    }
 
     /// The splits of all units.
     fn all_splits(&self) -> impl Iterator<Item = &Split> {
@@ -69,6 +75,9 @@ pub trait PlannedUnit {
     /// Its splits. Ranges of the same file follow each other.
     fn splits(&self) -> &[Split];
 
+    /// The same splits, to be changed.
+    fn splits_mut(&mut self) -> &mut [Split];
+
     /// Its staging table; empty if it has none of its own.
     fn staging_table(&self) -> &str {
         ""
@@ -79,6 +88,10 @@ pub trait PlannedUnit {
 
     /// True if several streams fill it: each split is committed by itself, and one that is fed in many parts.
     fn is_shared(&self) -> bool;
+
+    /// Makes it a unit that several streams fill, if it can be one and if that keeps more than one stream busy; says
+    /// whether it has. `source` is that of the flow.
+    fn share_if_useful(&mut self, source: &dyn Source) -> Result<bool, SourceError>;
 
     /// The splits that one stream loads in the order of the files. What was cut into
     /// ranges for several streams, or was to be fed to them, is whole again. `source` is that of the flow.

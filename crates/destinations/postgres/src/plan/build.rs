@@ -2,18 +2,17 @@
 
 use inrush_package::{LoadOrder, Package, ServerCopy};
 use inrush_rows::ids::RunKey;
-use inrush_source::{Source, SourceError};
 
 use super::flow_request::FlowRequest;
 use super::privileges::{self, Privilege};
 use super::routing::KeyScans;
 use super::{
-    DiskFacts, Earlier, FED_TRANSACTION_BYTES, FlowPlan, Plan, UnitPlan, disk, earlier, flow,
-    index_rebuild, is_all_straight, limits, obstacles, replace_mode, target,
+    DiskFacts, Earlier, FED_TRANSACTION_BYTES, FlowPlan, Plan, disk, earlier, flow, index_rebuild,
+    is_all_straight, limits, obstacles, replace_mode, target,
 };
 use crate::engine::pipeline::work_items;
 use crate::engine::plan::error::PlanError;
-use crate::engine::plan::long_units::{self, UnitSize};
+use crate::engine::plan::long_units::share_long_units;
 use crate::engine::plan::options::PlanOptions;
 use crate::engine::plan::{MemoryBound, abilities, identity};
 use crate::engine::run::plan::PlanFacts;
@@ -142,34 +141,6 @@ struct SharedFlows {
     streams: usize,
     /// Locks that the switch holds at its end.
     locks_needed: u64,
-}
-
-/// Cuts units that would keep one stream busy after the others into pieces for several.
-fn share_long_units(flows: &mut [FlowPlan], streams: usize) -> Result<(), SourceError> {
-    let mut units: Vec<(&dyn Source, &mut UnitPlan)> = Vec::new();
-    for FlowPlan {
-        reading,
-        units: own,
-        ..
-    } in flows
-    {
-        units.extend(own.iter_mut().map(|unit| (&*reading.source, unit)));
-    }
-    let size = |(_, unit): &(&dyn Source, &mut UnitPlan)| UnitSize {
-        bytes_count: unit.bytes_count,
-        is_endless: unit.splits.iter().any(|split| split.input.is_read_once()),
-        is_shared: unit.shared,
-    };
-    let sizes: Vec<UnitSize> = units.iter().map(size).collect();
-    long_units::share(&sizes, streams, |index| {
-        let (source, unit) = &mut units[index];
-        let pieces = unit.pieces(*source)?;
-        let helps = pieces.len() > 1 || pieces.iter().any(|piece| piece.is_shared);
-        if helps {
-            unit.share_in(pieces);
-        }
-        Ok(helps)
-    })
 }
 
 impl PlanRequest<'_> {

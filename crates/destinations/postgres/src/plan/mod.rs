@@ -5,7 +5,7 @@
 //!
 //! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`),
 //! the way of units into the target (`publishing.rs`), the comparisons (`flow_checks.rs`), the declared partitions
-//! (`intervals.rs`), the replaced part of the target (`flow_replacement.rs`), and its units (`units.rs`).
+//! (`intervals.rs`), the replaced part of the target (`flow_replacement.rs`), and its units (`layout.rs`, `units.rs`).
 
 pub mod additions;
 pub mod begin_steps;
@@ -24,6 +24,7 @@ mod flow_target;
 mod identity;
 pub mod index_rebuild;
 mod intervals;
+mod layout;
 mod limits;
 mod obstacles;
 pub mod partition_names;
@@ -52,10 +53,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
+use inrush_destination::Filling;
 use inrush_package::{IndexPolicy, Mode, Package};
 use inrush_pgcopy::PgType;
 use inrush_rows::ids::{FileKey, RunName, SplitKey, UnitKey};
-use inrush_source::Split;
+use inrush_source::{Source, SourceError, Split};
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
@@ -301,9 +303,8 @@ impl PlannedFlow for FlowPlan {
         &self.units
     }
 
-    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>) {
-        let units = self.units.iter_mut();
-        (&self.reading, units.flat_map(|unit| &mut unit.splits))
+    fn units_mut(&mut self) -> (&Reading, &mut [UnitPlan]) {
+        (&self.reading, &mut self.units)
     }
 
     fn is_straight(&self) -> bool {
@@ -332,6 +333,10 @@ impl PlannedUnit for UnitPlan {
         &self.splits
     }
 
+    fn splits_mut(&mut self) -> &mut [Split] {
+        &mut self.splits
+    }
+
     fn staging_table(&self) -> &str {
         &self.staging_table
     }
@@ -342,6 +347,18 @@ impl PlannedUnit for UnitPlan {
 
     fn is_shared(&self) -> bool {
         self.shared
+    }
+
+    fn share_if_useful(&mut self, source: &dyn Source) -> Result<bool, SourceError> {
+        if self.filling == Filling::OneStream {
+            return Ok(false);
+        }
+        let pieces = self.pieces(source)?;
+        let helps = pieces.len() > 1 || pieces.iter().any(|piece| piece.is_shared);
+        if helps {
+            self.share_in(pieces);
+        }
+        Ok(helps)
     }
 }
 
@@ -466,6 +483,8 @@ pub struct UnitPlan {
     pub splits: Vec<Split>,
     /// Bytes of its files; of compressed ones an estimate.
     pub bytes_count: u64,
+    /// The streams that may fill it.
+    pub filling: Filling,
     /// Filled by several streams, each split in a transaction of its own and without FREEZE.
     pub shared: bool,
     /// The partition that it becomes.

@@ -1,7 +1,6 @@
 //! Load units: their files, the names of their staging tables, and the statements that create, fill and ready these.
 
-use std::collections::BTreeSet;
-
+use inrush_destination::{Filling, PublishesInto, UnitLayout};
 use inrush_rows::ids::UnitKey;
 use inrush_source::{Source, SourceError, Split};
 
@@ -15,7 +14,7 @@ use super::identity::Shape;
 use super::partition_names::PartitionNames;
 use super::parts::{self, Part};
 use super::publishing::Publishing;
-use super::{Commit, Publish, UnitPlan, WireForm};
+use super::{Publish, UnitPlan, WireForm, layout};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
 use crate::engine::plan::long_units::work_bytes;
@@ -38,13 +37,6 @@ pub struct UnitPlanner<'a> {
     replacement: &'a Replacement,
     /// Everything that shapes rows, in one text.
     shape: String,
-}
-
-/// The files of one unit.
-struct UnitFiles<'a> {
-    splits: Vec<Split>,
-    /// The declared partition that they go to.
-    interval: Option<&'a Interval>,
 }
 
 impl<'a> UnitPlanner<'a> {
@@ -87,7 +79,8 @@ impl<'a> UnitPlanner<'a> {
         }
     }
 
-    /// The units: one for each part, for each interval, for each file, or one in all.
+    /// The units, as they are laid out: one for each part, for each interval, for each file, or one in all. `intervals` are
+    /// empty if units are no partitions.
     pub fn plan(&self, intervals: &[Interval], parts: &[Part]) -> Result<Vec<UnitPlan>, PlanError> {
         let splits: Vec<Split> = match parts {
             [] => {
@@ -102,13 +95,27 @@ impl<'a> UnitPlanner<'a> {
             taken.remove(name);
         }
         let mut names = PartitionNames::new(self.target.table, &taken);
-        let mut units = self
-            .group(splits, intervals)
+        let key = self.columns.key_of_units();
+        let layout = layout::lay_out(
+            &self.publishing.publish,
+            splits.len(),
+            intervals,
+            key.map(|_| &mut names),
+        );
+        let checked = layout.check(splits.len());
+        checked.map_err(|source| PlanError::Layout {
+            flow: self.target.flow_name.clone(),
+            source,
+        })?;
+        // Each is in one unit, which takes it.
+        let mut splits: Vec<Option<Split>> = splits.into_iter().map(Some).collect();
+        let mut units = layout
+            .units
             .into_iter()
             .enumerate()
-            .map(|(index, files)| self.unit(&mut names, index + 1, files))
+            .map(|(index, unit)| self.unit(index + 1, unit, &mut splits, intervals.get(index)))
             .collect::<Result<Vec<UnitPlan>, PlanError>>()?;
-        if let Some(key) = self.columns.key_of_units() {
+        if let Some(key) = key {
             for (unit, part) in units.iter_mut().zip(parts) {
                 parts::bound(unit, key, part);
             }
@@ -116,49 +123,15 @@ impl<'a> UnitPlanner<'a> {
         Ok(units)
     }
 
-    fn group<'b>(&self, splits: Vec<Split>, intervals: &'b [Interval]) -> Vec<UnitFiles<'b>> {
-        let one = |splits: Vec<Split>| UnitFiles {
-            splits,
-            interval: None,
-        };
-        let each = |splits: Vec<Split>| splits.into_iter().map(|split| one(vec![split])).collect();
-        match self.columns.key_of_units() {
-            // Rows in the target stay there, so a changed file must not affect the unit of another file.
-            None if self.publishing.publish == Publish::Straight(Commit::EachSplit) => each(splits),
-            None => vec![one(splits)],
-            Some(_) if intervals.is_empty() => each(splits),
-            Some(_) => {
-                let placed: BTreeSet<usize> = intervals
-                    .iter()
-                    .flat_map(|interval| interval.files.iter().copied())
-                    .collect();
-                // Files without a row lie in no partition, and are accounted for all the same.
-                let unplaced = splits
-                    .iter()
-                    .enumerate()
-                    .filter(|(index, _)| !placed.contains(index))
-                    .map(|(_, split)| one(vec![split.clone()]));
-                let of_interval = |interval: &'b Interval| UnitFiles {
-                    splits: interval
-                        .files
-                        .iter()
-                        .map(|index| splits[*index].clone())
-                        .collect(),
-                    interval: Some(interval),
-                };
-                intervals.iter().map(of_interval).chain(unplaced).collect()
-            }
-        }
-    }
-
     fn unit(
         &self,
-        names: &mut PartitionNames<'_>,
         number: usize,
-        files: UnitFiles<'_>,
+        layout: UnitLayout,
+        splits: &mut [Option<Split>],
+        interval: Option<&Interval>,
     ) -> Result<UnitPlan, PlanError> {
         let key = self.columns.key_of_units();
-        let (bounds, key_bounds) = match (files.interval, key) {
+        let (bounds, key_bounds) = match (interval, key) {
             (Some(interval), Some(key)) => {
                 let column = &self.columns.resolved.columns[key.column_index];
                 let flow_name = &self.target.flow_name;
@@ -167,12 +140,14 @@ impl<'a> UnitPlanner<'a> {
             }
             _ => (None, None),
         };
-        let splits = files.splits;
+        let own = layout.splits.iter();
+        let splits: Vec<Split> = own.filter_map(|at| splits[*at].take()).collect();
         let unit_key = self.unit_key(bounds.as_ref(), &splits);
         let staging_table = format!("{}_{}", cut(self.target.table, 40), unit_key.short());
-        if let Publish::Straight(commit) = self.publishing.publish {
-            let mut unit = self.straight_unit(number, splits, unit_key, staging_table);
-            if commit == Commit::EachSplit {
+        if let Publish::Straight(_) = self.publishing.publish {
+            let filling = layout.filling;
+            let mut unit = self.straight_unit(number, filling, splits, unit_key, staging_table);
+            if filling == Filling::EachSplit {
                 unit.share(&*self.columns.source)?;
             }
             return Ok(unit);
@@ -183,8 +158,12 @@ impl<'a> UnitPlanner<'a> {
         Ok(UnitPlan {
             number,
             bytes_count: splits.iter().map(work_bytes).sum(),
+            filling: layout.filling,
             shared: false,
-            partition_name: key.map(|_| names.take()),
+            partition_name: match layout.publishes_into {
+                PublishesInto::Target => None,
+                PublishesInto::Partition(name) => Some(name),
+            },
             create: self.create(&staging_table, bounds.as_ref()),
             copy: self.copy(schema, &staging_table, self.request.package.run.freeze),
             copy_shared: self.copy(schema, &staging_table, false),
@@ -204,6 +183,7 @@ impl<'a> UnitPlanner<'a> {
     fn straight_unit(
         &self,
         number: usize,
+        filling: Filling,
         splits: Vec<Split>,
         key: UnitKey,
         staging_table: String,
@@ -212,6 +192,7 @@ impl<'a> UnitPlanner<'a> {
         UnitPlan {
             number,
             bytes_count: splits.iter().map(work_bytes).sum(),
+            filling,
             shared: false,
             partition_name: None,
             create: Vec::new(),

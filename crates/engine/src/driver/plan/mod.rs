@@ -23,14 +23,14 @@ use inrush_destination::{
 };
 use inrush_package::{LoadOrder, Mode, Package, RunSettings};
 use inrush_rows::ids::UnitKey;
-use inrush_source::{Input, Split};
+use inrush_source::{Input, Source, SourceError, Split};
 
 use self::flow::ContractFlowPlanner;
 pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, each_record};
 use crate::ledger::Account;
 use crate::pipeline::work_items;
 use crate::plan::abilities::require_of_run;
-use crate::plan::long_units::work_bytes;
+use crate::plan::long_units::{share_long_units, work_bytes};
 use crate::plan::memory::FileCost;
 use crate::plan::{
     MemoryBound, PlanError, PlanOptions, PlannedFlow, PlannedUnit, Reading, UnitPlace, identity,
@@ -142,9 +142,8 @@ impl PlannedFlow for ContractFlow {
         &self.units
     }
 
-    fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>) {
-        let units = self.units.iter_mut();
-        (&self.reading, units.map(|unit| &mut unit.split))
+    fn units_mut(&mut self) -> (&Reading, &mut [RangeUnit]) {
+        (&self.reading, &mut self.units)
     }
 }
 
@@ -201,12 +200,22 @@ impl PlannedUnit for RangeUnit {
         slice::from_ref(&self.split)
     }
 
+    fn splits_mut(&mut self) -> &mut [Split] {
+        slice::from_mut(&mut self.split)
+    }
+
     fn bytes_count(&self) -> u64 {
         work_bytes(&self.split)
     }
 
     fn is_shared(&self) -> bool {
         self.split.is_shared
+    }
+
+    /// Several streams can fill it only if its file is fed to them.
+    fn share_if_useful(&mut self, _: &dyn Source) -> Result<bool, SourceError> {
+        self.split.is_shared = self.may_be_fed;
+        Ok(self.may_be_fed)
     }
 }
 
@@ -264,7 +273,7 @@ pub async fn build(
             .streams
             .map_or(options.streams_default, usize::from),
     };
-    feeds::choose(&mut flows, wanted);
+    share_long_units(&mut flows, wanted)?;
     let work = work_items::all(&flows, wanted, |_| 0);
     let streams = wanted.min(work.len()).max(1);
     let batch_rows = match package.run.batch_rows == RunSettings::default().batch_rows {
