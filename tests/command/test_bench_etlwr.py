@@ -10,7 +10,9 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -420,6 +422,10 @@ def test_what_the_record_runs_would_take_here(
     costs = {one["run"]: one["costs"] for one in found["runs"]}
     for one in found["needs"]:
         needs, cost = one["capacity"]["needs"], costs[one["run"]]
+        if cost.get("server_cpu_s_per_gb") is None:
+            # So short a load that the server's processor time did not pass one tick of its clock.
+            assert one.get("cores") is None
+            continue
         cpu_s = cost["loader_cpu_s_per_gb"] + cost["server_cpu_s_per_gb"]
         assert one["cores"] == pytest.approx(needs["loader_cores"] + needs["server_cores"])
         # As many gigabytes in a second as the published run loaded, each at its cost here.
@@ -429,9 +435,9 @@ def test_what_the_record_runs_would_take_here(
         assert any("grow linearly" in line for line in one["capacity"]["assumptions"])
     (first, second) = found["runs"]
     assert costs[first["run"]]["text_bytes"] == first["bytes"] == second["bytes"]
-    assert costs[first["run"]]["loader_cpu_s_per_gb"] * first["bytes"] / 1e9 == pytest.approx(
-        first["loader_cpu_s"], rel=0.75
-    )
+    # The process's whole time has its start, too, which does not grow with the files.
+    loading_s = costs[first["run"]]["loader_cpu_s_per_gb"] * first["bytes"] / 1e9
+    assert 0 < loading_s <= first["loader_cpu_s"]
     assert {one["stream_run"] for one in found["needs"]} == {first["run"]}
     summary = (outcome.folder / "etlwr-results" / first["run"] / "summary.md").read_text()
     assert "would take on cores like these" in summary and "ES7000" in summary
@@ -463,14 +469,24 @@ def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str)
     assert not path.exists() and not path.with_name(path.name + ".wal").exists()
 
 
+def plain(text: str) -> str:
+    """Return a value without what its type adds: blanks at the end, zeros behind the point."""
+    text = text.rstrip()
+    return text.rstrip("0").rstrip(".") if re.fullmatch(r"-?[0-9]+\.[0-9]+", text) else text
+
+
 def assert_values(connection: duckdb.DuckDBPyConnection, table: str, folder: Path) -> None:
     """Fail unless a table has the values of its files, each as often."""
-    loaded = connection.sql(f"SELECT rtrim(COLUMNS(*)::varchar) FROM {table}").fetchall()
+    loaded = Counter(
+        tuple(map(plain, row))
+        for row in connection.sql(f"SELECT COLUMNS(*)::varchar FROM {table}").fetchall()
+    )
     lines = [
         line for file in folder.glob(f"{table}.tbl.*") for line in file.read_text().splitlines()
     ]
-    written = [tuple(value.rstrip() for value in line.split("|")[:-1]) for line in lines]
-    assert written and sorted(loaded) == sorted(written)
+    written = Counter(tuple(map(plain, line.split("|")[:-1])) for line in lines)
+    assert written
+    assert [*islice(written - loaded, 3)] == [] == [*islice(loaded - written, 3)]
 
 
 def test_a_kept_columnstore_is_not_loaded_again(inrush: Inrush, made: Path) -> None:
@@ -510,7 +526,8 @@ def test_sums_of_a_columnstore_are_refused(inrush: Inrush, made: Path) -> None:
 def test_an_interrupted_load_into_a_columnstore_says_what_stays(inrush: Inrush, made: Path) -> None:
     copied(inrush, made, "part")
     words = ("bench", "etlwr", "run", "--data", "data", "--to", "x.duckdb", "--tables", "part")
-    with inrush.stopped_by("stop_until_asked:before_switch", *words) as running:
+    # Early, so that the signal has come long before the switch, which nothing interrupts.
+    with inrush.stopped_by("stop_until_asked:run_entered", *words) as running:
         running.send(signal.SIGINT)
         running.resume().wait().expect(INTERRUPTED, "remove x.duckdb, and run it again")
     inrush(*words).expect(USAGE, "x.duckdb exists already")
