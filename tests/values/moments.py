@@ -202,10 +202,10 @@ def default(text: str, column: Column) -> Meaning:
         return may("infinity" if INFINITIES[body.lower()] > 0 else "-infinity")
     clocked = rf"(?:[Tt]| +){CLOCK}(?:{OFFSET})?"
     shapes = {
-        "date": (DATE + ERA, SHORT_DATE),
+        "date": (DATE + ERA, SHORT_DATE + ERA),
         "time": (CLOCK,),
         "timetz": (CLOCK + OFFSET, CLOCK),
-    }.get(kind, (f"{DATE}(?:{clocked})?{ERA}", f"{SHORT_DATE}(?:{clocked})?"))
+    }.get(kind, (f"{DATE}(?:{clocked})?{ERA}", f"{SHORT_DATE}(?:{clocked})?{ERA}"))
     for shape in shapes:
         match = re.fullmatch(shape, body)
         if match is not None:

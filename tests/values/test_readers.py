@@ -118,6 +118,7 @@ MOMENTS: list[tuple[Column, str, Any]] = [
     (column("date"), "2024-02-30", NOTHING),
     (column("date"), "025-06-02", NOTHING),
     (column("date"), "0001-12-31 BC", -730_120),
+    (column("date"), "20111022 BC", -1_464_328),
     (column("date"), "infinity", "infinity"),
     (column("date"), "2024-01-02 00:00:00", NOTHING),
     (column("time"), "24:00:00", DAY),
