@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import signal
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from faults import site
 from faults.loads import LARGE_BYTES, Load
@@ -29,6 +30,16 @@ class Struck:
 
     what: str
     hit: bool
+
+
+@dataclass
+class Result:
+    """What came of a scenario."""
+
+    # Its faults, of which the last ones are not tried if the load has ended before.
+    names: list[str]
+    struck: list[Struck] = field(default_factory=list)
+    seconds: float = 0
 
 
 Strike = Callable[[Scene], Struck]
@@ -95,15 +106,22 @@ def _end(scene: Scene, running: Running, seconds: float = 90) -> Outcome:
     return outcome
 
 
-def _random_moment(scene: Scene, running: Running) -> str | None:
+def random_moment(
+    numbers: random.Random, running: Running, earliest_s: float, latest_s: float
+) -> str | None:
     """Wait until a random moment of the command's life; None where it ended before."""
-    assert scene.reference is not None
-    moment = scene.numbers.uniform(0.15, 1.0) * scene.reference.seconds
+    moment = numbers.uniform(earliest_s, latest_s)
     try:
         running.process.wait(moment)
     except subprocess.TimeoutExpired:
         return f"after {moment:.3f} s"
     return None
+
+
+def _random_moment(scene: Scene, running: Running) -> str | None:
+    assert scene.reference is not None
+    whole_s = scene.reference.seconds
+    return random_moment(scene.numbers, running, 0.15 * whole_s, whole_s)
 
 
 def _at_some_time(scene: Scene, act: Callable[[Running], object]) -> tuple[str, bool, Outcome]:

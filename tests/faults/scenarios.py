@@ -7,13 +7,13 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from time import monotonic
 
 from faults import site
-from faults.disturbances import KINDS, Disturbance, Struck
+from faults.disturbances import KINDS, Disturbance, Result
 from faults.loads import LOADS, Load
 from faults.scene import Reference, Scene
 from faults.site import STANDS, Site, Stand
@@ -41,15 +41,6 @@ class Scenario:
         """Name it."""
         faults = ", ".join(self.names)
         return f"seed {self.seed}: {self.load.name} on {self.stand}: {faults}"
-
-
-@dataclass
-class Result:
-    """What came of a scenario."""
-
-    scenario: Scenario
-    struck: list[Struck] = field(default_factory=list)
-    seconds: float = 0
 
 
 def scenario(seed: int) -> Scenario:
@@ -119,7 +110,7 @@ def opened(
 def play(chosen: Scenario, place: Site, references: References, folder: Path) -> Result:
     """Play a scenario; an assertion fails where a promise is broken."""
     started = monotonic()
-    result = Result(chosen)
+    result = Result(chosen.names)
     stand = place.stand(chosen.stand)
     reference = references.of(stand, chosen.load)
     with ExitStack() as stack:

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from faults import scenarios
+from faults.disturbances import Result
 from faults.file_destinations import scenarios as file_scenarios
 from faults.site import Site
 from harness import servers
@@ -31,7 +32,7 @@ def programs(folder: Path, version: int) -> Path:
 FILES_OF_TEN = 4
 CHOICES = ["all", "postgresql", "files"]
 
-Play = Callable[[], "scenarios.Result | file_scenarios.FileResult"]
+Play = Callable[[], Result]
 
 
 class Stage:
@@ -86,7 +87,7 @@ def main() -> int:
                 broken.append(seed)
                 print(f"\nBROKEN\n{traceback.format_exc()}", flush=True)
                 continue
-            for name, struck in zip(result.scenario.names, result.struck, strict=False):
+            for name, struck in zip(result.names, result.struck, strict=False):
                 tried[name] += 1
                 hit[name] += struck.hit
             words = "; ".join(

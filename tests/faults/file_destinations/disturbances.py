@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from conformance.destinations import AdbcSqlite, DuckDb, Parquet, Place
 from faults import site
-from faults.disturbances import STEPS, UNSWITCHED_STEPS, Struck
+from faults.disturbances import STEPS, UNSWITCHED_STEPS, Struck, random_moment
 from faults.file_destinations.loads import FileLoad
 from faults.file_destinations.scene import DISK_BYTES, FileScene, is_refused_as_changed
 from faults.loads import COLUMNS
@@ -62,13 +62,7 @@ def _step(scene: FileScene, steps: list[str]) -> str:
 
 
 def _random_moment(scene: FileScene, running: Running) -> str | None:
-    """Wait until a random moment of the command's life; None where it ended before."""
-    moment = scene.numbers.uniform(0.1, 1.0) * scene.seconds
-    try:
-        running.process.wait(moment)
-    except subprocess.TimeoutExpired:
-        return f"after {moment:.3f} s"
-    return None
+    return random_moment(scene.numbers, running, 0.1 * scene.seconds, scene.seconds)
 
 
 def _killed(scene: FileScene, steps: list[str]) -> tuple[str, bool]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from time import monotonic
 
 from conformance.destinations import AdbcDuckDb, AdbcSqlite, DuckDb, Parquet, Place
 from faults import site
-from faults.disturbances import Struck
+from faults.disturbances import Result
 from faults.file_destinations.disturbances import KINDS, FileDisturbance
 from faults.file_destinations.loads import FILE_LOADS, FileLoad
 from faults.file_destinations.scene import FileScene, opened
@@ -38,15 +38,6 @@ class FileScenario:
         """Name it."""
         faults = ", ".join(self.names)
         return f"seed {self.seed}: {self.load.name} into {self.place.title}: {faults}"
-
-
-@dataclass
-class FileResult:
-    """What came of a scenario."""
-
-    scenario: FileScenario
-    struck: list[Struck] = field(default_factory=list)
-    seconds: float = 0
 
 
 def scenario(seed: int) -> FileScenario:
@@ -96,10 +87,10 @@ def used_bytes(scene: FileScene) -> int:
     return sum(path.stat().st_size for path in scene.disk.rglob("*") if path.is_file())
 
 
-def play(chosen: FileScenario, references: FileReferences, folder: Path) -> FileResult:
+def play(chosen: FileScenario, references: FileReferences, folder: Path) -> Result:
     """Play a scenario; an assertion fails where a promise is broken."""
     started = monotonic()
-    result = FileResult(chosen)
+    result = Result(chosen.names)
     seconds, used = references.of(chosen.place, chosen.load)
     own = folder / f"files-{next(_numbers)}"
     with opened(chosen.place, chosen.load, own, chosen.seed) as scene:

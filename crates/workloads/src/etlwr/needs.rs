@@ -1,5 +1,5 @@
-//! What the workloads of 2009 and 2016 would take on the measured machine: the costs of a run, given to the capacity
-//! simulation of the engine (`inrush preflight --size --within`). Arithmetic alone.
+//! The record needs of the measured machine say what the workloads of 2009 and 2016 would take on it. The costs of a run are
+//! given to the capacity simulation of the engine (`inrush preflight --size --within`); nothing is read or measured here.
 
 use inrush::preflight::capacity::{CapacityFound, CapacityWish, CostsFound, Resources};
 use inrush::report::RunReport;
