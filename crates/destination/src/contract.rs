@@ -10,6 +10,7 @@
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin(Quick | Careful), write*, commit | abort
 //!     staged_rows            the destination's own count
+//!     staged_sums            its own sums of columns, where the package asks for them
 //!     publish                readers see all rows; the run is marked as switched
 //! ```
 //!
@@ -40,11 +41,12 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use inrush_rows::ids::{RunKey, UnitKey};
 
-use crate::abilities::Abilities;
-use crate::error::Result;
+use crate::abilities::{Abilities, Ability};
+use crate::error::{Error, Result};
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::rows_not_taken::Written;
+use crate::sums::{ColumnForm, StagedSums};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
 
 /// An open connection to a database, or to whatever else rows are loaded into.
@@ -114,6 +116,13 @@ pub trait Destination: Send + Sync {
         Ok(None)
     }
 
+    /// What it sums up of each column of a target, in the order of the columns. It takes no form but that of the column's
+    /// type ([`ColumnForm::new`]), or [`ColumnForm::Opaque`] if it has no exact sum of it. Only asked of a destination with
+    /// [`Ability::VerifySums`](crate::Ability::VerifySums).
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        Ok(vec![ColumnForm::Opaque; target.columns.len()])
+    }
+
     /// The URL of another destination of the same kind in a folder, into which a preflight loads its sample; both are
     /// removed afterwards. `None` if there can be no such destination.
     fn scratch(&self, _folder: &Path) -> Option<String> {
@@ -135,6 +144,16 @@ pub trait OpenRun: Send + Sync {
 
     /// The destination's own count of the rows in staging, for each target in the plan's order.
     fn staged_rows(&self) -> Result<Vec<u64>>;
+
+    /// The destination's own sums of the rows that are staged for a target, by its index. It reads the values as they are
+    /// stored. `forms` is what [`Destination::sum_forms`] answered. Only asked of a destination with
+    /// [`Ability::VerifySums`](crate::Ability::VerifySums).
+    fn staged_sums(&self, target: usize, _forms: &[ColumnForm]) -> Result<StagedSums> {
+        Err(Error::Unsuitable {
+            what: format!("the sums of the rows that are staged for target {target} are not known"),
+            hint: Ability::VerifySums.text().fix.to_owned(),
+        })
+    }
 
     /// Makes all staged rows part of their targets and marks the run as switched, in one step for each group of targets
     /// that the abilities name. Calls `reached` at each step on the way.

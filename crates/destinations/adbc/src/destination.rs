@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adbc_driver_manager::ManagedDriver;
 use inrush_destination::{
-    Abilities, Ability, Address, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun,
-    PublishedTogether, ResolvedType, Result, RunRecord, RunState, TargetFacts, TargetName,
+    Abilities, Ability, Address, ColumnForm, Destination, Error, NewRun, OpenRun, OwnMemory,
+    PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, TargetFacts, TargetName,
     TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
@@ -29,6 +29,7 @@ use crate::session::{self, AdbcSession};
 use crate::shared_database::{Claim, SharedDatabase};
 use crate::sql;
 use crate::staging;
+use crate::sums;
 use crate::types;
 
 /// Files of DuckDB are opened one at a time: whether this process has one open is looked up before.
@@ -324,6 +325,9 @@ fn abilities_of(quirks: &Quirks) -> BTreeSet<Ability> {
     if quirks.table_bytes.is_some() {
         can.insert(Ability::StagedBytes);
     }
+    if sums::are_made_by(quirks.vendor) {
+        can.insert(Ability::VerifySums);
+    }
     can
 }
 
@@ -464,6 +468,10 @@ impl Destination for AdbcDestination {
     }
 
     /// A driver's options may name any place, so only a file of DuckDB has another one beside it.
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        sums::forms(self.shared.quirks.vendor, &mut self.control(), target)
+    }
+
     fn scratch(&self, folder: &Path) -> Option<String> {
         let file = folder.join("sample");
         let url = || format!("duckdb:{}", file.display());

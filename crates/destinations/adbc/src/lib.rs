@@ -38,6 +38,7 @@ mod shared_database;
 mod sql;
 mod staging;
 mod stream;
+mod sums;
 mod types;
 
 use std::path::Path;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use inrush_destination::{
-    Abilities, Ability, Address, Destination, Error, Layout, NewRun, OpenRun, OwnMemory, PastRun,
-    PublishedTogether, ResolvedType, Result, RunRecord, RunState, SplitFacts, Streams, TargetFacts,
-    TargetName, TargetPlan, UnitRecord,
+    Abilities, Ability, Address, ColumnForm, Destination, Error, Layout, NewRun, OpenRun,
+    OwnMemory, PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, SplitFacts,
+    Streams, TargetFacts, TargetName, TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{files, merging, names, publish, recover, types};
+use crate::{files, merging, names, publish, recover, sums, types};
 
 /// Bytes of text of a unit, which becomes a file: readers like files that are not small.
 const UNIT_BYTES: u64 = 128 << 20;
@@ -48,6 +48,7 @@ impl ParquetFolder {
                 Ability::ReplacePartitions,
                 Ability::Partitions,
                 Ability::Routing,
+                Ability::VerifySums,
                 Ability::StagedBytes,
             ]),
             folds_names: false,
@@ -191,6 +192,10 @@ impl Destination for ParquetFolder {
         stored.record.state = RunState::Discarded;
         self.root.store_run(&stored)?;
         remove_staging(&self.root, run_id)
+    }
+
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        Ok(sums::forms(target))
     }
 
     fn scratch(&self, folder: &Path) -> Option<String> {

@@ -45,6 +45,7 @@ mod recover;
 mod run;
 mod run_target;
 mod stream;
+mod sums;
 mod table;
 #[cfg(test)]
 mod tests;

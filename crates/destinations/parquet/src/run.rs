@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use inrush_destination::{
-    CancelRun, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState,
-    TargetPlan, UnitStream, WriteMode,
+    CancelRun, ColumnForm, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord,
+    RunState, StagedSums, TargetPlan, UnitStream, WriteMode,
 };
 use inrush_rows::ids::{RunId, UnitKey};
 
@@ -29,6 +29,7 @@ use crate::options::Options;
 use crate::publish;
 use crate::run_target::RunTarget;
 use crate::stream::Stream;
+use crate::sums;
 use crate::table::Table;
 
 /// A run that holds its lock.
@@ -419,6 +420,10 @@ impl OpenRun for ParquetRun {
                 Ok(rows)
             })
             .collect()
+    }
+
+    fn staged_sums(&self, target: usize, forms: &[ColumnForm]) -> Result<StagedSums> {
+        sums::staged(&self.targets[target], forms, &self.cancelled)
     }
 
     fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {

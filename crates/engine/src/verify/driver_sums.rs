@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-
-use super::exact::ExactSum;
+use inrush_destination::sums::ExactSum;
 
 /// The sums that a driver makes of each file range, for comparison with the sums that its database makes of the same
 /// rows. The ledger keeps them together with the engine's own sums.

@@ -3,6 +3,7 @@
 //! failure another number of streams continues with the records that are missing. Layouts that would lose rows or load them
 //! twice are refused.
 
+mod changed_values;
 mod laid_out;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -84,8 +85,12 @@ impl Files {
     }
 
     fn run(&self, streams: usize) -> Result<RunReport, Failure> {
+        self.run_verified(streams, "count")
+    }
+
+    fn run_verified(&self, streams: usize, verify: &str) -> Result<RunReport, Failure> {
         let text = format!(
-            "name = 'layouts'\n[connections.target]\nurl = 'parquet:lake'\n[run]\nstreams = {streams}\n\
+            "name = 'layouts'\n[connections.target]\nurl = 'parquet:lake'\n[run]\nstreams = {streams}\nverify = '{verify}'\n\
              [[flow]]\nfiles = '*.csv*'\ntable = 't'\nmode = 'create'\n\
              columns = ['id int not null', 'note text']\nformat = {{ header = true }}\n"
         );
@@ -137,6 +142,7 @@ fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) 
         lay_out: Box::new(lay_out),
         rejects_refused: false,
         commits_left: AtomicUsize::new(usize::MAX),
+        changes_a_value: AtomicBool::new(false),
         begun: Mutex::default(),
         committed: Mutex::default(),
     }

@@ -86,8 +86,8 @@ impl Settings {
         Ok(())
     }
 
-    /// The verification where none is asked for: the sums of all columns, and of a columnstore, which cannot make them, the
-    /// number of rows.
+    /// The verification where none is asked for: the sums of all columns; of a columnstore only the number of rows, because its
+    /// rows are read once more for sums.
     pub fn verify_of(url: &str) -> Verify {
         match Columnstore::of(url) {
             Some(_) => Verify::Count,

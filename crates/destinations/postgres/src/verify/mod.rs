@@ -2,19 +2,16 @@
 //! terms. Its hash of a record, the form in which it stores a number, its text of `jsonb` and the day it counts from are made
 //! here once more, so that a fault of the encoder is not repeated.
 //!
-//! [`query`] asks the server, [`sums`] and [`rows`] make our side, column by column as [`form`] says, and [`plan`] tells
-//! the engine how many sums there are and compares both sides.
+//! [`query`] asks the server, the engine's `ColumnSums` and [`rows`] make our side, column by column as `ColumnForm` says,
+//! and [`plan`] tells the engine how many sums there are and compares both sides.
 
-mod form;
 mod hash;
 mod jsonb;
 mod numeric;
 mod plan;
 mod query;
 mod rows;
-mod sums;
 
-pub use form::ColumnForm;
 pub use plan::{ComparedColumn, Comparison};
 pub use query::{by_column, compared, self_test};
 

@@ -95,14 +95,18 @@ pub fn staged_units(
 ) -> Result<StagedUnits, Error> {
     let run = context.run;
     // First, for the destination may look at all of its units, and so may the ledger.
-    let rows = run.open.staged_rows()?;
+    let open = run.open.as_ref();
+    let rows = open.staged_rows()?;
     // The check uses the ledger, not the memory of this process.
     let mut checks = LedgerChecks::new(context);
-    each_record(destination, run.open.record(), &mut |record| {
+    each_record(destination, open.record(), &mut |record| {
         checks.see(record);
     })?;
+    let sums = std::mem::take(&mut checks.sums);
+    let accounts = checks.finish()?;
+    stopped_by(context, || sums.compare(&run.plan.flows, open))??;
     Ok(StagedUnits {
-        accounts: checks.finish()?,
+        accounts,
         rows,
         careful: BTreeSet::new(),
     })
@@ -144,13 +148,11 @@ pub fn switched(
     published.partitions.into_iter().map(target).collect()
 }
 
-/// Publishes, but stops waiting when the run is asked to stop. Then it is not known whether the publish succeeded; the
-/// ledger shows it.
-pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
-    let open = context.run.open.as_ref();
-    let cancel = open.cancel_handle();
+/// Makes a call of the destination that may take long, and cancels it when the run is asked to stop.
+fn stopped_by<T>(context: &ContractContext<'_>, call: impl FnOnce() -> T) -> Result<T, Error> {
+    let cancel = context.run.open.cancel_handle();
     let done = Notify::new();
-    let published = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let watching = || {
             context.runtime.block_on(async {
                 tokio::select! {
@@ -160,16 +162,21 @@ pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
                 }
             });
         };
-        let watcher = std::thread::Builder::new()
+        std::thread::Builder::new()
             .name("inrush-stop".to_owned())
-            .spawn_scoped(scope, watching);
-        let published = match watcher {
-            Ok(_) => open.publish(&|step| reached(context, step)),
-            Err(source) => return Err(Error::Threads { source }),
-        };
+            .spawn_scoped(scope, watching)
+            .map_err(|source| Error::Threads { source })?;
+        let answer = call();
         done.notify_one();
-        Ok(published)
-    })?;
+        Ok(answer)
+    })
+}
+
+/// Publishes, but stops waiting when the run is asked to stop. Then it is not known whether the publish succeeded; the
+/// ledger shows it.
+pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
+    let open = context.run.open.as_ref();
+    let published = stopped_by(context, || open.publish(&|step| reached(context, step)))?;
     let error = match published {
         Ok(published) => return Ok(PublishEnd::Published(published)),
         Err(error) => error,

@@ -37,6 +37,7 @@ use crate::plan::{
 };
 use crate::report::ServerReport;
 use crate::run::plan::{PlanFacts, RunPlan};
+use crate::verify::ColumnSums;
 
 /// What is kept of each file range from the plan to the report, where each has its account and its time, beside its path.
 /// Measured with Parquet: 1,050.
@@ -77,6 +78,8 @@ pub struct ContractFlow {
     pub facts: Option<TargetFacts>,
     /// The load units.
     pub units: Vec<RangeUnit>,
+    /// The sums that are compared with the destination's; none if its rows are only counted.
+    pub sums: Option<Arc<ColumnSums>>,
 }
 
 /// What earlier runs of the same package did and left.
