@@ -14,6 +14,7 @@ from conformance.destinations import (
     AdbcPostgreSql,
     AdbcSqlite,
     DuckDb,
+    JsonFolder,
     Parquet,
     Place,
     PostgreSql,
@@ -63,8 +64,10 @@ def make_place(request: pytest.FixtureRequest) -> MakePlace:
             return AdbcDuckDb(folder / "results.duckdb")
         if kind is AdbcSqlite:
             return AdbcSqlite(folder / "results.sqlite")
-        assert kind is Parquet
-        return Parquet(folder / "lake")
+        if kind is Parquet:
+            return Parquet(folder / "lake")
+        assert kind is JsonFolder
+        return JsonFolder(folder / "json")
 
     return make
 

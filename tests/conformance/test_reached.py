@@ -34,6 +34,8 @@ NOWHERE: dict[str, list[str]] = {
     ],
     "no_lake": ["--to", "parquet:notes.duckdb"],
     "no_codec": ["--to", "parquet:lake", "--option", "codec=nonesuch"],
+    "no_json_folder": ["--to", "jsonfolder:notes.duckdb"],
+    "no_json_option": ["--to", "jsonfolder:lake", "--option", "nonesuch=1"],
     "no_parquet_option": ["--to", "parquet:lake", "--option", "nonesuch=1"],
     "nothing": ["--to", "nonsense"],
 }

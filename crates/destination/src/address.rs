@@ -33,6 +33,8 @@ pub enum DestinationKind {
     Adbc(String),
     /// A folder of Parquet files.
     Parquet(PathBuf),
+    /// A folder of JSON files.
+    JsonFolder(PathBuf),
 }
 
 impl DestinationKind {
@@ -48,6 +50,9 @@ impl DestinationKind {
         }
         if let Some(folder) = url.strip_prefix("parquet:") {
             return Some(DestinationKind::Parquet(path(folder)));
+        }
+        if let Some(folder) = url.strip_prefix("jsonfolder:") {
+            return Some(DestinationKind::JsonFolder(path(folder)));
         }
         let is_path = !url.contains("://");
         let lower = url.to_lowercase();
@@ -74,7 +79,7 @@ impl DestinationKind {
                         || lower == "custom_extension_repository"
                         || lower == "extension_directory"
                 }
-                DestinationKind::Parquet(_) => false,
+                DestinationKind::Parquet(_) | DestinationKind::JsonFolder(_) => false,
             };
             (loads && is_set(&value.to_lowercase())).then(|| LoadedCode::Option(name.clone()))
         };
@@ -125,6 +130,7 @@ impl DestinationKind {
             )),
             DestinationKind::DuckDb(file) => elsewhere("a file of DuckDB", file),
             DestinationKind::Parquet(folder) => elsewhere("a folder of Parquet files", folder),
+            DestinationKind::JsonFolder(folder) => elsewhere("a folder of JSON files", folder),
             DestinationKind::Adbc(driver) => scheme(driver).map(|scheme| {
                 (
                     format!("`adbc:` takes the name of a driver, not a URL (`{scheme}:`)"),
@@ -182,7 +188,9 @@ impl DestinationKind {
     /// The local path that it names, as it is written; none where it names a driver.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            DestinationKind::DuckDb(path) | DestinationKind::Parquet(path) => Some(path),
+            DestinationKind::DuckDb(path)
+            | DestinationKind::Parquet(path)
+            | DestinationKind::JsonFolder(path) => Some(path),
             DestinationKind::Adbc(_) => None,
         }
     }
@@ -192,6 +200,7 @@ impl DestinationKind {
         match self {
             DestinationKind::DuckDb(file) => Some(format!("duckdb:{}", other(file))),
             DestinationKind::Parquet(folder) => Some(format!("parquet:{}", other(folder))),
+            DestinationKind::JsonFolder(folder) => Some(format!("jsonfolder:{}", other(folder))),
             DestinationKind::Adbc(_) => None,
         }
     }
