@@ -33,8 +33,6 @@ pub enum DestinationKind {
     Adbc(String),
     /// A folder of Parquet files.
     Parquet(PathBuf),
-    /// A folder of JSON files.
-    JsonFolder(PathBuf),
 }
 
 impl DestinationKind {
@@ -50,9 +48,6 @@ impl DestinationKind {
         }
         if let Some(folder) = url.strip_prefix("parquet:") {
             return Some(DestinationKind::Parquet(path(folder)));
-        }
-        if let Some(folder) = url.strip_prefix("jsonfolder:") {
-            return Some(DestinationKind::JsonFolder(path(folder)));
         }
         let is_path = !url.contains("://");
         let lower = url.to_lowercase();
@@ -79,7 +74,7 @@ impl DestinationKind {
                         || lower == "custom_extension_repository"
                         || lower == "extension_directory"
                 }
-                DestinationKind::Parquet(_) | DestinationKind::JsonFolder(_) => false,
+                DestinationKind::Parquet(_) => false,
             };
             (loads && is_set(&value.to_lowercase())).then(|| LoadedCode::Option(name.clone()))
         };
@@ -130,7 +125,6 @@ impl DestinationKind {
             )),
             DestinationKind::DuckDb(file) => elsewhere("a file of DuckDB", file),
             DestinationKind::Parquet(folder) => elsewhere("a folder of Parquet files", folder),
-            DestinationKind::JsonFolder(folder) => elsewhere("a folder of JSON files", folder),
             DestinationKind::Adbc(driver) => scheme(driver).map(|scheme| {
                 (
                     format!("`adbc:` takes the name of a driver, not a URL (`{scheme}:`)"),
@@ -188,9 +182,7 @@ impl DestinationKind {
     /// The local path that it names, as it is written; none where it names a driver.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            DestinationKind::DuckDb(path)
-            | DestinationKind::Parquet(path)
-            | DestinationKind::JsonFolder(path) => Some(path),
+            DestinationKind::DuckDb(path) | DestinationKind::Parquet(path) => Some(path),
             DestinationKind::Adbc(_) => None,
         }
     }
@@ -200,7 +192,6 @@ impl DestinationKind {
         match self {
             DestinationKind::DuckDb(file) => Some(format!("duckdb:{}", other(file))),
             DestinationKind::Parquet(folder) => Some(format!("parquet:{}", other(folder))),
-            DestinationKind::JsonFolder(folder) => Some(format!("jsonfolder:{}", other(folder))),
             DestinationKind::Adbc(_) => None,
         }
     }

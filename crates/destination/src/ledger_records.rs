@@ -30,7 +30,7 @@ pub struct RunRecord {
     pub package_hash: String,
     /// Host and process that hold it, or held it last.
     pub holder: String,
-    /// Raised whenever the run is taken over.
+    /// 1 when the run begins, and raised whenever it is taken over: a holder of before finds that it holds the run no more.
     pub epoch: i32,
     /// How far it has come.
     pub state: RunState,
@@ -38,7 +38,7 @@ pub struct RunRecord {
     pub started_at_microseconds: i64,
     /// When it was switched, likewise.
     pub switched_at_microseconds: Option<i64>,
-    /// Its targets, as people and statements name them.
+    /// Its targets, as [`TargetName::sql`](crate::TargetName::sql), in the plan's order.
     pub targets: Vec<String>,
 }
 
@@ -81,6 +81,7 @@ pub struct NewRun {
     pub holder: String,
     /// When it begins, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,
-    /// The number of a stopped run of this key that it goes on with.
+    /// The number of a stopped run of this key that it resumes. That run keeps its number, name and time of start, and gets
+    /// the package's hash, holder and targets of this one.
     pub takes_over: Option<RunId>,
 }

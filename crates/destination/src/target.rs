@@ -10,7 +10,7 @@ pub struct TargetName {
     pub schema: Option<String>,
     /// Its name.
     pub name: String,
-    /// Both, as the destination's statements name them, and messages.
+    /// Both, as the destination's statements name them, and messages. Ledgers keep this text.
     pub sql: String,
 }
 
@@ -79,7 +79,8 @@ pub struct TargetPlan {
     pub mode: WriteMode,
     /// The columns whose values make its partitions.
     pub partition_by: Vec<String>,
-    /// Names what shapes its staging: staging of another shape is of no use.
+    /// A text of any length: the target's name and all that shapes its rows, such as format and types. Rows that were staged
+    /// under another shape are of no use to this run.
     pub shape: String,
     /// Statements of the user that the publishing transaction runs first.
     pub pre_sql: Vec<String>,

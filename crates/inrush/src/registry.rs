@@ -94,9 +94,6 @@ fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
             inrush_adbc::open_duckdb(address, &address.folder.join(file))
         }
         DestinationKind::Adbc(driver) => inrush_adbc::open_driver(address, &driver),
-        DestinationKind::JsonFolder(folder) => {
-            inrush_jsonfolder::open(address, &address.folder.join(folder))
-        }
         DestinationKind::Parquet(folder) => {
             inrush_parquet::open(address, &address.folder.join(folder))
         }

@@ -12,6 +12,8 @@ const MARGIN_BYTES: u64 = 3 << 20;
 
 #[test]
 fn memory_does_not_grow_with_rows() {
-    let make = |rows| -> Box<dyn Case> { Box::new(FolderCase::new(Form::Array, rows)) };
-    hold_memory("a folder of JSON files", &make, ROWS, MARGIN_BYTES);
+    for form in [Form::Array, Form::Lines] {
+        let make = |rows| -> Box<dyn Case> { Box::new(FolderCase::new(form, rows)) };
+        hold_memory(&format!("{form:?}"), &make, ROWS, MARGIN_BYTES);
+    }
 }

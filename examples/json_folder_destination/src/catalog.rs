@@ -128,8 +128,8 @@ impl Catalog {
         Ok(files::read_json(&layout.catalog())?.unwrap_or_default())
     }
 
-    /// Changes the catalog in one step, while no other process does. `change` says whether there is anything to write;
-    /// `before_rename` is called when only the rename is left.
+    /// Changes the catalog in one step, while no other process does. `before_rename` is called when it is changed and not yet
+    /// written; its error leaves the catalog as it is.
     pub fn change<T>(
         layout: &Layout,
         change: impl FnOnce(&mut Catalog) -> Result<T>,

@@ -61,7 +61,6 @@ impl<'a> FileReader<'a> {
         stop: &'a Stop,
         chunk_bytes: usize,
     ) -> Result<FileReader<'a>, SourceError> {
-        use inrush_source::Input;
         input.check()?;
         Ok(FileReader {
             input,
@@ -80,7 +79,6 @@ impl<'a> FileReader<'a> {
 
     /// Reads the next line; false at the end of the file.
     fn next_line(&mut self) -> Result<bool, SourceError> {
-        use inrush_source::Input;
         self.line.clear();
         let name = self.input.name();
         let start = Instant::now();
@@ -127,7 +125,6 @@ fn open(path: &Path) -> Result<BufReader<File>, SourceError> {
 
 impl Chunks for FileReader<'_> {
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
-        use inrush_source::Input;
         records.clear();
         let mut rows = RowBuilder::new(self.columns);
         let mut lines = Vec::new();

@@ -107,9 +107,36 @@ pub fn is_absent<T>(result: &io::Result<T>) -> bool {
     matches!(result, Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Makes a folder and those above it.
-pub fn make_folder(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).doing("cannot make the folder", path)
+/// Makes a folder and those above it; they are on disk when it returns. True if this call made it.
+pub fn make_folder(path: &Path) -> Result<bool> {
+    if path.is_dir() {
+        return Ok(false);
+    }
+    let above = folder_of(path);
+    if !above.as_os_str().is_empty() {
+        make_folder(above)?;
+    }
+    match fs::create_dir(path) {
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        made => made.doing("cannot make the folder", path)?,
+    }
+    sync_folder(above)?;
+    Ok(true)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+/// Returns once the names in a folder are on disk.
+fn sync_folder(folder: &Path) -> Result<()> {
+    let here = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let synced = File::open(here).and_then(|opened| opened.sync_all());
+    synced.doing("cannot write the folder", here)
 }
 
 /// Removes a folder with all that is in it, if it is there.
@@ -148,10 +175,7 @@ pub fn entries(path: &Path) -> Result<impl Iterator<Item = Result<PathBuf>>> {
 pub fn settle(file: &File, written: &Path, name: &Path) -> Result<()> {
     file.sync_all().doing("cannot write", written)?;
     fs::rename(written, name).doing("cannot rename", written)?;
-    let folder = name.parent().unwrap_or(Path::new("."));
-    File::open(folder)
-        .and_then(|opened| opened.sync_all())
-        .doing("cannot write the folder", folder)
+    sync_folder(folder_of(name))
 }
 
 /// Where a file is written before it gets its name.

@@ -1,7 +1,5 @@
 //! The ledger: a file for each run, and one for each of its committed units.
 
-use std::fs;
-
 use inrush_destination::{
     Error, NewRun, PastRun, Result, RunRecord, RunState, TargetPlan, UnitRecord,
 };
@@ -9,7 +7,7 @@ use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
-use crate::files::{self, Doing, Layout};
+use crate::files::{self, Layout};
 
 /// `run.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -154,13 +152,10 @@ fn next_id(layout: &Layout) -> Result<RunId> {
             next = next.max(id.next());
         }
     }
-    loop {
-        let folder = layout.run(next);
-        match fs::create_dir(&folder) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => next = next.next(),
-            made => return made.doing("cannot make the folder", &folder).map(|()| next),
-        }
+    while !files::make_folder(&layout.run(next))? {
+        next = next.next();
     }
+    Ok(next)
 }
 
 fn run_id(folder: &std::path::Path) -> Option<RunId> {
@@ -231,6 +226,12 @@ pub fn discard(layout: &Layout, run: RunId) -> Result<()> {
     let Some(mut file) = RunFile::read(layout, run)? else {
         return Ok(());
     };
+    if Catalog::read(layout)?.switched.contains_key(&run) {
+        return Err(Error::Unsuitable {
+            what: format!("run {run} cannot be given up: its rows are in their tables"),
+            hint: "another process has ended it meanwhile: there is nothing to give up".to_owned(),
+        });
+    }
     files::remove_folder(&layout.all_units(run))?;
     files::remove_folder(&layout.all_rows(run))?;
     file.record.state = RunState::Discarded;

@@ -5,8 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
-use inrush_destination::{Error, LoadMethod, Result, UnitRecord, UnitStream, Written};
-use inrush_rows::ids::UnitKey;
+use inrush_destination::{Error, LoadMethod, Result, UnitPart, UnitRecord, UnitStream, Written};
 
 use crate::files::{self, Doing};
 use crate::json_rows::RowWriter;
@@ -57,13 +56,14 @@ fn no_unit() -> Error {
 }
 
 impl UnitStream for Stream<'_> {
-    fn begin(&mut self, target: usize, key: &UnitKey, _method: LoadMethod) -> Result<()> {
+    fn begin(&mut self, unit: &UnitPart<'_>, _method: LoadMethod) -> Result<()> {
         self.run.go_on()?;
+        let target = unit.target;
         let rows = self
             .run
             .layout
             .rows(self.run.record.run_id, self.run.stagings[target]);
-        let file_name = files::unit_file(key);
+        let file_name = files::unit_file(unit.record_key);
         let path = files::unfinished(&rows.join(&file_name));
         let file = File::create(&path).doing("cannot write", &path)?;
         let mut unit = Unit {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use arrow_schema::DataType;
-use inrush_jsonfiles::{JsonFiles, Settings};
+use inrush_example_source::{JsonFiles, Settings};
 use inrush_rows::cancel::Stop;
 use inrush_source::{Source, SourceError};
 use inrush_source_conformance::{Case, Change, Row, written_later};

@@ -1,7 +1,6 @@
 //! The folder between runs.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use inrush_destination::{
     Abilities, Ability, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun, PublishedTogether,
@@ -140,9 +139,5 @@ impl Destination for JsonFolder {
 
     fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
         files::bytes_of(&self.layout.all_rows(run.run_id)).map(Some)
-    }
-
-    fn scratch(&self, folder: &Path) -> Option<String> {
-        Some(format!("jsonfolder:{}", folder.join("scratch").display()))
     }
 }
