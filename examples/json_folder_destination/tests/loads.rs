@@ -19,6 +19,7 @@ use inrush_engine::plan::flow_inputs::{
 };
 use inrush_example_source::{JsonFiles, Settings};
 use inrush_rows::cancel::Stop;
+use inrush_scan::Dialect;
 use inrush_source::Source;
 
 /// Opens the destination of a package whose URL is `parquet:FOLDER`.
@@ -57,7 +58,8 @@ impl Sources for JsonFolders {
     fn look(&self, asked: &FlowAsked<'_>, _: &mut Vec<String>) -> Result<FlowInputs, PlanError> {
         let looked = self.open(asked)?;
         Ok(FlowInputs {
-            dialect: Default::default(),
+            // Rows are no text.
+            dialect: Dialect::csv(),
             format: Default::default(),
             reject_hint: None,
             header: Some(
