@@ -2,13 +2,14 @@
 //! once in a run or once in a command. Work for each row or batch is the driver's own.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use inrush_package::{Connection, Package};
 
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightOptions, PreflightReport};
+use crate::shares::ShareLoaded;
 use crate::undo::{UndoOptions, Undone};
 use crate::upkeep::{LedgerOptions, StoppedRun, Which};
 
@@ -20,6 +21,17 @@ pub trait Driver {
     /// Runs a checked package to its end, or until it is asked to stop. Files that are loaded already are found before
     /// anything else is done.
     fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure>;
+
+    /// Loads one share, counted from 1, of the run whose plan the file is. Another process holds that run, and publishes it.
+    fn load_share(
+        &self,
+        _package: &Package,
+        _options: &RunOptions<'_>,
+        _plan_file: &Path,
+        _share: usize,
+    ) -> Result<ShareLoaded, Error> {
+        Err(Error::no_several_hosts())
+    }
 
     /// Measures a package that was checked, and predicts its run. What stops that is a finding of the report.
     fn preflight(

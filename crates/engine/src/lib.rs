@@ -5,7 +5,7 @@
 //! [`verify`] compares sums. [`preflight`] predicts a run. [`report`] says what happened. [`reject_replay`] loads rejects that
 //! were fixed. [`upkeep`] and [`undo`] look after runs that are over.
 //!
-//! [`load`] takes the rows of a plan to a destination, transaction by transaction.
+//! [`shares`] has several processes load one run. [`load`] takes the rows of a plan to a destination, transaction by transaction.
 //!
 //! A [`driver_trait::Driver`] loads into destinations of one kind; [`driver`] is the one for every destination that keeps
 //! the contract of `inrush_destination`. The engine names no implementation: its caller hands one in. It never prints and
@@ -28,6 +28,7 @@ pub mod preflight;
 pub mod reject_replay;
 pub mod report;
 pub mod run;
+pub mod shares;
 pub mod undo;
 pub mod upkeep;
 pub mod verify;

@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{files, names, publish, recover, types};
+use crate::{files, joined, names, publish, recover, types};
 
 /// Bytes of text of a unit, which becomes a file: readers like files that are not small.
 const UNIT_BYTES: u64 = 128 << 20;
@@ -48,6 +48,7 @@ impl ParquetFolder {
                 Ability::ReplacePartitions,
                 Ability::Partitions,
                 Ability::Routing,
+                Ability::SeveralHosts,
                 Ability::StagedBytes,
             ]),
             folds_names: false,
@@ -150,6 +151,16 @@ impl Destination for ParquetFolder {
         Ok(Box::new(run))
     }
 
+    fn join(
+        &self,
+        run: &RunRecord,
+        targets: &[TargetPlan],
+        joiner: &str,
+    ) -> Result<Box<dyn OpenRun>> {
+        let run = joined::join(&self.root, &self.options, run, targets, joiner)?;
+        Ok(Box::new(run))
+    }
+
     fn discard(&self, run: &PastRun) -> Result<()> {
         let run_id = run.record.run_id;
         let _lock = Lock::take(
@@ -185,7 +196,7 @@ impl Destination for ParquetFolder {
             return Ok(());
         }
         stored.record.state = RunState::Discarded;
-        self.root.store_run(&stored)?;
+        joined::close(&self.root, &stored, &|| false)?;
         remove_staging(&self.root, run_id)
     }
 

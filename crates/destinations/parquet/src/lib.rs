@@ -33,6 +33,7 @@ mod data_file;
 mod destination;
 mod encoding;
 mod files;
+mod joined;
 mod layout;
 mod ledger;
 mod lock;

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::Reject;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
+use crate::report::RejectReport;
 
 /// Rejects that stand in the report itself.
 pub const REJECTS_SHOWN: usize = 20;
@@ -29,7 +31,7 @@ pub struct StreamResult {
 
 /// Pieces of work that are committed, in their order. Those that follow each other and belong to one unit are
 /// one: a unit may be made of a hundred thousand small files.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LoadedPieces {
     pieces: Vec<Loaded>,
     count: usize,
@@ -102,7 +104,7 @@ impl Loaded {
 }
 
 /// A piece of work that is committed.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Loaded {
     /// Index of the flow.
     pub flow: usize,
@@ -119,5 +121,5 @@ pub struct Loaded {
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
     /// Its first rejects.
-    pub rejects: Vec<Reject>,
+    pub rejects: Vec<RejectReport>,
 }
