@@ -78,7 +78,9 @@ class Hosts:
         (found,) = self.inrush.folder.glob("runs/*/plan.json")
         return found
 
-    def join(self, share: int, *words: str, fault: str = "", package: Path | None = None) -> Outcome:
+    def join(
+        self, share: int, *words: str, fault: str = "", package: Path | None = None
+    ) -> Outcome:
         """Load a share."""
         arguments = ("join", package or self.package, self.plan, f"--share={share}", *words)
         return self.inrush(*arguments, environment={"INRUSH_FAULT": fault} if fault else {})
@@ -118,8 +120,9 @@ def hosts(request: pytest.FixtureRequest, make_place: MakePlace, inrush: Inrush)
     return Hosts(make_place(request.param, inrush.folder), inrush)
 
 
-def facts(report: dict[str, Any]) -> dict[str, Any]:
+def facts(outcome: Outcome) -> dict[str, Any]:
     """Return what a report says of rows; times and names of runs differ between two runs."""
+    report = json.loads(json.dumps(outcome.report).replace(f"{outcome.folder}/", ""))
     units = [
         {name: unit[name] for name in unit if name not in ("meter", "kept", "staging_table")}
         for unit in report["units"]
@@ -129,7 +132,7 @@ def facts(report: dict[str, Any]) -> dict[str, Any]:
     return {name: report[name] for name in same} | {"units": units, "rejects": rejects}
 
 
-@pytest.mark.clause("D-39")
+@pytest.mark.clause("D-40")
 def test_shares_are_one_run(hosts: Hosts, make_place: MakePlace, tmp_path: Path) -> None:
     with hosts.begin() as held:
         for share in BOTH:
@@ -151,7 +154,7 @@ def test_shares_are_one_run(hosts: Hosts, make_place: MakePlace, tmp_path: Path)
     alone = Hosts(make_place(type(hosts.place), folder), Inrush(folder))
     outcome = alone.inrush("run", alone.package)
     alone.assert_done(outcome)
-    assert facts(together.report) == facts(outcome.report)
+    assert facts(together) == facts(outcome)
     assert _texts(together) == _texts(outcome)
     hosts.inrush("run", hosts.package).expect(LOADED_WITH_REJECTS, "already loaded")
 
@@ -163,23 +166,23 @@ def _texts(outcome: Outcome) -> dict[str, bytes]:
     return {str(number): text for number, text in enumerate(texts)}
 
 
-@pytest.mark.clause("D-39")
+@pytest.mark.clause("D-40")
 @pytest.mark.parametrize(
     "point",
-    ["in_copy:3", "before_unit_commit:2", "unit_commit_sent:2", "after_unit_commit", "after_unit_commit:3"],
+    ["in_copy", "before_unit_commit:2", "unit_commit_sent:2", "after_unit_commit:3"],
 )
 def test_a_share_is_resumed(hosts: Hosts, point: str) -> None:
     with hosts.begin() as held:
         died = hosts.join(1, "--streams=1", fault=point)
         assert died.status == -signal.SIGKILL, died.said
         hosts.join(2).expect(LOADED_WITH_REJECTS)
-        kept = int(hosts.join(1).expect(LOADED_WITH_REJECTS).output.count("loaded before"))
-        assert kept == (0 if point in ("in_copy:3",) else 1), point
+        again = hosts.join(1).expect(LOADED_WITH_REJECTS)
+        assert ("were loaded before" in again.output) == (point != "in_copy")
         ended = held.wait()
     hosts.assert_done(ended)
 
 
-@pytest.mark.clause("D-39")
+@pytest.mark.clause("D-40")
 def test_a_share_that_is_loaded_is_not_loaded_again(hosts: Hosts) -> None:
     with hosts.begin() as held:
         first = hosts.join(1).expect(LOADED_WITH_REJECTS)
@@ -193,7 +196,7 @@ def test_a_share_that_is_loaded_is_not_loaded_again(hosts: Hosts) -> None:
     assert sum(stream["meter"]["rows"] for stream in streams) == len(hosts.rows), again.said
 
 
-@pytest.mark.clause("D-39")
+@pytest.mark.clause("D-40")
 def test_a_share_is_loaded_by_one_process_at_a_time(hosts: Hosts) -> None:
     with hosts.begin() as held:
         words = ("join", hosts.package, hosts.plan, "--share=1")
@@ -204,7 +207,7 @@ def test_a_share_is_loaded_by_one_process_at_a_time(hosts: Hosts) -> None:
         hosts.assert_done(held.wait())
 
 
-@pytest.mark.clause("D-39", "D-40")
+@pytest.mark.clause("D-40", "D-41")
 @pytest.mark.parametrize("point", ["before_switch", "in_switch", "after_switch_commit"])
 def test_the_process_that_holds_the_run_is_killed(hosts: Hosts, point: str) -> None:
     """The same command, without shares, ends the run: nothing that the hosts loaded is lost."""
@@ -247,7 +250,7 @@ def _discarded(hosts: Hosts, late: Running) -> str:
     return "was discarded"
 
 
-@pytest.mark.clause("D-40")
+@pytest.mark.clause("D-41")
 @pytest.mark.parametrize("end", [_published, _taken_over, _discarded])
 @pytest.mark.parametrize("point", ["in_copy:2", "before_unit_commit:2"])
 def test_a_late_process_commits_nothing(
@@ -275,7 +278,7 @@ def _edited(hosts: Hosts, **values: Any) -> None:
     hosts.plan.write_text(json.dumps(plan | values))
 
 
-@pytest.mark.clause("D-39")
+@pytest.mark.clause("D-40")
 def test_another_plan_is_refused(hosts: Hosts) -> None:
     with hosts.begin() as held:
         written = hosts.plan.read_text()
@@ -283,7 +286,9 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
         for form in (0, 2):
             # An older and a newer one, of which nothing else is known.
             hosts.plan.write_text(json.dumps({"plan_version": form, "inrush_version": "0.0.7"}))
-            hosts.join(1).expect(USAGE, f"has form {form} of a plan", "reads form 1", "Inrush 0.0.7")
+            hosts.join(1).expect(
+                USAGE, f"has form {form} of a plan", "reads form 1", "Inrush 0.0.7"
+            )
         hosts.plan.write_text(written)
         _edited(hosts, inrush_version="0.0.7")
         hosts.join(1).expect(USAGE, "written by Inrush 0.0.7", f"this is Inrush {version}")
@@ -314,7 +319,7 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
     hosts.assert_done(hosts.inrush("run", hosts.package))
 
 
-@pytest.mark.clause("D-34", "D-39")
+@pytest.mark.clause("D-34", "D-40")
 def test_all_hosts_together_keep_to_the_limit_of_rejects(
     make_place: MakePlace, hosts: Hosts, tmp_path: Path
 ) -> None:
@@ -333,7 +338,7 @@ def test_all_hosts_together_keep_to_the_limit_of_rejects(
     assert {unit["kept"] for unit in ended.report["units"]} == {True}
 
 
-@pytest.mark.clause("D-34", "D-39")
+@pytest.mark.clause("D-34", "D-40")
 def test_one_host_keeps_to_the_limit_too(hosts: Hosts) -> None:
     hosts.write(rows_max=2)
     with hosts.begin() as held:
@@ -343,7 +348,7 @@ def test_one_host_keeps_to_the_limit_too(hosts: Hosts) -> None:
     assert hosts.found is None
 
 
-@pytest.mark.clause("D-36", "D-39")
+@pytest.mark.clause("D-36", "D-40")
 def test_a_file_that_is_fed_stays_where_the_run_is_held(hosts: Hosts) -> None:
     fed = make_fed(first=1_000_000)
     hosts.inrush.write("fed.csv.gz", gzip.compress(fed.text.encode(), 1))
@@ -366,7 +371,7 @@ def test_a_file_that_is_fed_stays_where_the_run_is_held(hosts: Hosts) -> None:
     assert account["rows_read"] == ROWS_FED + account["rows_skipped"]
 
 
-@pytest.mark.clause("D-39")
+@pytest.mark.clause("D-40")
 def test_a_pipe_is_refused(hosts: Hosts) -> None:
     columns: list[Value] = ["id integer", "note text"]
     one = flow(TABLE, "/dev/stdin", columns=columns, format={"preset": "csv", "header": True})

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use inrush_destination::{
-    Abilities, Ability, Address, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun,
-    PublishedTogether, ResolvedType, Result, RunRecord, RunState, Streams, TargetFacts, TargetName,
-    TargetPlan, UnitRecord,
+    Abilities, Ability, Address, Destination, Error, Layout, NewRun, OpenRun, OwnMemory, PastRun,
+    PublishedTogether, ResolvedType, Result, RunRecord, RunState, SplitFacts, Streams, TargetFacts,
+    TargetName, TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{files, joined, names, publish, recover, types};
+use crate::{files, joined, merging, names, publish, recover, types};
 
 /// Bytes of text of a unit, which becomes a file: readers like files that are not small.
 const UNIT_BYTES: u64 = 128 << 20;
@@ -96,6 +96,10 @@ impl Destination for ParquetFolder {
     fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
         let table = Table::read(&self.root, &names::path(name)?)?;
         Ok(table.map(Table::facts))
+    }
+
+    fn lay_out(&self, _target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
+        Ok(merging::lay_out(splits, self.options.merge_bytes))
     }
 
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {

@@ -37,6 +37,7 @@ mod joined;
 mod layout;
 mod ledger;
 mod lock;
+mod merging;
 mod names;
 mod options;
 mod partition;

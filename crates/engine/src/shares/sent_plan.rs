@@ -56,6 +56,8 @@ pub struct SentFlow {
 pub struct SentUnit {
     /// Its key.
     pub key: UnitKey,
+    /// Several streams of the process that holds the run fill it.
+    pub is_shared: bool,
     /// Its splits, as the run cut them.
     pub splits: Vec<SourceSplit>,
 }
@@ -187,6 +189,7 @@ pub fn package_digest(package: &Package) -> String {
 fn sent_unit<U: PlannedUnit>(unit: &U) -> SentUnit {
     SentUnit {
         key: unit.key().clone(),
+        is_shared: unit.is_shared(),
         splits: unit
             .splits()
             .iter()

@@ -115,6 +115,11 @@ pub async fn join(
     };
     let targets_digest = targets_digest(&plan);
     sent.settle(&mut plan, package, &targets_digest)?;
+    for (flow, sent) in plan.flows.iter_mut().zip(&sent.flows) {
+        for (unit, sent) in flow.units.iter_mut().zip(&sent.units) {
+            unit.share(sent.is_shared);
+        }
+    }
     let open = destination.join(&sent.run, &targets(&plan), &holder())?;
     announcements::planned(&plan, options);
     let mut run = ContractRun {
@@ -210,10 +215,12 @@ fn sort_out(
     let index = UnitIndex::new(&prepared.plan.flows);
     let mut unwanted = Vec::new();
     each_record(destination, open.record(), &mut |record| {
-        let place = index.find(&record.unit_key());
-        let place = place.filter(|place| is_wanted(*place));
-        match place.filter(|_| !record.splits.is_empty()) {
-            Some(place) => kept.add(place, record),
+        let place = index.place_of(&record);
+        match place.filter(|place| is_wanted(*place)) {
+            Some(place) => {
+                let unit = &prepared.plan.flows[place.0].units[place.1];
+                kept.add(place, unit, record);
+            }
             None => unwanted.push(record.key),
         }
     })?;
