@@ -95,7 +95,7 @@ class Merged:
         assert not self.place.rows(TABLE, TYPES)
 
     def assert_done(self, outcome: Outcome) -> None:
-        """Fail unless the table has the rows, in a file for each unit, and the report their files."""
+        """Fail unless the table has the rows, in a file for each unit."""
         outcome.expect(LOADED_WITH_REJECTS if self.bad else CLEAN)
         assert self.place.rows(TABLE, TYPES) == self.rows
         assert self.place.tables() == {TABLE}
