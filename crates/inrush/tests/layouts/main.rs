@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use inrush::package::{Overrides, Package};
 use inrush::report::RunReport;
 use inrush::{Failure, RunOptions, open_sources};
-use inrush_destination::{Filling, Layout, PublishesInto, SplitFacts, UnitLayout};
+use inrush_destination::{Filling, Layout, LoadMethod, PublishesInto, SplitFacts, UnitLayout};
 use inrush_engine::driver::ContractDriver;
 use inrush_engine::driver_trait::Driver;
 use inrush_rows::ids::UnitKey;
@@ -136,6 +136,7 @@ fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) 
     Scene {
         lay_out: Box::new(lay_out),
         rejects_refused: false,
+        refuses_publish: AtomicBool::new(false),
         commits_left: AtomicUsize::new(usize::MAX),
         begun: Mutex::default(),
         committed: Mutex::default(),
@@ -251,6 +252,7 @@ fn assert_parts(name: &str, scene: &Arc<Scene>, report: &RunReport) {
         record,
         unit,
         publishes_into,
+        ..
     } in begun
     {
         assert!(record.as_str().starts_with(unit.as_str()), "{name}");
@@ -304,6 +306,36 @@ fn what_is_committed_is_kept_by_any_number_of_streams() {
         }
     }
     assert!(stopped > 2 * LAYOUTS.len(), "{stopped} loads were stopped");
+}
+
+#[test]
+fn units_are_loaded_again_one_by_one_if_the_target_refuses_a_row() {
+    for (name, lay_out) in LAYOUTS.into_iter().filter(|(name, _)| *name != "backwards") {
+        let files = Files::new(true);
+        let refusing = Scene {
+            rejects_refused: true,
+            refuses_publish: AtomicBool::new(true),
+            ..scene(lay_out)
+        };
+        let scene = laid_out::set(files.path(), refusing);
+        let report = files
+            .run(3)
+            .unwrap_or_else(|failure| panic!("{name}: {failure:?}"));
+        assert!(files.loaded() == files.rows, "{name}");
+        assert_eq!(report.account.rows_loaded, files.rows.len() as u64);
+        assert!(
+            report
+                .units
+                .iter()
+                .all(|unit| unit.finished && unit.careful),
+            "{name}"
+        );
+        let (begun, _) = seen(&scene);
+        let careful = begun.iter().filter(|it| it.method == LoadMethod::Careful);
+        let careful: Vec<&Begun> = careful.collect();
+        assert_eq!(careful.len(), report.units.len(), "{name}");
+        assert!(careful.iter().all(|it| it.record == it.unit), "{name}");
+    }
 }
 
 /// The mistake that D-39 forbids: rows are right in the end, but nothing of the first attempt is kept.
