@@ -1,7 +1,7 @@
-//! The engine's own note in a record of a destination's ledger: the splits whose rows that record commits.
+//! The engine's note in a record of a destination's ledger: the splits whose rows the record commits.
 //!
-//! A unit that one stream loads has one split, and its note is that [`SplitRecord`]. Of a unit that is fed each record
-//! has the ranges that one stream took for it, in a list.
+//! A unit that one stream loads has one split, and its note is that [`SplitRecord`]. In a fed unit, the note of each
+//! record lists the ranges that one stream took.
 
 use inrush_source::Split;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ fn text(detail: &Detail) -> String {
     serde_json::to_string(detail).expect("a record has nothing that JSON lacks")
 }
 
-/// The splits that a note tells of; none if another program wrote it.
+/// The splits in a note; none if another program wrote it.
 pub fn splits_of(detail: &str) -> Vec<SplitRecord> {
     match serde_json::from_str(detail) {
         Ok(Detail::Split(split)) => vec![*split],

@@ -9,14 +9,14 @@ use crate::driver::plan::{ContractFlow, LedgerRecord, RangeUnit, UnitAccounts};
 use crate::ledger::{Account, SplitRecord};
 use crate::plan::UnitPlace;
 
-/// What is kept of the units of a plan.
+/// The units of a plan that are kept, wholly or in part.
 pub struct KeptUnits {
     accounts: UnitAccounts,
-    /// The records of units that are fed.
+    /// The records of units whose files are fed.
     fed: BTreeMap<UnitPlace, Vec<KeptRanges>>,
 }
 
-/// A record of ranges of a unit that is fed.
+/// A record of some ranges of a fed unit.
 struct KeptRanges {
     key: UnitKey,
     account: Account,
@@ -24,7 +24,7 @@ struct KeptRanges {
 }
 
 impl KeptUnits {
-    /// Nothing of these flows is kept.
+    /// Keeps no unit of these flows.
     pub fn none(flows: &[ContractFlow]) -> KeptUnits {
         KeptUnits {
             accounts: UnitAccounts::none(flows),
@@ -60,22 +60,22 @@ impl KeptUnits {
         }
     }
 
-    /// What is kept of each unit.
+    /// The account of each unit's kept rows.
     pub fn accounts(&self) -> &UnitAccounts {
         &self.accounts
     }
 
-    /// Whether something of a unit is kept.
+    /// True if a unit is kept, wholly or in part.
     pub fn has(&self, place: UnitPlace) -> bool {
         self.accounts.get(place).is_some()
     }
 
-    /// Whether a unit is kept that was committed in one record: nothing is left to load of it.
+    /// True if a unit is kept that was committed in one record: nothing is left to load of it.
     pub fn is_whole(&self, place: UnitPlace) -> bool {
         self.has(place) && !self.fed.contains_key(&place)
     }
 
-    /// The kept records of a unit, by their keys, with their rows.
+    /// The kept records of a unit: the key and the row account of each.
     pub fn records<'a>(
         &'a self,
         place: UnitPlace,
@@ -90,7 +90,7 @@ impl KeptUnits {
             .chain(ranges.map(|own| (&own.key, own.account)))
     }
 
-    /// The ranges of a unit that is fed that are committed.
+    /// The committed ranges of a fed unit.
     pub fn ranges(&self, place: UnitPlace) -> Vec<Range<u64>> {
         let records = self.fed.get(&place).into_iter().flatten();
         records.flat_map(|own| own.ranges.clone()).collect()

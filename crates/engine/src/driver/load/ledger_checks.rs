@@ -1,8 +1,8 @@
-//! The check of every file of the plan against the units that the ledger has of it, before anything is published.
+//! Checks every file of the plan against the ledger's records of its units, before anything is published.
 //!
-//! Units come one after the other, in any order. A file is checked when the last of its ranges has come, so that of a
-//! hundred thousand files only accounts are in memory. What a package promises of a flow is held against all records of
-//! the flow, which are kept where it promises something.
+//! Units arrive one at a time, in any order. A file is checked as soon as its last range has arrived, so memory holds
+//! little more than an account for each of a hundred thousand files. If a flow has promises (such as a total of rows),
+//! all of its records are kept until the end and compared with the promises.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,20 +16,20 @@ use crate::ledger::SplitRecord;
 use crate::pipeline::{expectations, file_checks};
 use crate::plan::identity;
 
-/// Checks units as they come.
+/// Checks units as they arrive.
 pub struct LedgerChecks<'a> {
     context: &'a ContractContext<'a>,
     index: UnitIndex<'a>,
     accounts: UnitAccounts,
-    /// Records of files of which ranges are missing, by flow and by the first of the file's units.
+    /// Records of files that lack some ranges, by flow and by the first of the file's units.
     incomplete: BTreeMap<(usize, usize), Vec<SplitRecord>>,
-    /// All records of each flow of which something is promised.
+    /// All records of each flow that has promises.
     promised: Vec<Vec<SplitRecord>>,
     first_error: Option<Error>,
 }
 
 impl<'a> LedgerChecks<'a> {
-    /// Nothing has come so far.
+    /// Starts without any record.
     pub fn new(context: &'a ContractContext<'a>) -> LedgerChecks<'a> {
         let flows = &context.run.plan.flows;
         LedgerChecks {
@@ -42,8 +42,8 @@ impl<'a> LedgerChecks<'a> {
         }
     }
 
-    /// Takes a record. Those of units that the plan does not have are passed over: the destination's count of rows
-    /// tells of them.
+    /// Takes a record. A record of a unit that the plan does not have is ignored: the destination's count of rows
+    /// reveals such a unit.
     pub fn see(&mut self, record: LedgerRecord) {
         let Some((flow_index, unit)) = self.index.find(&record.unit_key()) else {
             return;
@@ -60,7 +60,7 @@ impl<'a> LedgerChecks<'a> {
         let units = units_of_file(flow, unit);
         let place = (flow_index, units.start);
         let splits = if flow.units[unit].split.is_shared {
-            // Nobody knows how many records there are.
+            // A fed file may have any number of records.
             let splits = self.incomplete.entry(place).or_default();
             splits.extend(record.splits);
             return;
@@ -78,7 +78,7 @@ impl<'a> LedgerChecks<'a> {
         self.note(checked);
     }
 
-    /// The accounts of all units, each of which has come and is right.
+    /// The accounts of all units, if every file is complete and correct.
     pub fn finish(mut self) -> Result<UnitAccounts, Error> {
         let flows = &self.context.run.plan.flows;
         for (flow_index, flow) in flows.iter().enumerate() {
@@ -119,7 +119,7 @@ impl<'a> LedgerChecks<'a> {
         }
     }
 
-    /// Checks a file, of which this is one of the units, against all records of it.
+    /// Checks the file that `unit` belongs to against all of the file's records.
     fn check(&self, flow_index: usize, unit: usize, splits: &[SplitRecord]) -> Result<(), Error> {
         if self.first_error.is_some() {
             return Ok(());
@@ -136,7 +136,7 @@ impl<'a> LedgerChecks<'a> {
         self.context
             .runtime
             .block_on(file_checks::check(&flow.reading, files, &own))?;
-        // What comes through a pipe may have no text, and then no range.
+        // A pipe may have been empty, and has no range then.
         if own.is_empty() && !is_fed {
             return Err(Error::Verification {
                 what: format!("the ledger's units of {}", file.name().display()),
@@ -148,7 +148,7 @@ impl<'a> LedgerChecks<'a> {
     }
 }
 
-/// The units of the file that this unit is of: the ranges of a file stand one after the other.
+/// The units of the file that this unit belongs to. The ranges of a file follow each other.
 fn units_of_file(flow: &ContractFlow, unit: usize) -> Range<usize> {
     let units = &flow.units;
     let file = &units[unit].split.input;

@@ -1,13 +1,13 @@
-//! Keeps the choice of an earlier attempt between units that are fed (whose files cannot be read from their middle, so that
-//! all streams take ranges of them) and units that are loaded whole.
+//! Keeps the method of an earlier attempt for each unit: fed (all streams take ranges of a file that cannot be read
+//! from its middle) or loaded whole.
 
 use std::collections::BTreeSet;
 
 use super::{ContractFlow, UnitAccounts};
 use crate::plan::UnitPlace;
 
-/// Units that an earlier attempt has begun, and of which something is kept, are loaded in the same way again: those in
-/// `fed` in ranges, the others whole.
+/// Units of which an earlier attempt has committed a part are loaded by the same method again: those in `fed` in
+/// ranges, the others whole.
 pub fn resume(flows: &mut [ContractFlow], kept: &UnitAccounts, fed: &BTreeSet<UnitPlace>) {
     for (flow_at, flow) in flows.iter_mut().enumerate() {
         for (unit_at, unit) in flow.units.iter_mut().enumerate() {

@@ -17,13 +17,13 @@ use crate::verify::VerifyPlan;
 
 /// Makes the plan of one flow.
 pub struct ContractFlowPlanner<'a> {
-    /// Where the rows go.
+    /// The destination.
     pub destination: &'a dyn Destination,
-    /// What it can do.
+    /// Its abilities.
     pub abilities: &'a Abilities,
     /// The package.
     pub package: &'a Package,
-    /// What is known beside it.
+    /// The options of the plan beside the package.
     pub options: &'a PlanOptions<'a>,
     /// The flow.
     pub flow: &'a Flow,
@@ -34,7 +34,7 @@ pub struct ContractFlowPlanner<'a> {
 }
 
 impl ContractFlowPlanner<'_> {
-    /// The plan; what a user should know is added to `notes`.
+    /// The plan. Notes for the user are added to `notes`.
     pub fn plan(&self, notes: &mut Vec<String>) -> Result<ContractFlow, PlanError> {
         let name = self
             .flow
@@ -70,7 +70,7 @@ impl ContractFlowPlanner<'_> {
             resolved.field_count,
         )?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
-        // Rows are counted; sums are made of the columns that somebody promised sums of.
+        // Rows are always counted; sums are computed only for columns with a promised sum.
         let types = resolved.planned.iter().map(|planned| &planned.sql);
         let mut verify = VerifyPlan::new(&resolved.columns, types, None);
         verify.summed = expect::places(&name, &expect::summed(self.flow), &verify)?;
@@ -124,8 +124,7 @@ impl ContractFlowPlanner<'_> {
         })
     }
 
-    /// The columns whose values make the partitions: as the package says, which must be as the
-    /// target has it.
+    /// The columns whose values decide the partition. The package and the target must agree on them.
     fn partition_by(
         &self,
         name: &str,
@@ -165,8 +164,8 @@ impl ContractFlowPlanner<'_> {
         }
     }
 
-    /// Each file range is a unit. They depend on the files alone, so that a stopped run goes on
-    /// with those that are missing.
+    /// Makes each file range a unit. The ranges depend only on the files, so a resumed run has the same units and loads
+    /// those that are missing.
     fn units(&self, source: &dyn Source, shape: &str) -> Result<Vec<RangeUnit>, PlanError> {
         let mut units = Vec::new();
         for index in 0..source.input_count() {
@@ -177,7 +176,7 @@ impl ContractFlowPlanner<'_> {
                     number: units.len() + 1,
                     key: identity::unit_key(self.run_key, shape, std::slice::from_ref(&split)),
                     may_be_fed: split.is_shared,
-                    // Until it is known what all streams have to do.
+                    // A first value; it is set once the work of all streams is known.
                     split: Split {
                         is_shared: false,
                         ..split
@@ -190,8 +189,7 @@ impl ContractFlowPlanner<'_> {
     }
 }
 
-/// The destination's own types of the columns. What else a [`ColumnPlan`] says is said by the
-/// columns that are read.
+/// The destination's types of the columns. All other facts of a [`ColumnPlan`] come from the columns that are read.
 fn types_of(planned: &[ColumnPlan]) -> Vec<String> {
     planned.iter().map(|column| column.sql.clone()).collect()
 }
