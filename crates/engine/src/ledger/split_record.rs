@@ -12,8 +12,8 @@ use super::account::Account;
 pub struct SplitRecord {
     /// The unit.
     pub unit_key: UnitKey,
-    /// Names the file and the range.
-    # Identifies the file and the range.
+    /// Identifies the file and the range.
+    #[serde(rename = "shard_key")]
     pub split_key: SplitKey,
     /// Identifies the file.
     pub file_key: FileKey,
