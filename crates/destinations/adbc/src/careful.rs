@@ -1,14 +1,14 @@
-//! Careful loads: which rows of a batch the target would refuse.
+//! Careful loads: finds the rows of a batch that the target would refuse.
 //!
-//! The databases here cannot undo one statement of a transaction (DuckDB has no savepoints, and an error ends its
-//! transaction). So no row is sent to a constraint to see what it says. The batch goes into a table of its own, the trial,
-//! and queries with the target's own constraints look for rows that break them:
+//! These databases cannot undo a single statement of a transaction (DuckDB has no savepoints, and an error ends its
+//! transaction). So no row is tried on a constraint. The batch goes into a separate table, the trial, and queries with
+//! the target's own constraints find the rows that break them:
 //!
 //! - a CHECK: rows that make its expression false;
-//! - a key: rows that the target has already (unless its rows give way), or that a unit staged before has, and of those of
-//!   the batch that share a key all but the first that is taken.
+//! - a key: rows whose key is in the target already (unless those rows are replaced) or in a unit that was staged
+//!   before; of rows of the batch that share a key, all but the first accepted one.
 //!
-//! The other rows go from the trial into staging. The trial is made and dropped in the transaction of the unit.
+//! The other rows are copied from the trial into staging. The trial is created and dropped in the unit's transaction.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -30,11 +30,11 @@ use crate::staging::Staging;
 
 const DOING: &str = "cannot look for rows that a constraint refuses";
 
-/// The trial of one unit's rows.
+/// The trial table of a unit.
 pub struct Trial {
     name: IngestName,
     sql: String,
-    /// The column that numbers the rows of a batch, counted from 0.
+    /// The name of the column with the row's number in its batch, counted from 0.
     number: String,
     schema: SchemaRef,
     target: String,
@@ -48,12 +48,13 @@ struct Test {
     cause: Cause,
 }
 
-/// What the rows of a query are.
+/// What a query returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finds {
-    /// Numbers of rows that are refused whatever else is in the batch.
+    /// The numbers of rows that are refused, whatever other rows the batch has.
     Refused,
-    /// Numbers of rows that share a key with others of the batch, each with the number of that key, in the order of the rows.
+    /// The numbers of rows that share a key with others of the batch, each with the number of that key, in the order of
+    /// the rows.
     Sharing,
 }
 
@@ -66,7 +67,7 @@ struct Cause {
 }
 
 impl Trial {
-    /// Makes the table, in the transaction of a unit. `fields` are the columns that batches will have.
+    /// Creates the table, in the transaction of a unit. `fields` are the columns of batches.
     pub fn begin(
         session: &mut AdbcSession,
         quirks: &Quirks,
@@ -112,7 +113,7 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Puts the rows of a batch into staging that the target would take. The others come back by their places in the batch.
+    /// Copies the rows that the target would accept into staging. Returns the others by their indexes in the batch.
     pub fn write(
         &self,
         session: &mut AdbcSession,
@@ -146,7 +147,7 @@ impl Trial {
         Ok(refused)
     }
 
-    /// Drops the table, before the transaction of the unit is committed.
+    /// Drops the table, before the unit's transaction is committed.
     pub fn end(self, session: &mut AdbcSession) -> Result<()> {
         session.run(DOING, &format!("DROP TABLE {}", self.sql))?;
         Ok(())
@@ -193,7 +194,8 @@ impl Trial {
             .collect())
     }
 
-    /// The rows of the trial as the target would have them, by the target's own name, which a CHECK may use.
+    /// The rows of the trial as the target would have them. They have the target's name, because a CHECK may contain
+    /// it.
     fn rows(&self, staging: &Staging) -> String {
         format!(
             "(SELECT {}, {} FROM {}) AS {}",
@@ -316,12 +318,12 @@ impl Trial {
 #[derive(Debug)]
 struct Sharer<'a> {
     row: usize,
-    /// The key: the test that found it, and the number of its value there.
+    /// The key: the index of the test that found it, and the number of its value in that test.
     key: (usize, usize),
     cause: &'a Cause,
 }
 
-/// Refuses each row that shares a key with an earlier row of the batch that is not refused itself, row by row.
+/// Refuses each row that shares a key with an earlier row of the batch, unless that row is refused itself.
 fn refuse_sharers<'a>(mut sharing: Vec<Sharer<'a>>, refused: &mut BTreeMap<usize, &'a Cause>) {
     sharing.sort_by_key(|sharer| sharer.row);
     let mut taken: HashSet<(usize, usize)> = HashSet::new();
@@ -357,7 +359,7 @@ fn numbers(session: &mut AdbcSession, query: &str) -> Result<Vec<Vec<usize>>> {
         .collect()
 }
 
-/// A column of a key as its index compares it.
+/// A key column as its index compares it.
 fn term(table: &str, column: &KeyColumn) -> String {
     let name = sql::identifier(&column.name);
     match &column.collation {
@@ -366,7 +368,8 @@ fn term(table: &str, column: &KeyColumn) -> String {
     }
 }
 
-/// The place of a column that is filled. The databases here find names in any case, and no two columns differ in case only.
+/// The index of a column that is filled. These databases ignore the case of names, so no two columns differ only in
+/// case.
 fn place_of(columns: &[ColumnPlan], name: &str) -> Option<usize> {
     let exact = columns.iter().position(|column| column.name == name);
     exact.or_else(|| {
@@ -376,7 +379,7 @@ fn place_of(columns: &[ColumnPlan], name: &str) -> Option<usize> {
     })
 }
 
-/// The columns of the target that are not filled. What a CHECK says of them is not known before the target makes their
+/// The columns of the target that are not filled. A CHECK on them cannot be evaluated before the target computes their
 /// values.
 fn unfilled_columns(
     session: &mut AdbcSession,
@@ -400,7 +403,7 @@ fn unused_name(columns: &[ColumnPlan]) -> String {
     name
 }
 
-/// Lets the database find a key among the rows that are staged. DuckDB compares whole columns, which needs no index.
+/// Creates an index on staging for looking up a key. DuckDB compares whole columns and needs none.
 fn index_staging(
     session: &mut AdbcSession,
     quirks: &Quirks,

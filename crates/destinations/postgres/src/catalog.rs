@@ -9,14 +9,14 @@ use super::session::Session;
 use crate::quote;
 use crate::types::{self, PostgresType};
 
-/// A table as it stands before the load.
+/// A table before the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFacts {
     /// Its OID; a table that is dropped and created again has another one.
     pub oid: u32,
     /// `pg_class.relkind`: `r` plain, `p` partitioned.
     pub kind: char,
-    /// Its columns in order, dropped ones left out.
+    /// Its columns in order, without dropped ones.
     pub columns: Vec<CatalogColumn>,
     /// Its partitioning.
     pub partitioning: Option<Partitioning>,
@@ -24,7 +24,7 @@ pub struct TableFacts {
     pub has_rows: bool,
     /// The role may read it.
     pub readable: bool,
-    /// Whether the loading role owns it, itself or as a member.
+    /// True if the loading role owns it, itself or as a member.
     pub owned: bool,
     /// The owner's name.
     pub owner: String,
@@ -91,13 +91,13 @@ pub struct CatalogColumn {
 pub struct Partitioning {
     /// `pg_partitioned_table.partstrat`: `r` range, `l` list, `h` hash.
     pub strategy: char,
-    /// The key's columns; none stands for an expression.
+    /// The key's columns; `None` for an expression.
     pub key: Vec<Option<String>>,
     /// Its partitions.
     pub partitions: Vec<Partition>,
 }
 
-/// A partition that is there already.
+/// An existing partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// Its OID.
