@@ -1,4 +1,4 @@
-//! Options of the connection: how files are written.
+//! The connection's options: how files are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,35 +6,36 @@ use inrush_destination::{Error, Result};
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::EnabledStatistics;
 
-/// The names that are understood.
-const KNOWN: [&str; 10] = [
+/// The known names.
+const KNOWN: [&str; 11] = [
     "bloom_filters",
     "codec",
     "dictionary",
     "encodings",
     "file_bytes_max",
     "level",
+    "merge_bytes",
     "partition_buffer_bytes",
     "row_group_bytes_max",
     "row_group_rows",
     "statistics",
 ];
 
-/// As many rows as make dictionaries pay, and few enough that readers share the row groups out and that the
-/// disk has its part early: for lineitem, files are 0.5 % larger than with four times as many.
+/// Enough rows to make dictionaries worthwhile, and few enough that readers can share the row groups and that writing
+/// to the disk begins early. For lineitem, files are 0.5 % larger than with four times as many rows.
 const ROW_GROUP_ROWS: usize = 1 << 18;
-/// A row group is kept in memory, encoded, until it is whole.
+/// A row group is kept in memory, encoded, until it is complete.
 const ROW_GROUP_BYTES_MAX: usize = 64 << 20;
 
-/// Rows of partitions wait in so much of a stream's memory until their row groups are worth it.
+/// A stream's memory for rows of partitions that wait until their row groups are large enough.
 const PARTITION_BUFFER_BYTES: usize = 128 << 20;
 
-/// How integers and texts that repeat too little for a dictionary are encoded.
+/// How integers and texts are encoded if they repeat too little for a dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encodings {
     /// `DELTA_BINARY_PACKED` and `DELTA_LENGTH_BYTE_ARRAY`.
     Delta,
-    /// `PLAIN`, for readers that know nothing else.
+    /// `PLAIN`, for readers that know no other encoding.
     Plain,
 }
 
@@ -50,10 +51,12 @@ pub(super) struct Options {
     pub(super) row_group_bytes_max: usize,
     pub(super) partition_buffer_bytes: usize,
     pub(super) file_bytes_max: Option<u64>,
+    /// Consecutive input files with up to this many bytes of text are one unit.
+    pub(super) merge_bytes: Option<u64>,
 }
 
 impl Options {
-    /// Reads them; what is not understood is refused.
+    /// Reads the options; refuses unknown names and invalid values.
     pub(super) fn read(options: &BTreeMap<String, String>) -> Result<Options> {
         if let Some(unknown) = options.keys().find(|name| !KNOWN.contains(&name.as_str())) {
             return Err(Error::Address {
@@ -110,6 +113,7 @@ impl Options {
             partition_buffer_bytes: count("partition_buffer_bytes", 1 << 16, 1 << 40)?
                 .map_or(PARTITION_BUFFER_BYTES, |bytes| bytes as usize),
             file_bytes_max: count("file_bytes_max", 1 << 16, i64::MAX as u64)?,
+            merge_bytes: count("merge_bytes", 1, i64::MAX as u64)?,
         })
     }
 }
@@ -199,6 +203,7 @@ mod tests {
             ("bloom_filters", "a, b"),
             ("row_group_rows", "1000"),
             ("file_bytes_max", "1000000"),
+            ("merge_bytes", "33554432"),
         ])
         .unwrap();
         assert_eq!(
@@ -213,6 +218,7 @@ mod tests {
                 row_group_bytes_max: ROW_GROUP_BYTES_MAX,
                 partition_buffer_bytes: PARTITION_BUFFER_BYTES,
                 file_bytes_max: Some(1_000_000),
+                merge_bytes: Some(32 << 20),
             }
         );
     }
@@ -229,6 +235,7 @@ mod tests {
             ("row_group_rows", "0"),
             ("row_group_bytes_max", "-1"),
             ("file_bytes_max", "1"),
+            ("merge_bytes", "0"),
         ] {
             let error = read(&[wrong]).unwrap_err();
             assert!(matches!(error, Error::Address { .. }), "{wrong:?}");

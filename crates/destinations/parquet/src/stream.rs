@@ -1,11 +1,13 @@
-//! The way of one thread into staging.
+//! A stream of one thread into staging.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
-use inrush_destination::{Error, LoadMethod, Misfit, Result, UnitRecord, UnitStream, Written};
+use inrush_destination::{
+    Error, LoadMethod, Misfit, Result, UnitPart, UnitRecord, UnitStream, Written,
+};
 use inrush_rows::ids::UnitKey;
 
 use crate::adapt;
@@ -21,7 +23,7 @@ use crate::unit_writer::{UnitFiles, UnitWriter};
 pub(super) struct Stream<'a> {
     pub(super) targets: &'a [RunTarget],
     pub(super) options: &'a Options,
-    /// Begins the names of all files of this attempt.
+    /// The prefix of all file names of this attempt.
     pub(super) attempt: String,
     pub(super) counter: &'a AtomicU64,
     pub(super) cancelled: &'a Cancelled,
@@ -55,15 +57,19 @@ fn out_of_turn(what: &str) -> Error {
 }
 
 impl UnitStream for Stream<'_> {
-    fn begin(&mut self, target: usize, key: &UnitKey, _method: LoadMethod) -> Result<()> {
+    fn begin(&mut self, unit: &UnitPart<'_>, _method: LoadMethod) -> Result<()> {
+        let key = unit.record_key;
         self.check()?;
         if self.unit.is_some() {
             return Err(out_of_turn(
                 "a unit is begun before the previous unit has ended",
             ));
         }
-        let Some(target) = self.targets.get(target) else {
-            return Err(out_of_turn(&format!("the run has no target {target}")));
+        let Some(target) = self.targets.get(unit.target) else {
+            return Err(out_of_turn(&format!(
+                "the run has no target {}",
+                unit.target
+            )));
         };
         let place = UnitFiles {
             layout: &target.layout,
@@ -142,14 +148,14 @@ impl UnitStream for Stream<'_> {
         let files = writer.finish(&|number| folders.name(number).to_owned())?;
         let rows = files.iter().map(|file| file.rows).sum();
         if rows != record.rows_loaded {
-            // What no record names is removed when a run begins.
+            // Files without a record are removed when a run begins.
             return Err(Error::Count {
                 what: format!("what is staged for {}", record.target),
                 counted: rows,
                 sent: record.rows_loaded,
             });
         }
-        // Their names must last before the record does.
+        // Their names must be on the disk before the record is.
         files::sync_folder(&staging)?;
         let staged = StagedUnit {
             format: FORMAT,
@@ -168,7 +174,7 @@ impl UnitStream for Stream<'_> {
     }
 }
 
-/// The batch without these rows.
+/// The batch without the rows of these misfits.
 fn without(batch: &RecordBatch, misfits: &[Misfit]) -> Result<RecordBatch> {
     if misfits.is_empty() {
         return Ok(batch.clone());
@@ -184,7 +190,7 @@ fn without(batch: &RecordBatch, misfits: &[Misfit]) -> Result<RecordBatch> {
     })
 }
 
-/// Misfits of a batch, and those among the rows that were left, by their places in the batch.
+/// The misfits of a batch, together with those among the remaining rows, by their indexes in the batch.
 fn joined(first: Vec<Misfit>, second: Vec<Misfit>, rows: usize) -> Vec<Misfit> {
     let mut gone = vec![false; rows];
     for misfit in &first {

@@ -1,4 +1,4 @@
-//! Runs that are stopped, anywhere, and gone on with.
+//! Runs that are stopped anywhere, and resumed.
 
 use super::*;
 use inrush_rows::ids::RunId;
@@ -14,14 +14,17 @@ fn a_stopped_run_keeps_its_units() {
     fill(run.as_ref(), 0, &plan, &[numbers(0..3), numbers(3..6)]);
     assert_eq!(run.staged_rows().unwrap(), [6]);
     {
-        // One that is under way when the process ends.
+        // A unit that is open when the process ends.
         let mut stream = run.open_stream().unwrap();
         stream
-            .begin(0, &UnitKey::new("unfinished"), LoadMethod::Quick)
+            .begin(
+                &UnitPart::whole(0, &UnitKey::new("unfinished")),
+                LoadMethod::Quick,
+            )
             .unwrap();
         stream.write(&numbers(0..20_000)).unwrap();
     }
-    // Another process finds it held.
+    // Another process finds the run locked.
     let other = lake.open();
     let refused = other
         .begin(&new_run("key", None), std::slice::from_ref(&plan))
@@ -58,12 +61,18 @@ fn a_stopped_run_keeps_its_units() {
     assert_eq!(run.staged_rows().unwrap(), [3]);
     let mut stream = run.open_stream().unwrap();
     stream
-        .begin(0, &UnitKey::new("numbers 1"), LoadMethod::Quick)
+        .begin(
+            &UnitPart::whole(0, &UnitKey::new("numbers 1")),
+            LoadMethod::Quick,
+        )
         .unwrap();
     stream.write(&numbers(50..60)).unwrap();
     stream.abort().unwrap();
     stream
-        .begin(0, &UnitKey::new("numbers 1"), LoadMethod::Quick)
+        .begin(
+            &UnitPart::whole(0, &UnitKey::new("numbers 1")),
+            LoadMethod::Quick,
+        )
         .unwrap();
     stream.write(&numbers(30..34)).unwrap();
     stream.commit(&unit(&plan, 1, 4)).unwrap();
@@ -162,7 +171,7 @@ fn a_crash_at_any_step_of_publishing_is_gone_on_with() {
                 WriteMode::Append => expected(&[numbers(0..2), new]),
                 _ => expected(&[new]),
             });
-            // Whoever opens the folder brings to its end what is in one of its tables.
+            // The next process that opens the folder finishes a run that is in one of its tables.
             if ["Committed 1", "BeforeCommit 2", "Committed 2"].contains(&crash) {
                 assert_eq!(past.record.state, RunState::Switched, "{mode:?} {crash}");
                 assert_eq!(past.gone, Vec::<String>::new());
@@ -254,7 +263,7 @@ fn an_interrupted_run_ends_soon() {
     fill(run.as_ref(), 0, &plan, &[numbers(0..3)]);
     let mut stream = run.open_stream().unwrap();
     stream
-        .begin(0, &UnitKey::new("x"), LoadMethod::Quick)
+        .begin(&UnitPart::whole(0, &UnitKey::new("x")), LoadMethod::Quick)
         .unwrap();
     run.cancel_handle().cancel();
     assert!(matches!(

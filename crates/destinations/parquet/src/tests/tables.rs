@@ -83,7 +83,7 @@ fn an_empty_input_makes_an_empty_table() {
         assert_eq!(names, NUMBERS);
         assert_eq!(lake.files(&plan.name.sql).len(), 1);
     }
-    // Whoever comes with rows may still create it, and the file without rows goes.
+    // A run with rows may still create the table, and the file without rows is removed.
     lake.load(&whole, "again", &[numbers(0..2)]);
     assert_eq!(
         lake.rows("whole", &numbers([]).schema()),
@@ -279,7 +279,9 @@ fn files_end_at_their_largest_size_and_are_all_read() {
         .unwrap();
     let mut stream = run.open_stream().unwrap();
     let record = unit(&plan, 0, 60_000);
-    stream.begin(0, &record.key, LoadMethod::Quick).unwrap();
+    stream
+        .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)
+        .unwrap();
     for from in 0..60 {
         stream
             .write(&numbers(from * 1000..from * 1000 + 1000))
