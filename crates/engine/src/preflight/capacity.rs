@@ -1,9 +1,9 @@
-//! The resources that a load of a size needs within a time, and its time with other resources: a simulation of the same
-//! pieces of work over streams, from the costs that a preflight has measured. Arithmetic alone.
+//! Calculates the resources for a load of some size within some time, and its time with other resources. It simulates
+//! the pieces of work over streams, with the costs that a preflight has measured. It does no I/O.
 //!
-//! A stream is as fast as one stream was here, until a shared resource is used up: cores of the loader and of the
-//! server, the network, the disks. Each of them carries as many bytes of text per second as its cost for a byte allows.
-//! The pieces of work, with the time that each needs beside its rows, are then dealt to the streams
+//! Each stream is as fast as one stream was in the preflight, until a shared resource is used up: cores of the loader
+//! or of the server, the network, the disks. The capacity of a resource in bytes of text per second follows from its
+//! cost per byte. The pieces of work, each with its time beside rows, are then dealt to the streams
 //! ([`model::schedule`]).
 
 use inrush_rows::quantity::counted;
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{self, Beside, Speed, WorkPiece};
 
-/// Streams at most.
+/// The most streams.
 const STREAMS_MAX: usize = 1024;
 
-/// Pieces that are simulated at most; more of them are taken together.
+/// The most pieces that are simulated; more pieces are joined.
 const PIECES_MAX: f64 = 4096.0;
 
 /// The costs of a load, as a preflight has measured them. Text is the uncompressed content of the files.
@@ -73,7 +73,7 @@ pub struct Resources {
 /// The questions about capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CapacityWish {
-    /// Bytes of text; those of the load itself where it is not said.
+    /// Bytes of text; `None` means those of the load itself.
     pub size_bytes: Option<f64>,
     /// Seconds in which everything must be loaded.
     pub within_s: Option<f64>,
@@ -147,7 +147,7 @@ impl CostsFound {
         }
     }
 
-    /// Answers a wish.
+    /// Answers the questions.
     pub fn capacity(&self, wish: &CapacityWish) -> CapacityFound {
         let size_bytes = wish.size_bytes.unwrap_or(self.text_bytes).max(1.0);
         if let Some(pieces) = wish.pieces {
@@ -176,8 +176,8 @@ impl CostsFound {
         }
     }
 
-    /// The costs of a load of that size in so many pieces: what follows the streams grows with the pieces then, and not
-    /// with the text.
+    /// The costs of a load of that size in this number of pieces. The time after the streams then grows with the number
+    /// of pieces, and not with the text.
     fn cut_into(&self, pieces: f64, size_bytes: f64) -> CostsFound {
         let pieces_now = self.text_bytes.max(1.0) / self.piece_bytes.max(1.0);
         let times_text = size_bytes / self.text_bytes.max(1.0);
@@ -188,7 +188,7 @@ impl CostsFound {
         }
     }
 
-    /// The fewest streams with which a load takes no longer than with any more, but for a hundredth.
+    /// The fewest streams with which a load takes at most 1 % longer than with more streams.
     fn useful_streams(&self, size_bytes: f64, with: &Resources) -> usize {
         let (best_s, _) = self.time(size_bytes, STREAMS_MAX, with);
         fewest(|streams| self.time(size_bytes, streams, with).0 <= best_s * 1.01)
@@ -216,7 +216,7 @@ impl CostsFound {
     fn simulate(&self, size_bytes: f64, streams: usize, all_bytes_s: f64) -> f64 {
         let wanted = (size_bytes / self.piece_bytes.max(1.0)).ceil().max(1.0);
         let count = wanted.min(PIECES_MAX);
-        // Pieces that are taken together have the seconds of all of them.
+        // Joined pieces take the time beside rows of all of them.
         let together = wanted / count;
         let piece = WorkPiece {
             flow: 0,
@@ -234,7 +234,7 @@ impl CostsFound {
         model::schedule(&pieces, &[speed], streams).load_s
     }
 
-    /// Bytes of text in a second that each resource carries, with its name.
+    /// The capacity of each resource in bytes of text per second, with its name.
     fn caps(&self, with: &Resources) -> Vec<(f64, &'static str)> {
         let loader_s = self.loader_cpu_s_per_gb / 1e9;
         let server_s = self.server_cpu_s_per_gb.map(|seconds| seconds / 1e9);
@@ -357,7 +357,8 @@ impl CostsFound {
     }
 }
 
-/// The fewest streams with which something holds, that holds with more of them as well.
+/// The smallest number of streams for which `holds` is true. If it is true for a number, it is true for all larger
+/// ones.
 fn fewest(holds: impl Fn(usize) -> bool) -> Option<usize> {
     if !holds(STREAMS_MAX) {
         return None;
@@ -377,7 +378,7 @@ fn fewest(holds: impl Fn(usize) -> bool) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// 100 MB/s by a stream; a gigabyte costs 5 s of the loader and 8 s of the server.
+    /// One stream loads 100 MB/s; a gigabyte costs 5 CPU seconds of the loader and 8 of the server.
     fn costs() -> CostsFound {
         CostsFound {
             loader_cpu_s_per_gb: 5.0,
@@ -484,11 +485,11 @@ mod tests {
                 ..CapacityWish::default()
             })
         };
-        // 1,000 pieces as now, 100 for each stream: 1,000 s of rows, and 0.08 s beside them and 10 flushes of 0.02 s at the
-        // same time for each, 28 s; 0.5 s before, and a switch of 100 times the text, 50 s.
+        // 1,000 pieces as in the preflight, 100 for each stream: 1,000 s of rows; for each piece 0.08 s beside them and
+        // 10 flushes of 0.02 s at the same time, together 28 s; 0.5 s before, and a switch of 100 times the text, 50 s.
         let now = pieces(None);
         assert!((now.predicted_s - 1078.5).abs() < 1.0, "{now:?}");
-        // 10 pieces are as many as here, and so is the switch: 1,000 + 0.28 + 0.5 + 0.5 s.
+        // 10 pieces are as many as in the preflight, and so is the switch: 1,000 + 0.28 + 0.5 + 0.5 s.
         let ten = pieces(Some(10.0));
         assert!((ten.predicted_s - 1001.28).abs() < 0.1, "{ten:?}");
         assert!(

@@ -1,4 +1,4 @@
-//! The part of a prediction that is the same for every destination: it gives the measurements to the model, and words
+//! The part of a prediction that is the same for every destination: passes the measurements to the model, and formats
 //! its answer.
 
 use inrush_rows::ids::RunKey;
@@ -26,7 +26,8 @@ pub fn speeds(flows: &[&FlowFound]) -> Vec<Speed> {
     flows.iter().map(speed).collect()
 }
 
-/// Seconds of the shared resources for so many stored bytes: the disk, and the readers of files that cannot be cut.
+/// Seconds of the shared resources for this number of stored bytes: the disk, and the readers of files that cannot be
+/// cut.
 pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> SharedSeconds {
     let uncached = 1.0 - read.cached_share.unwrap_or(0.0);
     let disk_s = match read.disk.all {
@@ -37,7 +38,7 @@ pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Share
     for flow in flows.iter().filter(|flow| flow.is_fed) {
         if let Some(decoded) = &flow.decoded {
             let meter = &decoded.work.meter;
-            // The reader looks for record ends alone, which is less than a scan.
+            // The reader only finds record ends, which costs less than a scan.
             let seconds = (meter.read_ns + meter.decompress_ns) as f64 / 1e9;
             feed_s += seconds * flow.stored_bytes / (meter.stored_bytes as f64).max(1.0);
         }
@@ -63,7 +64,7 @@ pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad {
     }
 }
 
-/// The costs of a load by these measurements. The caller adds those of the connection and of a server's disk.
+/// The measured costs of a load. The caller adds those of the connection and of a server's disk.
 pub fn costs(
     with_speed: &[&FlowFound],
     read: &ReadFound,
@@ -112,16 +113,16 @@ pub fn costs(
     })
 }
 
-/// Seconds of a run, one phase after the other.
+/// Predicted seconds of a run, by phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PredictedPhases {
     /// Seconds of planning and of the ledger's work before the streams begin.
     pub plan_s: f64,
-    /// The streams.
+    /// Seconds of the streams.
     pub load_s: f64,
-    /// Making it all part of the targets.
+    /// Seconds of the switch.
     pub switch_s: f64,
-    /// ANALYZE after it.
+    /// Seconds of ANALYZE.
     pub analyze_s: f64,
 }
 
@@ -143,7 +144,7 @@ pub fn tell_loaded(
     tell(report, options, run_key, phases, answer, leaves_out);
 }
 
-/// Tells a prediction, and leaves it for the run to find. A preflight is worth having where that cannot be.
+/// Reports a prediction, and writes it for the run. If it cannot be written, the preflight still succeeds.
 pub fn tell(
     report: &mut PreflightReport,
     options: &RunOptions<'_>,
@@ -171,7 +172,7 @@ pub fn tell(
         because: answer.because,
         leaves_out,
     };
-    // A run that cannot succeed has no report that would show it.
+    // A run that cannot succeed makes no report with the prediction.
     if !report.is_stopped()
         && let Err(error) = leave_prediction(&options.runs_folder, run_key, &prediction)
     {

@@ -37,7 +37,7 @@ pub struct Stored {
     pub by_target: Option<BTreeMap<String, u64>>,
 }
 
-/// A database that is reached.
+/// A database to load into.
 pub enum Database {
     /// A server.
     Server(Box<ServerDatabase>),
@@ -46,7 +46,7 @@ pub enum Database {
 }
 
 impl Database {
-    /// The one that the package of the workload loads into. `defaults` fill the gaps of a server's URL.
+    /// The database of the workload's package. `defaults` complete a server's URL.
     pub fn of(
         package: &Package,
         defaults: ConnectionDefaults,

@@ -115,7 +115,7 @@ pub fn markdown(results: &Results) -> String {
     text
 }
 
-/// `2026-01-01T12:00:00Z` of a time that has fractions of seconds.
+/// A time without its fraction of a second: `2026-01-01T12:00:00Z`.
 fn to_the_second(time: &str) -> String {
     match time.split_once('.') {
         Some((seconds, _)) => format!("{seconds}Z"),
@@ -341,7 +341,7 @@ pub fn needs(results: &Results) -> Grid<7> {
     }
 }
 
-/// What the needs rest on, each line once.
+/// The assumptions of the needs, each line once.
 pub fn needs_told(results: &Results) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for one in &results.needs {
@@ -355,7 +355,7 @@ pub fn needs_told(results: &Results) -> Vec<String> {
     lines
 }
 
-/// A number as the accounts write it: two digits after the point.
+/// A number in the form of the publications: two digits after the point.
 fn text_size(number: f64) -> String {
     match number {
         large if large >= 1e12 => format!("{:.2} TB", large / 1e12),
@@ -363,7 +363,7 @@ fn text_size(number: f64) -> String {
     }
 }
 
-/// The limit of each run, in the words of its report.
+/// The verdict of each run, as in its report.
 pub fn verdicts(results: &Results) -> Vec<(String, &str)> {
     let runs = results.runs.iter();
     let told = runs.filter_map(|run| {

@@ -1,4 +1,4 @@
-//! By which way the server stored the rows of each unit, for the report.
+//! How the server stored the rows of each unit, for the report.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,13 +8,13 @@ use crate::engine::report::ServerCopyReport;
 use crate::fast_copy::Way;
 use crate::plan::FlowCopy;
 
-/// What the extension said of the tables of units.
+/// The extension's answers about the tables of units.
 #[derive(Default)]
 pub struct StoredWays(Mutex<BTreeMap<UnitPlace, Result<Way, String>>>);
 
 impl StoredWays {
-    /// Keeps the way of a unit, or why the extension refused its table. Returns whether it is the first such refusal of the
-    /// unit's flow.
+    /// Records how a unit is stored, or why the extension refused its table. Returns true for the first such refusal of
+    /// the unit's flow.
     pub fn note(&self, place: UnitPlace, way: &Result<Way, String>) -> bool {
         let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_of_flow =
@@ -24,7 +24,7 @@ impl StoredWays {
         is_first
     }
 
-    /// A unit is loaded again, or a split of it, because the server refused a row: by COPY.
+    /// Records that a unit, or a split of it, is loaded again by COPY because the server refused a row.
     pub fn loaded_again(&self, place: UnitPlace) {
         let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(way) = ways.get_mut(&place) {
@@ -32,7 +32,7 @@ impl StoredWays {
         }
     }
 
-    /// What the report says of a unit. Nothing where the database has no extension, or this attempt did not load the unit.
+    /// The report's entry about a unit; `None` if the database has no extension, or this attempt did not load the unit.
     pub fn report(&self, place: UnitPlace, copy: &FlowCopy) -> Option<ServerCopyReport> {
         let by_copy = |reason: &str, fix: Option<String>| ServerCopyReport {
             way: "copy".to_owned(),
