@@ -18,6 +18,7 @@ mod careful;
 mod carry;
 mod catalog;
 mod check_text;
+mod column_sums;
 mod connection;
 mod constraints;
 mod destination;

@@ -29,6 +29,7 @@
 
 mod adapt;
 mod cancel;
+mod column_sums;
 mod data_file;
 mod destination;
 mod encoding;
