@@ -2,9 +2,10 @@
 
 A preflight on a part of the files, with all of this machine, measures the costs and predicts a load
 of more files by other cores, another disk or another network. Then these files are loaded by just
-that: `taskset` pins loader and server to cores, and `throttled.py` limits a disk and a network. It
-runs in a network namespace of its own. Cases that this machine has no means for are left out, and
-the page says why.
+that: `taskset` pins loader and server to cores, the server's data are on a disk with a limited rate
+of writes, or the loader reaches the server over a link with a limited rate (the disk and the
+network of `tests/verdict`). Cases that this machine has no means for are left out, and the page
+says why.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import ground
-import throttled
 from harness.servers import Server
 from preflight_accuracy import write_package
+from verdict.disk import SlowDisk
+from verdict.network import Network
+from verdict.system import CannotError
 
 # What the predictions should reach.
 MEDIAN_ERROR_MOST = 0.10
@@ -64,36 +67,62 @@ CASES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Site:
-    """The servers and disks of the loads."""
+    """The servers, disks and networks of the loads; each is made when a case needs it."""
 
     folder: Path
     files: Sequence[Path]
     server: Server
-    slow_disk: tuple[throttled.Disk, Server] | None
-    has_network: bool
     streams: int
+    stack: ExitStack
+    _disk: tuple[SlowDisk, Server] | None = None
+    _network: Network | None = None
 
     def some(self, tenths: float) -> list[Path]:
         """Return some tenths of the files."""
         return list(self.files[: round(len(self.files) * tenths / 10)])
 
-    def can(self, case: Case) -> bool:
-        """Tell whether this machine has the means for a case."""
-        return (case.disk_bytes_s is None or self.slow_disk is not None) and (
-            case.network_bytes_s is None or self.has_network
-        )
+    def disk(self) -> tuple[SlowDisk, Server]:
+        """Return a disk that can be limited, and another server with its data on it."""
+        if self._disk is None:
+            text_bytes = sum(file.stat().st_size for file in self.some(1))
+            size_bytes = text_bytes * DISK_BYTES_FOR_TEXT + 2**30
+            disk = self.stack.enter_context(SlowDisk(self.folder, "disk", size_bytes))
+            like = self.server
+            other = Server(like.version, like.programs, disk.folder / "server", like.settings)
+            other.initialise()
+            other.start()
+            self.stack.callback(other.stop, "immediate")
+            self._disk = disk, other
+        return self._disk
+
+    def network(self) -> Network:
+        """Return a link to the server that can be limited."""
+        if self._network is None:
+            network = self.stack.enter_context(Network("veth"))
+            server = self.server
+            server.stop()
+            server.configure(server.settings, addresses=network.server_address)
+            with (server.data / "pg_hba.conf").open("a") as rules:
+                rules.write(f"host all all {network.server_address}/24 trust\n")
+            server.start()
+            self._network = network
+        return self._network
 
     def one(self, case: Case) -> dict[str, Any]:
         """Predict a load from a preflight with all of the machine, then load with what it has."""
         shutil.rmtree(self.folder / "runs", ignore_errors=True)
-        server, disk = self.server, None
+        server, host, before = self.server, str(self.server.folder), []
+        limited: AbstractContextManager[None] = nullcontext()
         if case.disk_bytes_s is not None:
-            assert self.slow_disk is not None
-            disk, server = self.slow_disk
+            disk, server = self.disk()
+            host, limited = str(server.folder), disk.limited(writes=case.disk_bytes_s)
+        if case.network_bytes_s is not None:
+            network = self.network()
+            host, before = network.server_address, network.inside
+            limited = network.rate(case.network_bytes_s)
         database = ground.fresh(server)
-        host = "127.0.0.1" if case.network_bytes_s is not None else str(server.folder)
         url = f"postgresql://{server.user}@/{database.name}?host={host}&port={server.port}"
         words = ("--connection", f"target={url}", "--streams", str(self.streams))
         files = self.some(case.tenths)
@@ -103,41 +132,33 @@ class Site:
         package = write_package(self.folder, self.some(case.seen_tenths))
         sync(server)
         said = self.inrush(
-            *("0,1", "preflight", package, "--json", *words),
+            *(before, "0,1", "preflight", package, "--json", *words),
             *("--size", f"{text_bytes}B", "--what-if", ",".join(asked)),
         )
         report = json.loads(said)
-        capacity = report["capacity"]
         package = write_package(self.folder, files)
         pin_server(server, case.server)
         sync(server)
-        try:
-            if disk is not None:
-                disk.limit(case.disk_bytes_s)
-            if case.network_bytes_s is not None:
-                throttled.limit_network(case.network_bytes_s)
-            self.inrush(case.loader, "run", package, *words)
-        finally:
-            if disk is not None:
-                disk.limit(None)
-            if case.network_bytes_s is not None:
-                throttled.limit_network(None)
+        with limited:
+            self.inrush(before, case.loader, "run", package, *words)
         (path,) = (self.folder / "runs").glob("*/report.json")
         phases = json.loads(path.read_text())["phases"]
         ground.drop(database)
+        predicted_s = report["capacity"]["predicted_s"]
         return {
-            "predicted_s": capacity["predicted_s"],
+            "predicted_s": predicted_s,
             "took_s": phases["total_s"],
-            "error": capacity["predicted_s"] / phases["total_s"] - 1,
-            "limit": capacity["limit"],
+            "error": predicted_s / phases["total_s"] - 1,
+            "limit": report["capacity"]["limit"],
             "phases": phases,
             "costs": report["costs"],
             "load_average": os.getloadavg()[0],
         }
 
-    def inrush(self, cores: str, *words: str | Path) -> str:
-        """Run the command on these cores, and return what it printed."""
-        command: list[str | Path] = ["taskset", "--cpu-list", cores, *ground.INRUSH, *words]
+    def inrush(self, before: Sequence[str], cores: str, *words: str | Path) -> str:
+        """Run the command on these cores, started by other words, and return what it printed."""
+        pinned = [*before, "taskset", "--cpu-list", cores]
+        command: list[str | Path] = [*pinned, *ground.INRUSH, *words]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
@@ -161,19 +182,6 @@ def pin_server(server: Server, cores: str) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode and Path(f"/proc/{pid}").exists():
             sys.exit(f"{command} ended with {done.returncode}: {done.stderr}")
-
-
-def slow_disk(
-    stack: ExitStack, server: Server, folder: Path, text_bytes: int
-) -> tuple[throttled.Disk, Server]:
-    """Start another server like this one, whose data is on a disk that can be limited."""
-    size_bytes = text_bytes * DISK_BYTES_FOR_TEXT + 2**30
-    disk = stack.enter_context(throttled.disk(folder, size_bytes))
-    other = Server(server.version, server.programs, disk.folder / "server", dict(server.settings))
-    other.initialise()
-    other.start()
-    stack.callback(other.stop, "immediate")
-    return disk, other
 
 
 def page(facts: dict[str, Any]) -> str:
@@ -222,14 +230,6 @@ def told(number: int, found: dict[str, Any], measured: dict[str, Any]) -> str:
     )
 
 
-def turns(rounds: int, cases: Sequence[Case]) -> Iterator[tuple[int, int]]:
-    """Yield each round with the places of its cases."""
-    for number in range(1, rounds + 1):
-        for place, case in enumerate(cases):
-            if number == 1 or not case.once:
-                yield number, place
-
-
 def main() -> None:
     """Run it."""
     parser = ground.arguments(str(__doc__))
@@ -243,48 +243,39 @@ def main() -> None:
         sys.exit("this benchmark pins processes to cores 0 and 1, and may not use both of them")
     if options.parts % 20:
         sys.exit("--parts must be a multiple of 20: cases load and see tenths and halves of them")
-    why_no_network = throttled.in_own_network()
-    why_no_disk = throttled.cannot_limit_disks()
     with ground.ground(options) as (server, folder), ExitStack() as stack:
+        about = ground.machine(server)
         files = ground.generate(folder, options.scale, options.parts)
-        text_bytes = sum(file.stat().st_size for file in files)
-        server.move_to_tcp()
-        wanted = [case for case in CASES if options.only in case.name]
-        needs_disk = any(case.disk_bytes_s for case in wanted) and why_no_disk is None
-        site = Site(
-            folder,
-            files,
-            server,
-            slow_disk(stack, server, folder, text_bytes // 10) if needs_disk else None,
-            why_no_network is None,
-            options.streams,
-        )
-        cases = [case for case in wanted if site.can(case)]
-        facts: dict[str, Any] = {
-            "benchmark": "capacity_accuracy",
-            "machine": ground.machine(server),
-            "rounds": options.rounds,
-            "scale": options.scale,
-            "files": len(files),
-            "text_bytes": text_bytes,
-            "streams": options.streams,
-            "left_out": {
-                case.name: why_no_disk if case.disk_bytes_s else why_no_network
-                for case in wanted
-                if case not in cases
-            },
-        }
+        site = Site(folder, files, server, options.streams, stack)
+        cases = [case for case in CASES if options.only in case.name]
         found: list[dict[str, Any]] = [
             {"case": case.name, "tenths": case.tenths, "seen_tenths": case.seen_tenths}
             | {"measures": []}
             for case in cases
         ]
-        for number, place in turns(options.rounds, cases):
-            measured = site.one(cases[place])
-            found[place]["measures"].append(measured)
-            print(told(number, found[place], measured), flush=True)
+        left_out: dict[str, str] = {}
+        for number in range(1, options.rounds + 1):
+            for case, its in zip(cases, found, strict=True):
+                if case.name in left_out or (case.once and number > 1):
+                    continue
+                try:
+                    measured = site.one(case)
+                except CannotError as error:
+                    left_out[case.name] = str(error)
+                    continue
+                its["measures"].append(measured)
+                print(told(number, its, measured), flush=True)
+        found = [its for its in found if its["measures"]]
         errors = [abs(measure["error"]) for each in found for measure in each["measures"]]
-        facts |= {
+        facts: dict[str, Any] = {
+            "benchmark": "capacity_accuracy",
+            "machine": about,
+            "rounds": options.rounds,
+            "scale": options.scale,
+            "files": len(files),
+            "text_bytes": sum(file.stat().st_size for file in files),
+            "streams": options.streams,
+            "left_out": left_out,
             "predictions": len(errors),
             "median_error": statistics.median(errors),
             "worst_error": max(errors),

@@ -113,7 +113,7 @@ def line(found: dict[str, Any]) -> str:
     """Return a comparison as a line of the table."""
 
     def median(side: str, name: str) -> float:
-        return statistics.median(one[name] for one in found[side])
+        return statistics.median(float(one[name]) for one in found[side])
 
     return (
         f"| {found['mode']} | {found['clients']} | {median('inrush', 'calls_per_s'):,.0f} "
