@@ -3,6 +3,7 @@
 //! ```text
 //! Destination::open      connect; nothing is changed
 //!   target, resolve_type   what stands there, for the plan
+//!   lay_out                the load units of a flow, for the plan
 //!   runs, units            what earlier runs of the package did
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
 //!     cancel_handle          ends what is under way, from another thread
@@ -11,6 +12,13 @@
 //!     staged_rows            the destination's own count
 //!     publish                readers see all rows; the run is marked as switched
 //! ```
+//!
+//! # Units and records
+//!
+//! [`Destination::lay_out`] puts the splits of a flow into load units. One stream loads a unit in one transaction, or
+//! several streams do, split by split. Of a file that cannot be read from its middle each stream takes ranges. Each
+//! transaction commits one [`UnitRecord`]. So a unit has one record, or several with keys of their own: a [`UnitPart`] names
+//! both keys.
 //!
 //! # Quick, then careful
 //!
@@ -35,6 +43,7 @@ use inrush_rows::ids::{RunKey, UnitKey};
 use crate::abilities::Abilities;
 use crate::column_sums::{ColumnSums, SummedColumn};
 use crate::error::Result;
+use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::rows_not_taken::Written;
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
@@ -55,6 +64,20 @@ pub trait Destination: Send + Sync {
 
     /// The table as it is now; `None` if it does not exist.
     fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>>;
+
+    /// Puts the splits of a flow into load units. The default is one unit for each split, which any number of streams may
+    /// fill.
+    ///
+    /// Each split is in exactly one unit, and each unit has at least one. A destination with
+    /// [`Ability::RejectRefused`](crate::Ability::RejectRefused) keeps the order of the splits. The answer depends on the
+    /// arguments and on the target alone, so that a stopped run finds its units again, with any number of streams.
+    fn lay_out(&self, _target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
+        Ok(Layout::one_unit_each(
+            splits.len(),
+            Filling::OneOrSeveral,
+            || PublishesInto::Target,
+        ))
+    }
 
     /// The runs of a package that the ledger knows, the oldest first. Without a key, the runs of all packages.
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>>;
@@ -158,21 +181,46 @@ pub enum LoadMethod {
     Careful,
 }
 
+/// A load unit, or the part of it that one record commits, as a stream begins it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitPart<'a> {
+    /// Index of the target among those of the run.
+    pub target: usize,
+    /// Key of the record that will commit it. No other record of the run has it.
+    pub record_key: &'a UnitKey,
+    /// Key of the unit. It is the record's own key if the record commits all of the unit.
+    pub unit_key: &'a UnitKey,
+    /// The place that the unit is published into, as [`Destination::lay_out`] answered it.
+    pub publishes_into: &'a PublishesInto,
+}
+
+impl<'a> UnitPart<'a> {
+    /// All of a unit that is published into the target with all others.
+    pub fn whole(target: usize, key: &'a UnitKey) -> UnitPart<'a> {
+        UnitPart {
+            target,
+            record_key: key,
+            unit_key: key,
+            publishes_into: &PublishesInto::Target,
+        }
+    }
+}
+
 /// The connection of one thread to staging.
 pub trait UnitStream {
-    /// Begins a unit of the target with this index. No other unit of the run has its key.
-    fn begin(&mut self, target: usize, key: &UnitKey, method: LoadMethod) -> Result<()>;
+    /// Begins a unit, or a part of one.
+    fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()>;
 
     /// Writes rows: from 1 to the batch's own number of them. Returns the rows that were refused, by their indices in
     /// the batch.
     fn write(&mut self, batch: &RecordBatch) -> Result<Written>;
 
-    /// Commits the rows of the unit together with its record, and returns the destination's own count of them. If that
+    /// Commits the rows together with their record, and returns the destination's own count of them. If that
     /// differs from `record.rows_loaded`, nothing is committed, and [`Error::Count`](crate::Error::Count) is returned.
-    /// Before the commit nothing of the unit counts; after it all of the unit survives any crash.
+    /// Before the commit none of the rows count; after it all of them survive any crash.
     fn commit(&mut self, record: &UnitRecord) -> Result<u64>;
 
-    /// Rolls back what was written of the unit.
+    /// Rolls back what was written since `begin`.
     fn abort(&mut self) -> Result<()>;
 }
 

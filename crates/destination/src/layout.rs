@@ -4,8 +4,23 @@
 //! without the files.
 
 use std::fmt;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+
+/// A split of a flow, as a destination sees it when it lays out the units. The splits of a flow come in the order of its
+/// inputs, and those of one input in the order of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitFacts<'a> {
+    /// Place of its input among the inputs of the flow, from 0. Ranges of one file have the same.
+    pub input: usize,
+    /// Name of the input: a path as the user wrote it, or the name of a table.
+    pub name: &'a Path,
+    /// Bytes of its text; an estimate if it is compressed. None if they are not known before it is read: a pipe.
+    pub text_bytes: Option<u64>,
+    /// Its rows, if the source knows them without reading it.
+    pub row_count: Option<u64>,
+}
 
 /// The load units of a flow, in the order of their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +60,8 @@ pub enum PublishesInto {
     Partition(String),
 }
 
-/// A layout does not hold each split of its flow exactly once. This is a mistake in the destination's code.
+/// A layout that cannot be loaded: it does not hold each split of its flow exactly once, or breaks another rule. This is a
+/// mistake in the destination's code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// A split is in no unit: its rows would be lost.
@@ -70,6 +86,24 @@ pub enum LayoutError {
     /// A unit names a split that the flow does not have.
     #[error("load unit {unit} names split {}, but the flow has {split_count}", split + 1)]
     Unknown {
+        /// Its place, from 0.
+        split: usize,
+        /// Splits of the flow.
+        split_count: usize,
+        /// Number of the unit, from 1.
+        unit: usize,
+    },
+    /// A unit has no split, and its destination makes partitions without rows by itself.
+    #[error("load unit {unit} has no split, so there is nothing to commit")]
+    Empty {
+        /// Number of the unit, from 1.
+        unit: usize,
+    },
+    /// The destination rejects single rows, but its units are not in the order of the splits: of several rows with the
+    /// same key, another one than the first would stay.
+    #[error("load unit {unit} has split {} of {split_count} after a later one, and this destination rejects single rows in \
+             the order of the splits", split + 1)]
+    Order {
         /// Its place, from 0.
         split: usize,
         /// Splits of the flow.
@@ -125,6 +159,37 @@ impl Layout {
             None => Ok(()),
             Some(split) => Err(LayoutError::Missing { split, split_count }),
         }
+    }
+
+    /// Fails if a unit has no split.
+    pub fn check_filled(&self) -> Result<(), LayoutError> {
+        match self.units.iter().position(|unit| unit.splits.is_empty()) {
+            None => Ok(()),
+            Some(at) => Err(LayoutError::Empty { unit: at + 1 }),
+        }
+    }
+
+    /// Fails unless the units have the splits in their order. The units of different partitions have no rows with the same
+    /// key, so only the order within each of them counts.
+    pub fn check_order(&self, split_count: usize) -> Result<(), LayoutError> {
+        let mut last_of_target = None;
+        for (unit, number) in self.units.iter().zip(1..) {
+            let mut last_of_partition = None;
+            let last = match unit.publishes_into {
+                PublishesInto::Target => &mut last_of_target,
+                PublishesInto::Partition(_) => &mut last_of_partition,
+            };
+            for split in &unit.splits {
+                if last.replace(*split) > Some(*split) {
+                    return Err(LayoutError::Order {
+                        split: *split,
+                        split_count,
+                        unit: number,
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -220,6 +285,35 @@ mod tests {
                 Some(expected)
             );
         }
+    }
+
+    #[test]
+    fn a_unit_without_splits_is_found() {
+        assert_eq!(layout(&[&[1], &[0]]).check_filled(), Ok(()));
+        let empty = layout(&[&[0, 1], &[]]).check_filled();
+        assert_eq!(empty, Err(LayoutError::Empty { unit: 2 }));
+    }
+
+    #[test]
+    fn splits_out_of_their_order_are_found() {
+        assert_eq!(layout(&[&[0, 1], &[2], &[3]]).check_order(4), Ok(()));
+        for units in [&[&[0][..], &[2, 1]][..], &[&[0, 2], &[1]]] {
+            let found = layout(units).check_order(3).err();
+            assert_eq!(
+                found.map(|error| error.to_string()).as_deref(),
+                Some(
+                    "load unit 2 has split 2 of 3 after a later one, and this destination rejects single rows in the order \
+                     of the splits"
+                )
+            );
+        }
+        let mut partitions = layout(&[&[2], &[0, 1]]);
+        for unit in &mut partitions.units {
+            unit.publishes_into = PublishesInto::Partition("p".to_owned());
+        }
+        assert_eq!(partitions.check_order(3), Ok(()));
+        partitions.units[1].splits.reverse();
+        assert!(partitions.check_order(3).is_err());
     }
 
     #[test]

@@ -42,11 +42,11 @@ pub struct RunRecord {
     pub targets: Vec<String>,
 }
 
-/// A unit in the ledger, committed: the rows of a file range, or of the ranges that one stream took of a file that is
-/// fed to all streams.
+/// What one transaction has committed: the rows of a load unit; or those of a part of it, if several streams fill it: of a
+/// split, or of the ranges that one stream took of a file that is fed to all streams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitRecord {
-    /// Names its file range, its target and how the rows are read.
+    /// Names its splits, its target and how the rows are read.
     pub key: UnitKey,
     /// The target, as [`TargetName::sql`](crate::TargetName::sql).
     pub target: String,

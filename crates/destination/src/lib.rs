@@ -21,10 +21,10 @@ pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogethe
 pub use address::Address;
 pub use column_sums::{ColumnSums, Measure, SummedColumn};
 pub use contract::{
-    CancelRun, Destination, LoadMethod, OpenRun, PublishStep, Published, UnitStream,
+    CancelRun, Destination, LoadMethod, OpenRun, PublishStep, Published, UnitPart, UnitStream,
 };
 pub use error::{Error, Result};
-pub use layout::{Filling, Layout, LayoutError, PublishesInto, UnitLayout};
+pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};
 pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use target::{

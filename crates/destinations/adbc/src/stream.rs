@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use inrush_destination::{
-    Adapted, Error, LoadMethod, RefusedRow, Result, UnitRecord, UnitStream, Written,
+    Adapted, Error, LoadMethod, RefusedRow, Result, UnitPart, UnitRecord, UnitStream, Written,
 };
-use inrush_rows::ids::UnitKey;
 
 use crate::adapt::Adapter;
 use crate::careful::Trial;
@@ -132,7 +131,9 @@ fn unconverted(product: &str, error: &ArrowError) -> Error {
 }
 
 impl UnitStream for Stream<'_> {
-    fn begin(&mut self, target: usize, _key: &UnitKey, method: LoadMethod) -> Result<()> {
+    /// All units of a target share its staging table.
+    fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()> {
+        let target = unit.target;
         assert!(
             self.unit.is_none(),
             "a unit is ended before the next one begins"

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use inrush_destination::{
-    Abilities, Ability, Address, ColumnSums, Destination, Error, NewRun, OpenRun, OwnMemory,
-    PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, Streams, SummedColumn,
-    TargetFacts, TargetName, TargetPlan, UnitRecord,
+    Abilities, Ability, Address, ColumnSums, Destination, Error, Layout, NewRun, OpenRun,
+    OwnMemory, PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, SplitFacts,
+    Streams, SummedColumn, TargetFacts, TargetName, TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{column_sums, files, names, publish, recover, types};
+use crate::{column_sums, files, merging, names, publish, recover, types};
 
 /// Bytes of text of a unit, which becomes a file: readers like files that are not small.
 const UNIT_BYTES: u64 = 128 << 20;
@@ -109,6 +109,10 @@ impl Destination for ParquetFolder {
         let folder = self.root.folder().join(path);
         let files = table.files.iter().map(|file| folder.join(&file.path));
         column_sums::of_files(&files.collect::<Vec<_>>(), columns)
+    }
+
+    fn lay_out(&self, _target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
+        Ok(merging::lay_out(splits, self.options.merge_bytes))
     }
 
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {

@@ -37,6 +37,7 @@ mod files;
 mod layout;
 mod ledger;
 mod lock;
+mod merging;
 mod names;
 mod options;
 mod partition;

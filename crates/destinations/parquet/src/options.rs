@@ -7,13 +7,14 @@ use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::EnabledStatistics;
 
 /// The names that are understood.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "bloom_filters",
     "codec",
     "dictionary",
     "encodings",
     "file_bytes_max",
     "level",
+    "merge_bytes",
     "partition_buffer_bytes",
     "row_group_bytes_max",
     "row_group_rows",
@@ -50,6 +51,8 @@ pub(super) struct Options {
     pub(super) row_group_bytes_max: usize,
     pub(super) partition_buffer_bytes: usize,
     pub(super) file_bytes_max: Option<u64>,
+    /// Bytes of text up to which input files that follow each other are one unit.
+    pub(super) merge_bytes: Option<u64>,
 }
 
 impl Options {
@@ -110,6 +113,7 @@ impl Options {
             partition_buffer_bytes: count("partition_buffer_bytes", 1 << 16, 1 << 40)?
                 .map_or(PARTITION_BUFFER_BYTES, |bytes| bytes as usize),
             file_bytes_max: count("file_bytes_max", 1 << 16, i64::MAX as u64)?,
+            merge_bytes: count("merge_bytes", 1, i64::MAX as u64)?,
         })
     }
 }
@@ -199,6 +203,7 @@ mod tests {
             ("bloom_filters", "a, b"),
             ("row_group_rows", "1000"),
             ("file_bytes_max", "1000000"),
+            ("merge_bytes", "33554432"),
         ])
         .unwrap();
         assert_eq!(
@@ -213,6 +218,7 @@ mod tests {
                 row_group_bytes_max: ROW_GROUP_BYTES_MAX,
                 partition_buffer_bytes: PARTITION_BUFFER_BYTES,
                 file_bytes_max: Some(1_000_000),
+                merge_bytes: Some(32 << 20),
             }
         );
     }
@@ -229,6 +235,7 @@ mod tests {
             ("row_group_rows", "0"),
             ("row_group_bytes_max", "-1"),
             ("file_bytes_max", "1"),
+            ("merge_bytes", "0"),
         ] {
             let error = read(&[wrong]).unwrap_err();
             assert!(matches!(error, Error::Address { .. }), "{wrong:?}");

@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicU64;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
-use inrush_destination::{Error, LoadMethod, Misfit, Result, UnitRecord, UnitStream, Written};
+use inrush_destination::{
+    Error, LoadMethod, Misfit, Result, UnitPart, UnitRecord, UnitStream, Written,
+};
 use inrush_rows::ids::UnitKey;
 
 use crate::adapt;
@@ -55,15 +57,19 @@ fn out_of_turn(what: &str) -> Error {
 }
 
 impl UnitStream for Stream<'_> {
-    fn begin(&mut self, target: usize, key: &UnitKey, _method: LoadMethod) -> Result<()> {
+    fn begin(&mut self, unit: &UnitPart<'_>, _method: LoadMethod) -> Result<()> {
+        let key = unit.record_key;
         self.check()?;
         if self.unit.is_some() {
             return Err(out_of_turn(
                 "a unit is begun before the previous unit has ended",
             ));
         }
-        let Some(target) = self.targets.get(target) else {
-            return Err(out_of_turn(&format!("the run has no target {target}")));
+        let Some(target) = self.targets.get(unit.target) else {
+            return Err(out_of_turn(&format!(
+                "the run has no target {}",
+                unit.target
+            )));
         };
         let place = UnitFiles {
             layout: &target.layout,

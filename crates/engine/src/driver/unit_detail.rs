@@ -1,7 +1,7 @@
 //! The engine's own note in a record of a destination's ledger: the splits whose rows that record commits.
 //!
-//! A unit that one stream loads has one split, and its note is that [`SplitRecord`]. Of a unit that is fed each record
-//! has the ranges that one stream took for it, in a list.
+//! The note of one split is its [`SplitRecord`]. The note of several splits, or of the ranges that one stream took of a split
+//! that is fed, is a list of them.
 
 use inrush_source::Split;
 use serde::{Deserialize, Serialize};
@@ -12,21 +12,23 @@ use crate::ledger::SplitRecord;
 #[serde(untagged)]
 enum Detail {
     Split(Box<SplitRecord>),
-    Ranges(Vec<SplitRecord>),
+    List(Vec<SplitRecord>),
 }
 
-/// The note of the splits that a record commits. They are `planned` itself or ranges of it.
-pub fn of_records(planned: &Split, mut records: Vec<SplitRecord>) -> String {
-    if planned.is_shared {
-        return text(&Detail::Ranges(records));
+/// The note of the ranges that one stream took of a split that is fed.
+pub fn of_ranges(records: Vec<SplitRecord>) -> String {
+    text(&Detail::List(records))
+}
+
+/// The note of splits that a record commits, which were planned so.
+pub fn of_splits(planned: &[Split], mut records: Vec<SplitRecord>) -> String {
+    for (split, record) in planned.iter().zip(&mut records) {
+        // The size of a pipe's data is not known beforehand.
+        record.byte_end = record.byte_end.filter(|_| !split.is_whole());
     }
-    match records.pop() {
-        Some(mut record) if records.is_empty() => {
-            // The size of a pipe's data is not known beforehand.
-            record.byte_end = record.byte_end.filter(|_| !planned.is_whole());
-            text(&Detail::Split(Box::new(record)))
-        }
-        _ => unreachable!("a unit that is not fed is one split"),
+    match <[SplitRecord; 1]>::try_from(records) {
+        Ok([record]) => text(&Detail::Split(Box::new(record))),
+        Err(records) => text(&Detail::List(records)),
     }
 }
 
@@ -38,7 +40,7 @@ fn text(detail: &Detail) -> String {
 pub fn splits_of(detail: &str) -> Vec<SplitRecord> {
     match serde_json::from_str(detail) {
         Ok(Detail::Split(split)) => vec![*split],
-        Ok(Detail::Ranges(ranges)) => ranges,
+        Ok(Detail::List(records)) => records,
         Err(_) => Vec::new(),
     }
 }

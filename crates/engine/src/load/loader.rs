@@ -196,6 +196,9 @@ impl<'a, T: Transactions> Loader<'a, T> {
         let work = Work::Splits(&splits);
         self.transaction(work, Part::Whole, None, Method::Careful(additions), result)
             .await?;
+        if let Some(sharing) = run.sharing.get(&place) {
+            sharing.all_done();
+        }
         let folder = run.event_sink.folder.rejects();
         reject_files::remove_parts(&folder, &flow.reading().name, unit.key())
     }

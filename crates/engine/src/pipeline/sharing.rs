@@ -85,6 +85,16 @@ impl Sharing {
             .expect("the sender lives as long as self");
     }
 
+    /// One stream has loaded all of it, in one transaction.
+    pub fn all_done(&self) {
+        self.splits_left.store(0, Ordering::Release);
+    }
+
+    /// True if all of it is committed.
+    pub fn is_done(&self) -> bool {
+        self.splits_left.load(Ordering::Acquire) == 0
+    }
+
     /// A split is committed; true for the last one.
     pub fn split_done(&self) -> bool {
         self.splits_left.fetch_sub(1, Ordering::AcqRel) == 1
@@ -106,6 +116,9 @@ mod tests {
         assert!(!sharing.enter());
         assert!(!sharing.leave(), "another one is in it");
         assert!(sharing.leave());
+        assert!(!sharing.is_done());
+        sharing.all_done();
+        assert!(sharing.is_done());
     }
 
     #[test]
@@ -113,6 +126,7 @@ mod tests {
         let sharing = Sharing::new(1, RowTally::default());
         assert!(sharing.enter());
         assert!(!sharing.leave());
-        assert!(sharing.split_done());
+        assert!(!sharing.is_done());
+        assert!(sharing.split_done() && sharing.is_done());
     }
 }

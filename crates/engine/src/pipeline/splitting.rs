@@ -15,8 +15,8 @@ pub fn is_needed(reading: &Reading) -> bool {
     (0..source.input_count()).any(|input| source.needs_locate(input))
 }
 
-/// Finds the first records of ranges, if [`is_needed`] returns true. `splits` belong to one flow, and ranges of the
-/// same file follow each other. `is_kept` returns whether the split with this index is committed already.
+/// Finds the first records of ranges, if [`is_needed`] returns true. `splits` belong to one flow, in any order. `is_kept`
+/// returns whether the split with this index is committed already.
 pub fn find_first_records<'s>(
     event_sink: EventSink<'_>,
     reading: &Reading,
@@ -24,16 +24,14 @@ pub fn find_first_records<'s>(
     is_kept: impl Fn(usize) -> bool,
     threads: usize,
 ) -> Result<(), Error> {
-    let mut splits: Vec<&mut Split> = splits.collect();
-    let mut at = 0;
-    let of_one_file =
-        |first: &&mut Split, second: &&mut Split| Arc::ptr_eq(&first.input, &second.input);
-    for ranges in splits.chunk_by_mut(of_one_file) {
-        let mut own = at..at + ranges.len();
-        at = own.end;
-        let file = &ranges[0].input;
+    let mut splits: Vec<(usize, &mut Split)> = splits.enumerate().collect();
+    splits.sort_by_key(|(_, split)| (split.input.index(), split.range.start));
+    for ranges in
+        splits.chunk_by_mut(|(_, first), (_, second)| Arc::ptr_eq(&first.input, &second.input))
+    {
+        let file = &ranges[0].1.input;
         let needs_locate = reading.source.needs_locate(file.index());
-        if ranges.len() == 1 || !needs_locate || own.all(&is_kept) {
+        if ranges.len() == 1 || !needs_locate || ranges.iter().all(|(at, _)| is_kept(*at)) {
             continue;
         }
         event_sink.notice(&Event::Splitting {
@@ -41,9 +39,10 @@ pub fn find_first_records<'s>(
             file: file.name().display().to_string(),
             bytes: file.size_bytes(),
         });
-        let mut located: Vec<SourceSplit> = ranges.iter().map(|split| split.in_source()).collect();
+        let in_source = ranges.iter().map(|(_, split)| split.in_source());
+        let mut located: Vec<SourceSplit> = in_source.collect();
         reading.source.locate(&mut located, threads)?;
-        for (split, located) in ranges.iter_mut().zip(located) {
+        for ((_, split), located) in ranges.iter_mut().zip(located) {
             split.first_record = located.first_record;
         }
     }

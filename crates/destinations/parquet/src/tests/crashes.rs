@@ -17,7 +17,10 @@ fn a_stopped_run_keeps_its_units() {
         // One that is under way when the process ends.
         let mut stream = run.open_stream().unwrap();
         stream
-            .begin(0, &UnitKey::new("unfinished"), LoadMethod::Quick)
+            .begin(
+                &UnitPart::whole(0, &UnitKey::new("unfinished")),
+                LoadMethod::Quick,
+            )
             .unwrap();
         stream.write(&numbers(0..20_000)).unwrap();
     }
@@ -58,12 +61,18 @@ fn a_stopped_run_keeps_its_units() {
     assert_eq!(run.staged_rows().unwrap(), [3]);
     let mut stream = run.open_stream().unwrap();
     stream
-        .begin(0, &UnitKey::new("numbers 1"), LoadMethod::Quick)
+        .begin(
+            &UnitPart::whole(0, &UnitKey::new("numbers 1")),
+            LoadMethod::Quick,
+        )
         .unwrap();
     stream.write(&numbers(50..60)).unwrap();
     stream.abort().unwrap();
     stream
-        .begin(0, &UnitKey::new("numbers 1"), LoadMethod::Quick)
+        .begin(
+            &UnitPart::whole(0, &UnitKey::new("numbers 1")),
+            LoadMethod::Quick,
+        )
         .unwrap();
     stream.write(&numbers(30..34)).unwrap();
     stream.commit(&unit(&plan, 1, 4)).unwrap();
@@ -254,7 +263,7 @@ fn an_interrupted_run_ends_soon() {
     fill(run.as_ref(), 0, &plan, &[numbers(0..3)]);
     let mut stream = run.open_stream().unwrap();
     stream
-        .begin(0, &UnitKey::new("x"), LoadMethod::Quick)
+        .begin(&UnitPart::whole(0, &UnitKey::new("x")), LoadMethod::Quick)
         .unwrap();
     run.cancel_handle().cancel();
     assert!(matches!(

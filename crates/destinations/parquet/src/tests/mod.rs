@@ -20,7 +20,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use inrush_destination::{
     Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, OpenRun, PastRun, PublishStep,
-    RunRecord, RunState, TargetPlan, UnitRecord, WriteMode,
+    RunRecord, RunState, TargetPlan, UnitPart, UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
 use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
@@ -212,7 +212,7 @@ fn fill(run: &dyn OpenRun, target: usize, plan: &TargetPlan, batches: &[RecordBa
     for (number, batch) in batches.iter().enumerate() {
         let record = unit(plan, number, batch.num_rows() as u64);
         stream
-            .begin(target, &record.key, LoadMethod::Quick)
+            .begin(&UnitPart::whole(target, &record.key), LoadMethod::Quick)
             .unwrap();
         assert_eq!(
             stream.write(batch).unwrap(),

@@ -154,7 +154,9 @@ fn values_that_cannot_be_folders_come_back() {
         .unwrap();
     let mut stream = run.open_stream().unwrap();
     let record = unit(&plan, 0, 2);
-    stream.begin(0, &record.key, LoadMethod::Quick).unwrap();
+    stream
+        .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)
+        .unwrap();
     let misfits = stream.write(&rows).unwrap().misfits;
     let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
     assert_eq!(places, [(1, 0), (2, 0)]);
@@ -200,7 +202,9 @@ fn very_many_partitions_keep_all_rows() {
         .unwrap();
     let mut stream = run.open_stream().unwrap();
     let record = unit(&plan, 0, 4 * rows as u64);
-    stream.begin(0, &record.key, LoadMethod::Quick).unwrap();
+    stream
+        .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)
+        .unwrap();
     for batch in &batches {
         assert_eq!(
             stream.write(batch).unwrap(),

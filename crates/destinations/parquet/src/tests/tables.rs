@@ -279,7 +279,9 @@ fn files_end_at_their_largest_size_and_are_all_read() {
         .unwrap();
     let mut stream = run.open_stream().unwrap();
     let record = unit(&plan, 0, 60_000);
-    stream.begin(0, &record.key, LoadMethod::Quick).unwrap();
+    stream
+        .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)
+        .unwrap();
     for from in 0..60 {
         stream
             .write(&numbers(from * 1000..from * 1000 + 1000))

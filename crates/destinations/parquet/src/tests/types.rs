@@ -204,7 +204,10 @@ fn json_that_its_readers_refuse_comes_back() {
         .unwrap();
     let mut stream = run.open_stream().unwrap();
     stream
-        .begin(0, &UnitKey::new("documents 0"), LoadMethod::Quick)
+        .begin(
+            &UnitPart::whole(0, &UnitKey::new("documents 0")),
+            LoadMethod::Quick,
+        )
         .unwrap();
     let misfits = stream.write(&of(documents.to_vec())).unwrap().misfits;
     let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
@@ -266,7 +269,10 @@ fn values_without_a_counterpart_come_back() {
         .unwrap();
     let mut stream = run.open_stream().unwrap();
     stream
-        .begin(0, &UnitKey::new("misfits 0"), LoadMethod::Quick)
+        .begin(
+            &UnitPart::whole(0, &UnitKey::new("misfits 0")),
+            LoadMethod::Quick,
+        )
         .unwrap();
     let misfits = stream.write(&rows).unwrap().misfits;
     let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
@@ -278,7 +284,10 @@ fn values_without_a_counterpart_come_back() {
     );
     assert!(stream.commit(&unit(&plan, 9, 2)).is_err());
     stream
-        .begin(0, &UnitKey::new("misfits 0"), LoadMethod::Quick)
+        .begin(
+            &UnitPart::whole(0, &UnitKey::new("misfits 0")),
+            LoadMethod::Quick,
+        )
         .unwrap();
     stream.write(&rows).unwrap();
     let record = UnitRecord {

@@ -67,9 +67,9 @@ impl CommittedUnits<ContractRun> for StagedUnits {
     fn unit(&self, run: &ContractRun, place: UnitPlace, is_loaded: bool) -> UnitEnd {
         let account = self.accounts.get(place);
         // For a file that is read through a feed, only reading it to its end proves that all of it was kept.
-        let is_finished = match run.fed_files.get((place.0, place.1, 0)) {
+        let is_finished = match run.sharing.get(&place) {
             None => account.is_some(),
-            Some(fed) => fed.is_committed(),
+            Some(sharing) => sharing.is_done(),
         };
         let account = account.unwrap_or_default();
         UnitEnd {

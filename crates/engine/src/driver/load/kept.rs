@@ -1,25 +1,38 @@
 //! Units that an earlier attempt has committed, and that are not loaded again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use inrush_rows::ids::UnitKey;
+use inrush_rows::ids::{SplitKey, UnitKey};
 
 use crate::driver::plan::{ContractFlow, LedgerRecord, RangeUnit, UnitAccounts};
 use crate::ledger::{Account, SplitRecord};
-use crate::plan::UnitPlace;
+use crate::plan::{KeyStart, UnitPlace, identity};
 
 /// What is kept of the units of a plan.
 pub struct KeptUnits {
     accounts: UnitAccounts,
-    /// The records of units that are fed.
-    fed: BTreeMap<UnitPlace, Vec<KeptRanges>>,
+    /// Units that several streams fill.
+    in_parts: BTreeMap<UnitPlace, KeptParts>,
 }
 
-/// A record of ranges of a unit that is fed.
-struct KeptRanges {
+/// What is kept of a unit that several streams fill.
+#[derive(Default)]
+struct KeptParts {
+    records: Vec<KeptPart>,
+    /// The splits that one record commits whole.
+    splits: BTreeSet<KeyStart>,
+}
+
+/// A record of a part of a unit.
+struct KeptPart {
     key: UnitKey,
     account: Account,
+    /// Index of the split in its unit.
+    split: usize,
+    /// The key of the split, if the record commits all of it.
+    whole: Option<KeyStart>,
+    /// The ranges that the record commits, if the split is fed.
     ranges: Vec<Range<u64>>,
 }
 
@@ -28,34 +41,48 @@ impl KeptUnits {
     pub fn none(flows: &[ContractFlow]) -> KeptUnits {
         KeptUnits {
             accounts: UnitAccounts::none(flows),
-            fed: BTreeMap::new(),
+            in_parts: BTreeMap::new(),
         }
     }
 
     /// Keeps a record of a unit.
-    pub fn add(&mut self, place: UnitPlace, record: LedgerRecord) {
+    pub fn add(&mut self, place: UnitPlace, unit: &RangeUnit, record: LedgerRecord) {
         let account = record.account();
         self.accounts.add(place, &account);
-        if !record.is_whole() {
-            let range = |split: &SplitRecord| Some(split.byte_start..split.byte_end?);
-            let ranges = record.splits.iter().filter_map(range).collect();
-            self.fed.entry(place).or_default().push(KeptRanges {
-                key: record.key,
-                account,
-                ranges,
-            });
+        let Some(split) = identity::split_of(&record.key, unit.splits.len()) else {
+            return;
+        };
+        let mut part = KeptPart {
+            account,
+            split,
+            whole: None,
+            ranges: Vec::new(),
+            key: record.key,
+        };
+        let parts = self.in_parts.entry(place).or_default();
+        match unit.splits[split].is_shared {
+            true => {
+                let range = |split: &SplitRecord| Some(split.byte_start..split.byte_end?);
+                part.ranges.extend(record.splits.iter().filter_map(range));
+            }
+            false => {
+                let key = identity::split_key(&unit.splits[split]);
+                part.whole = KeyStart::of(key.as_str());
+                parts.splits.extend(part.whole);
+            }
         }
+        parts.records.push(part);
     }
 
     /// Drops the record of a unit with this key.
     pub fn remove(&mut self, place: UnitPlace, key: &UnitKey) {
-        let Some(records) = self.fed.get_mut(&place) else {
-            self.accounts.set(place, None);
+        self.accounts.set(place, None);
+        let Some(parts) = self.in_parts.get_mut(&place) else {
             return;
         };
-        records.retain(|record| record.key != *key);
-        self.accounts.set(place, None);
-        for record in records.iter() {
+        parts.records.retain(|record| record.key != *key);
+        parts.splits = parts.records.iter().filter_map(|it| it.whole).collect();
+        for record in &parts.records {
             self.accounts.add(place, &record.account);
         }
     }
@@ -72,7 +99,14 @@ impl KeptUnits {
 
     /// Whether a unit is kept that was committed in one record: nothing is left to load of it.
     pub fn is_whole(&self, place: UnitPlace) -> bool {
-        self.has(place) && !self.fed.contains_key(&place)
+        self.has(place) && !self.in_parts.contains_key(&place)
+    }
+
+    /// Whether a split of a unit that several streams fill is kept, all of it.
+    pub fn has_split(&self, place: UnitPlace, key: &SplitKey) -> bool {
+        let split = KeyStart::of(key.as_str());
+        let parts = self.in_parts.get(&place);
+        parts.is_some_and(|parts| split.is_some_and(|split| parts.splits.contains(&split)))
     }
 
     /// The kept records of a unit, by their keys, with their rows.
@@ -81,18 +115,20 @@ impl KeptUnits {
         place: UnitPlace,
         unit: &'a RangeUnit,
     ) -> impl Iterator<Item = (&'a UnitKey, Account)> {
-        let fed = self.fed.get(&place);
-        let whole = self.accounts.get(place).filter(|_| fed.is_none());
-        let ranges = fed.into_iter().flatten();
+        let parts = self.in_parts.get(&place);
+        let whole = self.accounts.get(place).filter(|_| parts.is_none());
+        let parts = parts.into_iter().flat_map(|parts| &parts.records);
         whole
             .into_iter()
             .map(|account| (&unit.key, account))
-            .chain(ranges.map(|own| (&own.key, own.account)))
+            .chain(parts.map(|own| (&own.key, own.account)))
     }
 
-    /// The ranges of a unit that is fed that are committed.
-    pub fn ranges(&self, place: UnitPlace) -> Vec<Range<u64>> {
-        let records = self.fed.get(&place).into_iter().flatten();
-        records.flat_map(|own| own.ranges.clone()).collect()
+    /// The ranges of a split of a unit that are committed, if the split is fed.
+    pub fn ranges(&self, place: UnitPlace, split: usize) -> Vec<Range<u64>> {
+        let parts = self.in_parts.get(&place);
+        let records = parts.into_iter().flat_map(|parts| &parts.records);
+        let of_split = records.filter(|own| own.split == split);
+        of_split.flat_map(|own| own.ranges.clone()).collect()
     }
 }

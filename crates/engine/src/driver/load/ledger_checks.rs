@@ -1,12 +1,14 @@
-//! The check of every file of the plan against the units that the ledger has of it, before anything is published.
+//! The check of every file of the plan against the records that the ledger has of it, before anything is published.
 //!
-//! Units come one after the other, in any order. A file is checked when the last of its ranges has come, so that of a
+//! Records come one after the other, in any order. A file is checked when the last of its splits has come, so that of a
 //! hundred thousand files only accounts are in memory. What a package promises of a flow is held against all records of
 //! the flow, which are kept where it promises something.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
+
+use inrush_rows::ids::FileKey;
+use inrush_source::{Input, Split};
 
 use super::ContractContext;
 
@@ -16,12 +18,15 @@ use crate::ledger::SplitRecord;
 use crate::pipeline::{expectations, file_checks};
 use crate::plan::identity;
 
-/// Checks units as they come.
+/// Checks records as they come.
 pub struct LedgerChecks<'a> {
     context: &'a ContractContext<'a>,
     index: UnitIndex<'a>,
     accounts: UnitAccounts,
-    /// Records of files of which ranges are missing, by flow and by the first of the file's units.
+    /// For each flow and each of its inputs, the splits that have not come yet. Of a split that is fed nobody knows how many
+    /// records there are, so it never counts as come.
+    missing: Vec<Vec<usize>>,
+    /// Records of files of which splits are missing, by flow and input.
     incomplete: BTreeMap<(usize, usize), Vec<SplitRecord>>,
     /// All records of each flow of which something is promised.
     promised: Vec<Vec<SplitRecord>>,
@@ -36,6 +41,7 @@ impl<'a> LedgerChecks<'a> {
             context,
             index: UnitIndex::new(flows),
             accounts: UnitAccounts::none(flows),
+            missing: flows.iter().map(splits_of_inputs).collect(),
             incomplete: BTreeMap::new(),
             promised: vec![Vec::new(); flows.len()],
             first_error: None,
@@ -45,58 +51,80 @@ impl<'a> LedgerChecks<'a> {
     /// Takes a record. Those of units that the plan does not have are passed over: the destination's count of rows
     /// tells of them.
     pub fn see(&mut self, record: LedgerRecord) {
-        let Some((flow_index, unit)) = self.index.find(&record.unit_key()) else {
+        let Some(place) = self.index.place_of(&record) else {
             return;
         };
-        if record.splits.is_empty() {
-            return;
-        }
-        self.accounts.add((flow_index, unit), &record.account());
+        self.accounts.add(place, &record.account());
+        let (flow_index, unit) = place;
         let flow = self.flow(flow_index);
         if !flow.reading.expect.promises.is_empty() {
             let splits = record.splits.iter().cloned();
             self.promised[flow_index].extend(splits);
         }
-        let units = units_of_file(flow, unit);
-        let place = (flow_index, units.start);
-        let splits = if flow.units[unit].split.is_shared {
-            // Nobody knows how many records there are.
-            let splits = self.incomplete.entry(place).or_default();
-            splits.extend(record.splits);
-            return;
-        } else if units.len() == 1 {
-            record.splits
-        } else {
-            let splits = self.incomplete.entry(place).or_default();
-            splits.extend(record.splits);
-            if splits.len() < units.len() {
-                return;
-            }
-            self.incomplete.remove(&place).unwrap_or_default()
+        let splits = &flow.units[unit].splits[..];
+        let splits = match identity::split_of(&record.key, splits.len()) {
+            None => splits,
+            Some(at) => &splits[at..=at],
         };
-        let checked = self.check(flow_index, unit, &splits);
-        self.note(checked);
+        match splits {
+            [split] => self.came(flow_index, split, 1, record.splits),
+            splits => self.all_came(flow_index, splits, record.splits),
+        }
+    }
+
+    /// Several splits have come in one record.
+    fn all_came(&mut self, flow_index: usize, splits: &[Split], records: Vec<SplitRecord>) {
+        let mut by_file: BTreeMap<FileKey, Vec<SplitRecord>> = BTreeMap::new();
+        for record in records {
+            by_file
+                .entry(record.file_key.clone())
+                .or_default()
+                .push(record);
+        }
+        for of_file in splits.chunk_by(|first, next| Arc::ptr_eq(&first.input, &next.input)) {
+            // Without a record of its own, a file stays incomplete and is refused at the end.
+            let key = identity::file_key(&*of_file[0].input);
+            if let Some(records) = by_file.remove(&key) {
+                self.came(flow_index, &of_file[0], of_file.len(), records);
+            }
+        }
+    }
+
+    /// Splits of the same file have come, of which this is the first.
+    fn came(&mut self, flow_index: usize, split: &Split, count: usize, mut own: Vec<SplitRecord>) {
+        let file = &split.input;
+        let place = (flow_index, file.index());
+        let missing = &mut self.missing[flow_index][file.index()];
+        if !split.is_shared {
+            *missing = missing.saturating_sub(count);
+        }
+        let is_complete = *missing == 0;
+        match self.incomplete.get_mut(&place) {
+            Some(before) => before.append(&mut own),
+            None if is_complete => {}
+            None => drop(self.incomplete.insert(place, std::mem::take(&mut own))),
+        }
+        if is_complete {
+            let own = self.incomplete.remove(&place).unwrap_or(own);
+            let checked = self.check(flow_index, file, false, &own);
+            self.note(checked);
+        }
     }
 
     /// The accounts of all units, each of which has come and is right.
     pub fn finish(mut self) -> Result<UnitAccounts, Error> {
         let flows = &self.context.run.plan.flows;
         for (flow_index, flow) in flows.iter().enumerate() {
-            let mut unit = 0;
-            while unit < flow.units.len() {
-                let units = units_of_file(flow, unit);
-                unit = units.end;
-                let mut own = units.clone();
-                let is_checked = |unit: usize| {
-                    let account = self.accounts.get((flow_index, unit));
-                    account.is_some() && !flow.units[unit].split.is_shared
-                };
-                if own.all(is_checked) {
+            let mut is_looked_at = vec![false; self.missing[flow_index].len()];
+            for split in flow.splits() {
+                let input = split.input.index();
+                let is_checked = self.missing[flow_index][input] == 0;
+                if is_checked || std::mem::replace(&mut is_looked_at[input], true) {
                     continue;
                 }
-                let place = (flow_index, units.start);
-                let splits = self.incomplete.remove(&place).unwrap_or_default();
-                let checked = self.check(flow_index, units.start, &splits);
+                let splits = self.incomplete.remove(&(flow_index, input));
+                let splits = splits.unwrap_or_default();
+                let checked = self.check(flow_index, &split.input, split.is_shared, &splits);
                 self.note(checked);
             }
             let records: Vec<&SplitRecord> = self.promised[flow_index].iter().collect();
@@ -119,18 +147,22 @@ impl<'a> LedgerChecks<'a> {
         }
     }
 
-    /// Checks a file, of which this is one of the units, against all records of it.
-    fn check(&self, flow_index: usize, unit: usize, splits: &[SplitRecord]) -> Result<(), Error> {
+    /// Checks a file against all records of it.
+    fn check(
+        &self,
+        flow_index: usize,
+        file: &Arc<dyn Input>,
+        is_fed: bool,
+        own: &[SplitRecord],
+    ) -> Result<(), Error> {
         if self.first_error.is_some() {
             return Ok(());
         }
         let flow = self.flow(flow_index);
-        let file = &flow.units[unit].split.input;
         let key = identity::file_key(&**file);
-        let own = splits.iter().filter(|split| split.file_key == key);
+        let own = own.iter().filter(|split| split.file_key == key);
         let own: Vec<&SplitRecord> = own.collect();
         let run = self.context.run;
-        let is_fed = flow.units[unit].split.is_shared;
         let end = run.file_end(flow_index, file, is_fed);
         let files = || std::iter::once((file, end));
         self.context
@@ -148,12 +180,11 @@ impl<'a> LedgerChecks<'a> {
     }
 }
 
-/// The units of the file that this unit is of: the ranges of a file stand one after the other.
-fn units_of_file(flow: &ContractFlow, unit: usize) -> Range<usize> {
-    let units = &flow.units;
-    let file = &units[unit].split.input;
-    let is_of_file = |at: &usize| Arc::ptr_eq(&units[*at].split.input, file);
-    let before = (0..unit).rev().take_while(is_of_file).count();
-    let from_here = (unit..units.len()).take_while(is_of_file).count();
-    unit - before..unit + from_here
+/// The number of splits of each input of a flow.
+fn splits_of_inputs(flow: &ContractFlow) -> Vec<usize> {
+    let mut counts = vec![0; flow.reading.source.input_count()];
+    for split in flow.splits() {
+        counts[split.input.index()] += 1;
+    }
+    counts
 }

@@ -160,10 +160,12 @@ fn keep(
     let index = UnitIndex::new(&prepared.plan.flows);
     let mut unwanted = Vec::new();
     each_record(destination, open.record(), &mut |record| {
-        let place = index.find(&record.unit_key());
-        let place = place.filter(|place| wanted.get(*place).is_some());
-        match place.filter(|_| !record.splits.is_empty()) {
-            Some(place) => kept.add(place, record),
+        let place = index.place_of(&record);
+        match place.filter(|place| wanted.get(*place).is_some()) {
+            Some(place) => {
+                let unit = &prepared.plan.flows[place.0].units[place.1];
+                kept.add(place, unit, record);
+            }
             None => unwanted.push(record.key),
         }
     })?;

@@ -52,7 +52,7 @@ impl DriverRun for ContractRun {
     fn committed(&self, unit: UnitPlace) -> Committed<'_> {
         match self.kept.is_whole(unit) {
             true => Committed::All,
-            false => Committed::Nothing,
+            false => Committed::Splits(Box::new(move |key| self.kept.has_split(unit, key))),
         }
     }
 
@@ -60,12 +60,14 @@ impl DriverRun for ContractRun {
         self.kept.accounts().get(unit).unwrap_or_default()
     }
 
-    fn has_split(&self, (flow, unit, _): SplitPlace) -> bool {
-        self.kept.is_whole((flow, unit))
+    fn has_split(&self, (flow, unit, split): SplitPlace) -> bool {
+        let place = (flow, unit);
+        let split = &self.plan.flows[flow].units[unit].splits[split];
+        self.kept.is_whole(place) || self.kept.has_split(place, &identity::split_key(split))
     }
 
-    fn kept_ranges(&self, (flow, unit, _): SplitPlace) -> Vec<Range<u64>> {
-        self.kept.ranges((flow, unit))
+    fn kept_ranges(&self, (flow, unit, split): SplitPlace) -> Vec<Range<u64>> {
+        self.kept.ranges((flow, unit), split)
     }
 
     fn kept_records(&self, place: UnitPlace) -> Vec<KeptRecord> {
@@ -105,10 +107,9 @@ impl ContractRun {
         let (flow, unit) = record.unit;
         let flow = &self.plan.flows[flow];
         let unit = &flow.units[unit];
-        let part = if unit.split.is_shared {
-            "a part of "
-        } else {
-            ""
+        let part = match record.key == unit.key {
+            true => "",
+            false => "a part of ",
         };
         LostRejects {
             words: format!(

@@ -1,11 +1,11 @@
 //! A stream of the contract as the loader uses it. Each transaction of a unit is one record of the destination's ledger: all
-//! of a unit, or the ranges that this stream took of one that is fed.
+//! of a unit; or, if several streams fill it, a split of it or the ranges that this stream took of a split that is fed.
 
 use std::cell::RefCell;
 
 use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
-use inrush_destination::{LoadMethod, Misfit, RefusedRow, UnitRecord, UnitStream};
+use inrush_destination::{LoadMethod, Misfit, RefusedRow, UnitPart, UnitRecord, UnitStream};
 use inrush_rows::ids::UnitKey;
 use inrush_rows::reject::RejectCode;
 use inrush_source::SourceError;
@@ -23,7 +23,7 @@ use crate::pipeline::gathered::Gathered;
 use crate::pipeline::reject_files;
 use crate::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
 use crate::pipeline::work::{FileWriter, Work};
-use crate::plan::{PlannedUnit, UnitPlace, identity};
+use crate::plan::{PlannedUnit, UnitPlace};
 
 /// A stream with its way into the destination. Every call blocks, so that nothing here is ever pending.
 pub struct ContractStream<'a> {
@@ -38,11 +38,7 @@ pub struct ContractStream<'a> {
 impl ContractStream<'_> {
     /// The key of the record that commits a part of a unit.
     fn record_key(&self, (flow, unit): UnitPlace, part: Part) -> UnitKey {
-        let unit = &self.context.run.plan.flows[flow].units[unit];
-        match part {
-            Part::Whole | Part::Split(_) => unit.key.clone(),
-            Part::Ranges { text_start, .. } => identity::range_key(&unit.key, text_start),
-        }
+        self.context.run.plan.flows[flow].units[unit].record_key(part)
     }
 }
 
@@ -71,6 +67,7 @@ impl<'a> Transactions for ContractStream<'a> {
             flow_index: place.0,
             flow,
             unit: &flow.units[place.1],
+            part,
             key: self.record_key(place, part),
             method: match method {
                 Method::Quick => LoadMethod::Quick,
@@ -103,6 +100,7 @@ pub struct RecordTransaction<'t, 'a> {
     flow_index: usize,
     flow: &'t ContractFlow,
     unit: &'t RangeUnit,
+    part: Part,
     key: UnitKey,
     method: LoadMethod,
 }
@@ -122,9 +120,13 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
         } = self;
         let (context, gauge, stream) = (target.context, target.gauge, &target.stream);
         let waiting = gauge.enter(Phase::ServerWait);
-        stream
-            .borrow_mut()
-            .begin(self.flow_index, key, self.method)?;
+        let part = UnitPart {
+            target: self.flow_index,
+            record_key: key,
+            unit_key: &unit.key,
+            publishes_into: &unit.publishes_into,
+        };
+        stream.borrow_mut().begin(&part, self.method)?;
         drop(waiting);
         let mut gathered = Gathered::new(&flow.reading, false);
         let splits = 0..work.split_count();
@@ -135,16 +137,23 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
         };
         rows.copy(&unit.key, &mut work, splits, &mut writer, &mut gathered)
             .await?;
-        // A careful load reads a file that was fed from its beginning to its end.
-        let planned = match self.method {
-            LoadMethod::Careful => unit.whole_splits(&*flow.reading.source).swap_remove(0),
-            LoadMethod::Quick => unit.split.clone(),
+        let records = gathered.take_records();
+        let detail = match (self.part, self.method) {
+            (Part::Ranges { .. }, _) => unit_detail::of_ranges(records),
+            (Part::Split(number), _) => {
+                unit_detail::of_splits(&unit.splits[number - 1..number], records)
+            }
+            // A careful load reads a file that was fed from its beginning to its end.
+            (Part::Whole, LoadMethod::Careful) => {
+                unit_detail::of_splits(&unit.whole_splits(&*flow.reading.source), records)
+            }
+            (Part::Whole, LoadMethod::Quick) => unit_detail::of_splits(&unit.splits, records),
         };
         let record = UnitRecord {
             key: key.clone(),
             target: flow.reading.target.clone(),
             rows_loaded: gathered.account.rows_loaded,
-            detail: unit_detail::of_records(&planned, gathered.take_records()),
+            detail,
         };
         rows.rejects.finish()?;
         fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
@@ -215,7 +224,7 @@ impl FileWriter for StreamWriter<'_, '_> {
         }
     }
 
-    /// A unit has no seams between files.
+    /// The rows of a unit's files follow each other.
     async fn begin_file(&mut self, _: &str) -> Result<(), Error> {
         Ok(())
     }

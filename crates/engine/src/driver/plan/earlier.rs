@@ -60,15 +60,14 @@ pub async fn find(
     let index = UnitIndex::new(flows);
     let mut before = FilesBefore::new(&planned);
     let mut kept = UnitAccounts::none(flows);
-    let mut fed = BTreeSet::new();
+    let mut in_parts = BTreeSet::new();
     let mut dropped_keys = BTreeSet::new();
     each_record(destination, &run, &mut |record| {
         record.splits.iter().for_each(|split| before.see(split));
-        let place = index.find(&record.unit_key());
-        match place.filter(|_| !record.splits.is_empty()) {
+        match index.place_of(&record) {
             Some(place) => {
                 kept.add(place, &record.account());
-                fed.extend((!record.is_whole()).then_some(place));
+                in_parts.extend((!record.is_whole()).then_some(place));
             }
             None => {
                 dropped_keys.insert(record.unit_key());
@@ -84,9 +83,14 @@ pub async fn find(
         for (flow_at, flow) in flows.iter().enumerate() {
             for (unit_at, unit) in flow.units.iter().enumerate() {
                 let place = (flow_at, unit_at);
-                if kept.get(place).is_some()
-                    && changed.contains(identity::file_key(&*unit.split.input).as_str())
-                {
+                if kept.get(place).is_none() {
+                    continue;
+                }
+                let mut keys = unit
+                    .splits
+                    .iter()
+                    .map(|split| identity::file_key(&*split.input));
+                if keys.any(|key| changed.contains(key.as_str())) {
                     kept.set(place, None);
                     dropped_keys.insert(unit.key.clone());
                 }
@@ -97,7 +101,7 @@ pub async fn find(
     Ok(ContractEarlier::Stopped {
         run: Box::new(run),
         kept,
-        fed,
+        in_parts,
         dropped: dropped_keys.len(),
     })
 }
@@ -133,10 +137,7 @@ fn refuse_lost_ledger(
     for flow in flows.iter().filter(|flow| flow.mode == Mode::Append) {
         let mut keys: Vec<UnitKey> = Vec::with_capacity(flow.units.len());
         for unit in &flow.units {
-            keys.push(unit.key.clone());
-            // A unit that was fed is known by the text that its file begins with.
-            let first = unit.may_be_fed;
-            keys.extend(first.then(|| identity::range_key(&unit.key, 0)));
+            keys.extend(unit.first_record_keys());
         }
         let keys: Vec<&UnitKey> = keys.iter().collect();
         if let Some(run) = destination.unknown_run(run_key, &flow.target.name, &keys)? {

@@ -1,18 +1,16 @@
 //! Makes the plan of one flow: its files, its columns, its units.
 
-use std::sync::Arc;
-
 use inrush_destination::{Abilities, ColumnPlan, Destination, TargetName, TargetPlan};
 use inrush_package::{Flow, Package};
 use inrush_rows::ids::RunKey;
-use inrush_source::{Source, Split};
 
 use super::columns::{self, Resolved};
-use super::{ContractFlow, RangeUnit, refuse};
+use super::units::UnitPlanner;
+use super::{ContractFlow, refuse};
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
 use crate::plan::user_sql::statements;
-use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect, identity};
+use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect};
 use crate::verify::VerifyPlan;
 
 /// Makes the plan of one flow.
@@ -90,17 +88,25 @@ impl ContractFlowPlanner<'_> {
             .say("types", types_of(&resolved.planned))
             .say_unless("partition_by", partition_by.clone(), &Vec::new());
         description::sums(&mut shape, self.flow.trailer.as_ref(), &verify.summed);
-        let shape = shape.into_text();
-        let units = self.units(&*source, &shape)?;
         let target = TargetPlan {
             name: self.name.clone(),
             columns: resolved.planned,
             mode,
             partition_by,
-            shape,
+            shape: shape.clone().into_text(),
             pre_sql: statements(&self.flow.pre_sql),
             post_sql: statements(&self.flow.post_sql),
         };
+        let units = UnitPlanner {
+            destination: self.destination,
+            abilities: self.abilities,
+            run_key: self.run_key,
+            flow: &name,
+            source: &*source,
+            target: &target,
+            shape: &shape,
+        };
+        let units = units.plan()?;
         let reading = Reading {
             target: self.name.sql.clone(),
             source,
@@ -163,30 +169,6 @@ impl ContractFlowPlanner<'_> {
             Some(has) => Ok(has.clone()),
             None => Ok(asked),
         }
-    }
-
-    /// Each file range is a unit. They depend on the files alone, so that a stopped run goes on
-    /// with those that are missing.
-    fn units(&self, source: &dyn Source, shape: &str) -> Result<Vec<RangeUnit>, PlanError> {
-        let mut units = Vec::new();
-        for index in 0..source.input_count() {
-            let input = source.input(index);
-            for split in source.splits(index, self.abilities.unit_bytes)? {
-                let split = Split::of(Arc::clone(&input), split);
-                units.push(RangeUnit {
-                    number: units.len() + 1,
-                    key: identity::unit_key(self.run_key, shape, std::slice::from_ref(&split)),
-                    may_be_fed: split.is_shared,
-                    // Until it is known what all streams have to do.
-                    split: Split {
-                        is_shared: false,
-                        ..split
-                    },
-                });
-            }
-        }
-        units.shrink_to_fit();
-        Ok(units)
     }
 }
 

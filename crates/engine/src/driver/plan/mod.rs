@@ -1,40 +1,39 @@
 //! Plans for destinations of the contract of `inrush_destination`: a package resolved against real files and the
 //! destination's own description.
 //!
-//! Such a plan knows the abilities of the destination, its types, and its targets as they are. A load unit is one split: the
-//! unit of commit and of resume.
+//! Such a plan knows the abilities of the destination, its types, its targets as they are, and the load units as it lays them
+//! out.
 
 mod abilities;
 mod columns;
 mod earlier;
-pub mod feeds;
 mod flow;
 mod print;
 mod refuse;
 mod unit_index;
+mod units;
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
-use std::slice;
 use std::sync::Arc;
 
 use inrush_destination::{
     Abilities, Destination, OwnMemory, RunRecord, Streams, TargetFacts, TargetName, TargetPlan,
 };
 use inrush_package::{LoadOrder, Mode, Package, RunSettings};
-use inrush_rows::ids::UnitKey;
-use inrush_source::{Input, Source, SourceError, Split};
+use inrush_source::{Input, Split};
 
 use self::flow::ContractFlowPlanner;
 pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, each_record};
+pub use self::units::RangeUnit;
+use self::units::files_of;
 use crate::ledger::Account;
 use crate::pipeline::work_items;
 use crate::plan::abilities::require_of_run;
-use crate::plan::long_units::{share_long_units, work_bytes};
+use crate::plan::long_units::share_long_units;
 use crate::plan::memory::FileCost;
 use crate::plan::{
-    MemoryBound, PlanError, PlanOptions, PlannedFlow, PlannedUnit, Reading, UnitPlace, identity,
-    memory,
+    MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity, memory,
 };
 use crate::report::ServerReport;
 use crate::run::plan::{PlanFacts, RunPlan};
@@ -80,20 +79,6 @@ pub struct ContractFlow {
     pub units: Vec<RangeUnit>,
 }
 
-/// A load unit: one file range. It is committed in one record; or, where its file is fed to all streams, in as many as
-/// streams make of the ranges that they take ([`identity::range_key`]).
-#[derive(Clone, Debug)]
-pub struct RangeUnit {
-    /// Counted from 1 within its flow.
-    pub number: usize,
-    /// Names its file as it is, its target and how the rows are read.
-    pub key: UnitKey,
-    /// The file range.
-    pub split: Split,
-    /// Its file cannot be read from its middle, and is large enough to be fed.
-    pub may_be_fed: bool,
-}
-
 /// What earlier runs of the same package did and left.
 #[derive(Clone, Debug)]
 pub enum ContractEarlier {
@@ -112,8 +97,8 @@ pub enum ContractEarlier {
         run: Box<RunRecord>,
         /// What is not loaded again: units that the plan has, and whose files have the text that was loaded.
         kept: UnitAccounts,
-        /// Units that the run has begun to feed to its streams: of these, ranges are kept.
-        fed: BTreeSet<UnitPlace>,
+        /// Units that the run has begun to load by several streams: parts of these are kept.
+        in_parts: BTreeSet<UnitPlace>,
         /// Units of the run that the plan has no use for.
         dropped: usize,
     },
@@ -125,9 +110,9 @@ impl ContractFlow {
         files_of(&self.units)
     }
 
-    /// The file ranges of all units.
+    /// The splits of all units.
     pub fn splits(&self) -> impl Iterator<Item = &Split> {
-        self.units.iter().map(|unit| &unit.split)
+        self.units.iter().flat_map(|unit| &unit.splits)
     }
 }
 
@@ -187,46 +172,6 @@ impl RunPlan for ContractPlan {
     }
 }
 
-impl PlannedUnit for RangeUnit {
-    fn number(&self) -> usize {
-        self.number
-    }
-
-    fn key(&self) -> &UnitKey {
-        &self.key
-    }
-
-    fn splits(&self) -> &[Split] {
-        slice::from_ref(&self.split)
-    }
-
-    fn splits_mut(&mut self) -> &mut [Split] {
-        slice::from_mut(&mut self.split)
-    }
-
-    fn bytes_count(&self) -> u64 {
-        work_bytes(&self.split)
-    }
-
-    fn is_shared(&self) -> bool {
-        self.split.is_shared
-    }
-
-    /// Several streams can fill it only if its file is fed to them.
-    fn share_if_useful(&mut self, _: &dyn Source) -> Result<bool, SourceError> {
-        self.split.is_shared = self.may_be_fed;
-        Ok(self.may_be_fed)
-    }
-}
-
-/// The files of units, each once.
-pub fn files_of(units: &[RangeUnit]) -> Vec<&Arc<dyn Input>> {
-    // The ranges of a file stand one after the other.
-    let mut files: Vec<&Arc<dyn Input>> = units.iter().map(|unit| &unit.split.input).collect();
-    files.dedup_by(|file, before| Arc::ptr_eq(file, before));
-    files
-}
-
 /// Makes the plan of a resolved package. Nothing is changed.
 pub async fn build(
     destination: &dyn Destination,
@@ -281,8 +226,8 @@ pub async fn build(
         false => package.run.batch_rows,
     } as usize;
     let earlier = earlier::find(destination, &run_key, &flows, options, &mut notes).await?;
-    if let ContractEarlier::Stopped { kept, fed, .. } = &earlier {
-        feeds::resume(&mut flows, kept, fed);
+    if let ContractEarlier::Stopped { kept, in_parts, .. } = &earlier {
+        units::resume(&mut flows, kept, in_parts);
     }
     if !matches!(earlier, ContractEarlier::Loaded { .. }) {
         for flow in &flows {

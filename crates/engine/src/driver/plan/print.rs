@@ -2,19 +2,21 @@
 
 use std::fmt;
 
-use inrush_destination::{OwnMemory, PublishedTogether, Streams, WriteMode};
+use inrush_destination::{OwnMemory, PublishedTogether, PublishesInto, Streams, WriteMode};
 use inrush_package::LoadOrder;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
-use super::{ContractEarlier, ContractFlow, ContractPlan};
+use super::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit};
 use crate::plan::abilities::lacking_names;
 use crate::plan::plan_text::{TARGET_LOADED, dialect_words, reject_limit, size_words, split_words};
 use crate::plan::{column_text, typed_rows};
 
 /// Units of a flow that are printed; of more, the rest is counted.
 const UNITS_SHOWN: usize = 3;
+/// Splits of a unit that are printed, likewise.
+const SPLITS_SHOWN: usize = 3;
 
 impl ContractPlan {
     /// What the run does, step by step.
@@ -35,7 +37,8 @@ impl ContractPlan {
                 flow.target.partition_by
             ));
             for unit in &flow.units {
-                steps.push(format!("{target}: unit {} {}", unit.number, unit.key));
+                let into = into_words(unit);
+                steps.push(format!("{target}: unit {} {}{into}", unit.number, unit.key));
             }
             steps.extend(flow.target.pre_sql.iter().cloned());
             steps.extend(flow.target.post_sql.iter().cloned());
@@ -191,13 +194,7 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
         told!(f, "    {line}")?;
     }
     for unit in flow.units.iter().take(UNITS_SHOWN) {
-        told!(
-            f,
-            "  unit {} ({}) from {}",
-            unit.number,
-            size_words(unit.split.size_bytes, unit.split.input.is_read_once()),
-            split_words(&unit.split)
-        )?;
+        fmt_unit(f, unit)?;
     }
     if flow.units.len() > UNITS_SHOWN {
         let more = (flow.units.len() - UNITS_SHOWN) as u64;
@@ -208,6 +205,39 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
         )?;
     }
     Ok(())
+}
+
+fn fmt_unit(f: &mut fmt::Formatter<'_>, unit: &RangeUnit) -> fmt::Result {
+    let number = unit.number;
+    let size = size_words(unit.stored_bytes(), unit.has_pipe());
+    let into = into_words(unit);
+    if let [split] = &unit.splits[..] {
+        return told!(
+            f,
+            "  unit {number} ({size}){into} from {}",
+            split_words(split)
+        );
+    }
+    let filling = match unit.is_shared {
+        true => "loaded by several streams, each split in its own transaction",
+        false => "loaded by one stream, in one transaction",
+    };
+    told!(f, "  unit {number} ({size}){into}, {filling}")?;
+    for split in unit.splits.iter().take(SPLITS_SHOWN) {
+        told!(f, "    from {}", split_words(split))?;
+    }
+    match unit.splits.len().saturating_sub(SPLITS_SHOWN) {
+        0 => Ok(()),
+        more => told!(f, "    ... and {more} more"),
+    }
+}
+
+/// The partition that a unit becomes, in words.
+fn into_words(unit: &RangeUnit) -> String {
+    match &unit.publishes_into {
+        PublishesInto::Target => String::new(),
+        PublishesInto::Partition(name) => format!(" into partition {name:?}"),
+    }
 }
 
 fn becomes(flow: &ContractFlow) -> &'static str {

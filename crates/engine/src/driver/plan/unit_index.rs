@@ -33,6 +33,15 @@ impl<'a> UnitIndex<'a> {
         let (flow, unit) = places[found.ok()?];
         Some((flow as usize, unit as usize))
     }
+
+    /// The place of the unit that a record is of. `None` if the plan does not have it, or if another program wrote the
+    /// record.
+    pub fn place_of(&self, record: &LedgerRecord) -> Option<UnitPlace> {
+        let (flow, unit) = self.find(&record.unit_key())?;
+        let split_count = self.flows[flow].units[unit].splits.len();
+        let is_known = record.is_whole() || identity::split_of(&record.key, split_count).is_some();
+        (is_known && !record.splits.is_empty()).then_some((flow, unit))
+    }
 }
 
 fn key(flows: &[ContractFlow], (flow, unit): (u32, u32)) -> &UnitKey {
@@ -90,7 +99,7 @@ impl UnitAccounts {
     }
 }
 
-/// A record of a run, as this driver wrote it: all of a unit, or ranges of one that is fed.
+/// A record of a run, as this driver wrote it: of all of a unit, or of a part of one that several streams fill.
 pub struct LedgerRecord {
     /// Its key.
     pub key: UnitKey,

@@ -80,17 +80,16 @@ impl ContractPreflight<'_> {
         }
     }
 
-    /// The units of the flow with this index that are left to load. For a unit that is fed, the part that is left is
-    /// not known.
+    /// The units of the flow with this index that are left to load. For a unit that several streams fill, the part that is
+    /// left is not known.
     pub fn left(&self, flow: usize) -> impl Iterator<Item = &RangeUnit> {
         let kept = match &self.plan.earlier {
             ContractEarlier::Stopped { kept, .. } => kept.of_flow(flow),
             _ => &[],
         };
         let units = self.plan.flows[flow].units.iter().enumerate();
-        let left = units.filter(|(at, unit)| {
-            unit.split.is_shared || !kept.get(*at).is_some_and(Option::is_some)
-        });
+        let left = units
+            .filter(|(at, unit)| unit.is_shared || !kept.get(*at).is_some_and(Option::is_some));
         left.map(|(_, unit)| unit)
     }
 
@@ -98,7 +97,8 @@ impl ContractPreflight<'_> {
     fn flows(&self) -> Result<Vec<FlowFound>, Error> {
         let mut found = Vec::new();
         for (index, flow) in self.plan.flows.iter().enumerate() {
-            let splits: Vec<Split> = self.left(index).map(|unit| unit.split.clone()).collect();
+            let splits = self.left(index).flat_map(|unit| &unit.splits);
+            let splits: Vec<Split> = splits.cloned().collect();
             let is_fed = splits.iter().any(|split| split.is_shared);
             let stored_bytes: u64 = splits.iter().map(|split| split.size_bytes).sum();
             if stored_bytes == 0 {

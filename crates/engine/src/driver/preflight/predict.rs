@@ -1,7 +1,7 @@
 //! Predicts the duration of the run from the measurements.
 
 use super::measure::ContractPreflight;
-use crate::driver::plan::ContractEarlier;
+use crate::driver::plan::{ContractEarlier, RangeUnit};
 use crate::pipeline::work_items;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{self, Beside, SharedSeconds, WorkPiece};
@@ -34,7 +34,7 @@ pub fn predict(
     let speeds = predict::speeds(&with_speed, plan.streams);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let left = (0..plan.flows.len()).flat_map(|flow| preflight.left(flow));
-    let stored_bytes: u64 = left.map(|unit| unit.split.size_bytes).sum();
+    let stored_bytes: u64 = left.map(RangeUnit::stored_bytes).sum();
     let paced = pieces
         .iter()
         .map(|piece| piece.text_bytes * with_speed[piece.flow].paced_of_text);
@@ -80,8 +80,11 @@ fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<
         let mut whole = 0.0;
         for unit in preflight.left(index) {
             // All streams read from a file that has a feed.
-            let turns = work_items::of_splits((index, 0), unit, plan.streams).count();
-            let unit_bytes = unit.split.size_bytes as f64 * like.text_of_stored();
+            let turns = match unit.is_shared {
+                true => work_items::of_splits((index, 0), unit, plan.streams).count(),
+                false => 1,
+            };
+            let unit_bytes = unit.stored_bytes() as f64 * like.text_of_stored();
             let text_bytes = unit_bytes / turns as f64;
             whole += unit_bytes;
             // The time of a COMMIT depends on what it flushes.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use inrush_destination::address::DestinationKind;
 use inrush_destination::{
-    Address, LoadMethod, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode,
+    Address, LoadMethod, NewRun, OpenRun, TargetPlan, UnitPart, UnitRecord, UnitStream, WriteMode,
 };
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
@@ -114,7 +114,7 @@ impl<'a> Scratch<'a> {
         )?;
         let results = on_a_thread_each(0..streams, &|number| {
             let mut stream = open.open_stream()?;
-            stream.begin(0, &key(number), LoadMethod::Quick)?;
+            stream.begin(&UnitPart::whole(0, &key(number)), LoadMethod::Quick)?;
             work(&target.name.sql, number, stream.as_mut())
         })?;
         let found: Vec<T> = results.into_iter().collect::<Result<_, Error>>()?;

@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// A description under construction: pairs of a name and a value, in the order in which they are added.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Description(Map<String, Value>);
 
 impl Description {

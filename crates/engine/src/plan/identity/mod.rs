@@ -16,9 +16,9 @@ use sha2::{Digest, Sha256};
 /// no ending, and digested texts that followed the names of the engine's types.
 pub const VERSION: u32 = 2;
 
-/// The separator in a key between the unit's key and the start of the key's ranges. A unit's key is a digest and a
-/// version.
-const RANGE_MARK: char = '-';
+/// The separator in a key between the unit's key and the part of the unit that the record is of. A unit's key is a digest
+/// and a version.
+const PART_MARK: char = '-';
 
 /// A digest of several texts; none can be mistaken for a part of its neighbour.
 pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
@@ -99,15 +99,31 @@ pub fn unit_key(run_key: &RunKey, shape: &str, splits: &[Split]) -> UnitKey {
     UnitKey::new(format!("{}.{VERSION}", digest.end()))
 }
 
-/// Names a record of a unit that is fed: the unit, and where the first range of the record begins in the file's text. No
-/// other record of the unit begins there, and every unit that is loaded has a record that begins at 0.
-pub fn range_key(unit_key: &UnitKey, text_start: u64) -> UnitKey {
-    UnitKey::new(format!("{unit_key}{RANGE_MARK}{text_start}"))
+/// Names the record of one split of a unit that has several: the unit, and the number of the split in it, counted from 1.
+pub fn part_key(unit_key: &UnitKey, split: usize) -> UnitKey {
+    UnitKey::new(format!("{unit_key}{PART_MARK}{split}"))
 }
 
-/// The key of the unit that a record of a ledger is of: all of it, or the ranges that [`range_key`] names.
+/// Names a record of ranges of a split that is fed: where the first of them begins in the file's text. `key` names the
+/// split: it is the unit's key if the unit has one split, else a [`part_key`]. No other record of the split begins there,
+/// and every split that is loaded has a record that begins at 0.
+pub fn range_key(key: &UnitKey, text_start: u64) -> UnitKey {
+    UnitKey::new(format!("{key}{PART_MARK}{text_start}"))
+}
+
+/// The index of the split that a record is of, in a unit of so many splits; `None` for a record of all of the unit.
+pub fn split_of(record_key: &UnitKey, split_count: usize) -> Option<usize> {
+    let (_, part) = record_key.as_str().split_once(PART_MARK)?;
+    if split_count == 1 {
+        return Some(0);
+    }
+    let number = part.split(PART_MARK).next()?.parse::<usize>().ok()?;
+    number.checked_sub(1).filter(|index| *index < split_count)
+}
+
+/// The key of the unit that a record of a ledger is of: all of it, or the part that [`part_key`] and [`range_key`] name.
 pub fn unit_of(record_key: &UnitKey) -> UnitKey {
-    match record_key.as_str().split_once(RANGE_MARK) {
+    match record_key.as_str().split_once(PART_MARK) {
         Some((unit_key, _)) => UnitKey::new(unit_key),
         None => record_key.clone(),
     }
@@ -172,6 +188,28 @@ mod tests {
         );
         assert!(!is_of_another_version(&key));
         assert!(is_of_another_version(&range_key(&UnitKey::new("0.1"), 0)));
+        // Of a unit with several splits, a key also names the split.
+        let second = part_key(&unit, 2);
+        let second_range = range_key(&second, 4_194_304);
+        assert_eq!(second.as_str(), format!("{unit}-2"));
+        assert_eq!(second_range.as_str(), format!("{unit}-2-4194304"));
+        assert_eq!(
+            (unit_of(&second), unit_of(&second_range)),
+            (unit.clone(), unit.clone())
+        );
+        for (record, split_count, split) in [
+            (&unit, 1, None),
+            (&unit, 3, None),
+            (&key, 1, Some(0)),
+            (&second, 3, Some(1)),
+            (&second_range, 3, Some(1)),
+            // Another program wrote it.
+            (&second, 0, None),
+            (&key, 3, None),
+            (&range_key(&unit, 0), 3, None),
+        ] {
+            assert_eq!(split_of(record, split_count), split, "{record}");
+        }
         // The records of a unit follow each other in the order of their keys.
         let next = UnitKey::new(format!("{}.2", "f".repeat(64)));
         assert!(unit < key && key < next, "{key}");

@@ -1,0 +1,208 @@
+//! A destination that lays out its units as a test says, fails at a commit if the test says so, and keeps its rows in a
+//! folder of Parquet files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use arrow_array::RecordBatch;
+use inrush_destination::{
+    Abilities, Ability, Address, CancelRun, Destination, Error, Layout, LoadMethod, NewRun,
+    OpenRun, PastRun, PublishStep, Published, PublishesInto, ResolvedType, Result, RunRecord,
+    SplitFacts, TargetFacts, TargetName, TargetPlan, UnitPart, UnitRecord, UnitStream, Written,
+};
+use inrush_rows::ids::{RunKey, UnitKey};
+
+/// Bytes of text of a split, and of a commit of a file that is fed: little, so that a small file has several splits.
+const UNIT_BYTES: u64 = 64 << 10;
+
+/// What a test says of the destination, and what it has seen.
+pub struct Scene {
+    /// Lays out the units.
+    pub lay_out: Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>,
+    /// It claims to reject single rows.
+    pub rejects_refused: bool,
+    /// Commits until it fails.
+    pub commits_left: AtomicUsize,
+    /// The records that streams have begun, with their units.
+    pub begun: Mutex<Vec<Begun>>,
+    /// The records that were committed.
+    pub committed: Mutex<Vec<UnitKey>>,
+}
+
+/// A record that a stream has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    pub record: UnitKey,
+    pub unit: UnitKey,
+    pub publishes_into: PublishesInto,
+}
+
+/// The scenes of all tests, by their folders: the engine opens a destination by a function without a state.
+static SCENES: Mutex<BTreeMap<PathBuf, Arc<Scene>>> = Mutex::new(BTreeMap::new());
+
+/// Sets the scene of a folder.
+pub fn set(folder: &Path, scene: Scene) -> Arc<Scene> {
+    let scene = Arc::new(scene);
+    let mut scenes = SCENES.lock().expect("no test has failed with it");
+    scenes.insert(folder.to_owned(), Arc::clone(&scene));
+    scene
+}
+
+/// Opens the destination of a folder.
+pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
+    let inner = inrush_parquet::open(address, &address.folder.join("lake"))?;
+    let scenes = SCENES.lock().expect("no test has failed with it");
+    let scene = Arc::clone(&scenes[address.folder]);
+    let mut abilities = inner.abilities().clone();
+    abilities.unit_bytes = UNIT_BYTES;
+    if scene.rejects_refused {
+        abilities.can.insert(Ability::RejectRefused);
+    }
+    Ok(Box::new(LaidOut {
+        inner,
+        scene,
+        abilities,
+    }))
+}
+
+struct LaidOut {
+    inner: Box<dyn Destination>,
+    scene: Arc<Scene>,
+    abilities: Abilities,
+}
+
+impl Destination for LaidOut {
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName> {
+        self.inner.target_name(schema, name)
+    }
+
+    fn resolve_type(&self, type_name: &str) -> Result<ResolvedType> {
+        self.inner.resolve_type(type_name)
+    }
+
+    fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
+        self.inner.target(name)
+    }
+
+    fn lay_out(&self, _: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
+        Ok((self.scene.lay_out)(splits))
+    }
+
+    fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
+        self.inner.runs(run_key)
+    }
+
+    fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
+        self.inner.units(run, see)
+    }
+
+    fn unknown_run(
+        &self,
+        run_key: &RunKey,
+        target: &TargetName,
+        unit_keys: &[&UnitKey],
+    ) -> Result<Option<String>> {
+        self.inner.unknown_run(run_key, target, unit_keys)
+    }
+
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        let inner = self.inner.begin(run, targets)?;
+        let scene = Arc::clone(&self.scene);
+        Ok(Box::new(LaidOutRun { inner, scene }))
+    }
+
+    fn discard(&self, run: &PastRun) -> Result<()> {
+        self.inner.discard(run)
+    }
+}
+
+struct LaidOutRun {
+    inner: Box<dyn OpenRun>,
+    scene: Arc<Scene>,
+}
+
+impl OpenRun for LaidOutRun {
+    fn record(&self) -> &RunRecord {
+        self.inner.record()
+    }
+
+    fn forget(&self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
+        self.inner.forget(keys)
+    }
+
+    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
+        let inner = self.inner.open_stream()?;
+        let scene = &*self.scene;
+        Ok(Box::new(LaidOutStream { inner, scene }))
+    }
+
+    fn staged_rows(&self) -> Result<Vec<u64>> {
+        self.inner.staged_rows()
+    }
+
+    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+        self.inner.publish(reached)
+    }
+
+    fn is_switched(&self) -> Result<bool> {
+        self.inner.is_switched()
+    }
+
+    fn cancel_handle(&self) -> Arc<dyn CancelRun> {
+        self.inner.cancel_handle()
+    }
+}
+
+struct LaidOutStream<'a> {
+    inner: Box<dyn UnitStream + 'a>,
+    scene: &'a Scene,
+}
+
+impl UnitStream for LaidOutStream<'_> {
+    fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()> {
+        let mut begun = self.scene.begun.lock().expect("no stream has panicked");
+        begun.push(Begun {
+            record: unit.record_key.clone(),
+            unit: unit.unit_key.clone(),
+            publishes_into: unit.publishes_into.clone(),
+        });
+        self.inner.begin(unit, method)
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
+        self.inner.write(batch)
+    }
+
+    fn commit(&mut self, record: &UnitRecord) -> Result<u64> {
+        let left = &self.scene.commits_left;
+        let take = |left: usize| left.checked_sub(1);
+        if left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, take)
+            .is_err()
+        {
+            return Err(Error::Refused {
+                doing: "committing a unit".to_owned(),
+                message: "the test says so".to_owned(),
+                hint: None,
+            });
+        }
+        let rows = self.inner.commit(record)?;
+        let mut committed = self.scene.committed.lock().expect("no stream has panicked");
+        committed.push(record.key.clone());
+        Ok(rows)
+    }
+
+    fn abort(&mut self) -> Result<()> {
+        self.inner.abort()
+    }
+}

@@ -1,0 +1,195 @@
+"""Load units: no number of streams changes them, and several small files may be one."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from conformance.canonical import Row
+from conformance.conftest import MakeJob, MakePlace
+from conformance.destinations import Parquet, Place, in_order
+from conformance.job import COLUMNS, HEADER, TABLE, TYPES, Job, line, record, row
+from harness.command import CLEAN, LOADED_WITH_REJECTS, VERIFICATION, Inrush, Outcome
+from harness.packages import Value, flow
+
+
+def with_streams(job: Job, streams: int) -> None:
+    """Write the package anew, with this number of streams."""
+    text = job.place.package(job.flow, name="package", batch_rows=100, streams=streams)
+    job.package = job.inrush.write("package.toml", text)
+
+
+@pytest.mark.clause("D-24", "D-39")
+@pytest.mark.parametrize(("streams", "then"), [(1, 3), (3, 1), (2, 4)])
+def test_another_number_of_streams_keeps_all_units(
+    make_job: MakeJob, streams: int, then: int
+) -> None:
+    job = make_job(parts=5)
+    with_streams(job, streams)
+    job.killed_at("before_switch")
+    with_streams(job, then)
+    report = job.run().expect(CLEAN).report
+    assert report["resumed"]
+    assert all(unit["kept"] and unit["finished"] for unit in report["units"])
+    assert sum(stream["meter"]["rows"] for stream in report["streams"]) == 0
+    files = [file for unit in report["units"] for file in unit["files"]]
+    assert sorted(files) == [f"package.{part}.csv" for part in range(5)]
+    job.assert_done()
+
+
+# Files of a load that merges small ones, with the rows of each: the fourth is too large for it.
+FILES = (30, 0, 70, 2_000, 1, 40)
+MERGE_BYTES = 20_000
+# The splits of each unit.
+UNITS = [["part.0.csv", "part.1.csv", "part.2.csv"], ["part.3.csv"], ["part.4.csv", "part.5.csv"]]
+# Rows whose number is none, by file: the line of each.
+BAD = {"part.0.csv": (4, 9), "part.2.csv": (70,), "part.5.csv": (2,)}
+
+
+class Merged:
+    """A load of small files that become few load units, and few files."""
+
+    def __init__(self, place: Place, inrush: Inrush, bad: dict[str, tuple[int, ...]]) -> None:
+        place.options = {"merge_bytes": str(MERGE_BYTES)}
+        self.place = place
+        self.inrush = inrush
+        self.bad = bad
+        rows: list[Row] = []
+        first = 0
+        for number, count in enumerate(FILES):
+            name = f"part.{number}.csv"
+            lines = [HEADER]
+            for at in range(count):
+                values = record(first + at)
+                is_bad = at + 2 in bad.get(name, ())
+                lines.append(line(("x", *values[1:]) if is_bad else values))
+                if not is_bad:
+                    rows.append(row(values))
+            first += count
+            inrush.write(name, "".join(lines))
+        self.rows = in_order(rows)
+
+    def package(self, streams: int, **settings: Value) -> Path:
+        """Write the package."""
+        rejects: Value = {"rows_max": 10}
+        target = flow(TABLE, "part.*.csv", columns=list(COLUMNS), rejects=rejects, **settings)
+        text = self.place.package(target, streams=streams, batch_rows=10)
+        return self.inrush.write("package.toml", text)
+
+    def run(self, streams: int, *words: str) -> Outcome:
+        """Run it."""
+        return self.inrush("run", self.package(streams), *words)
+
+    def killed_at(self, point: str, streams: int) -> None:
+        """Run it until it dies by SIGKILL at a fault point, and nothing is to be seen."""
+        died = self.inrush("run", self.package(streams), environment={"INRUSH_FAULT": point})
+        assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
+        assert not self.place.rows(TABLE, TYPES)
+
+    def assert_done(self, outcome: Outcome) -> None:
+        """Fail unless the table has the rows, in a file for each unit, and the report their files."""
+        outcome.expect(LOADED_WITH_REJECTS if self.bad else CLEAN)
+        assert self.place.rows(TABLE, TYPES) == self.rows
+        assert self.place.tables() == {TABLE}
+        assert isinstance(self.place, Parquet)
+        assert len(list(self.place.path(TABLE).rglob("*.parquet"))) == len(UNITS)
+        units = outcome.report["units"]
+        assert [unit["files"] for unit in units] == UNITS
+        assert all(unit["finished"] for unit in units)
+        found = [(reject["file"], reject["line"]) for reject in outcome.rejects()]
+        bad = [(file, at) for file, lines in self.bad.items() for at in lines]
+        assert sorted(found) == sorted(bad)
+
+
+@pytest.fixture(params=[{}, BAD], ids=["clean", "rejects"])
+def merged(
+    request: pytest.FixtureRequest, make_place: MakePlace, inrush: Inrush, tmp_path: Path
+) -> Merged:
+    """Return such a load, with and without rows that are rejected."""
+    return Merged(make_place(Parquet, tmp_path), inrush, request.param)
+
+
+@pytest.mark.clause("D-32", "D-34", "D-39")
+@pytest.mark.parametrize("streams", [1, 3])
+def test_small_files_become_one(merged: Merged, streams: int) -> None:
+    said = merged.inrush("check", merged.package(streams)).expect(CLEAN).output
+    assert "3 units" in said
+    assert "loaded by one stream, in one transaction\n    from part.0.csv\n" in said
+    merged.assert_done(merged.run(streams))
+    merged.run(streams).expect(LOADED_WITH_REJECTS if merged.bad else CLEAN, "already loaded")
+
+
+@pytest.mark.clause("D-22", "D-23", "D-24", "D-39")
+@pytest.mark.parametrize(
+    ("point", "streams", "then"),
+    [
+        ("in_copy:3", 1, 3),
+        ("before_unit_commit:2", 3, 1),
+        ("unit_commit_sent", 2, 3),
+        ("after_unit_commit:2", 1, 3),
+        ("before_switch", 3, 1),
+        ("in_switch", 1, 2),
+    ],
+)
+def test_killed_and_run_by_another_number_of_streams(
+    merged: Merged, point: str, streams: int, then: int
+) -> None:
+    merged.killed_at(point, streams)
+    outcome = merged.run(then)
+    merged.assert_done(outcome)
+    assert outcome.report["resumed"]
+    if point in ("after_unit_commit:2", "before_switch", "in_switch"):
+        kept = sum(unit["kept"] for unit in outcome.report["units"])
+        assert kept == (2 if point.startswith("after") else len(UNITS))
+
+
+@pytest.mark.clause("D-22", "D-39")
+def test_a_file_that_changed_since_is_found_within_its_unit(merged: Merged) -> None:
+    merged.killed_at("before_switch", 2)
+    path = merged.inrush.folder / "part.4.csv"
+    text = path.read_text()
+    # The same size and the same number of rows.
+    path.write_text(text.replace("note ", "Note "))
+    refused = merged.run(2)
+    assert refused.status not in (CLEAN, LOADED_WITH_REJECTS), refused.said
+    assert "part.4.csv" in refused.said
+    assert "changed since" in refused.said
+    again = merged.run(2, "--again").expect(LOADED_WITH_REJECTS if merged.bad else CLEAN)
+    # The units of the other files are kept.
+    assert [unit["kept"] for unit in again.report["units"]] == [True, True, False]
+    found = merged.place.rows(TABLE, TYPES)
+    assert found is not None
+    assert len(found) == len(merged.rows)
+    assert found != merged.rows
+
+
+@pytest.mark.clause("D-32", "D-39")
+def test_each_file_of_a_unit_is_held_to_its_trailer(
+    make_place: MakePlace, inrush: Inrush, tmp_path: Path
+) -> None:
+    place = make_place(Parquet, tmp_path)
+    place.options = {"merge_bytes": str(MERGE_BYTES)}
+    for promised in (4, 3):
+        inrush.write("one.csv", "1,a\n2,b\nTRL,2\n")
+        inrush.write("two.csv", f"3,c\n4,d\n5,e\nTRL,{promised}\n")
+        target = flow(
+            TABLE,
+            "*.csv",
+            columns=["id integer not null", "note text"],
+            format={"header": False},
+            trailer={"starts_with": "TRL", "rows_field": 2},
+        )
+        path = inrush.write("package.toml", place.package(target))
+        outcome = inrush("run", path)
+        if promised == 3:
+            outcome.expect(CLEAN)
+            (unit,) = outcome.report["units"]
+            assert unit["files"] == ["one.csv", "two.csv"]
+        else:
+            outcome.expect(VERIFICATION, "two.csv", "rows = 4")
+            assert not place.rows(TABLE, ("integer", "text"))
+            inrush("cleanup", *place.words).expect(CLEAN)
+    expected = [(str(number), note) for number, note in enumerate("abcde", 1)]
+    assert place.rows(TABLE, ("integer", "text")) == in_order(expected)
