@@ -1,5 +1,4 @@
-//! The driver of every destination that keeps the contract of `inrush_destination`. Nothing here knows which destination
-//! it is.
+//! The driver of every destination that implements the contract of `inrush_destination`, whichever destination it is.
 //!
 //! [`plan`] resolves a package against files and destination, [`load`] runs the plan, [`preflight`] measures it, and
 //! [`upkeep`] shows and removes the remains of stopped runs. How it works: `docs/design/destinations.md`.
@@ -14,7 +13,7 @@ mod upkeep;
 use std::path::{Path, PathBuf};
 
 use inrush_destination::address::DestinationKind;
-use inrush_destination::{Address, Destination};
+use inrush_destination::{Address, ColumnSums, Destination, SummedColumn};
 use inrush_package::{Connection, Package};
 
 use self::plan::ContractPlan;
@@ -35,7 +34,7 @@ pub struct ContractDriver {
     pub open: OpenDestination,
 }
 
-/// Whether a URL means a destination that is reached by the contract.
+/// True if a URL is that of a destination that implements the contract.
 pub fn is_meant(url: &str) -> bool {
     DestinationKind::of(url).is_some()
 }
@@ -78,19 +77,41 @@ impl Driver for ContractDriver {
         connection: &Connection,
         options: &LedgerOptions<'_>,
     ) -> Result<Box<dyn PastRuns>, Error> {
-        let destination = (self.open)(&Address {
+        let destination = self.opened(connection, options)?;
+        Ok(Box::new(LedgerOfDestination { destination }))
+    }
+
+    fn column_sums(
+        &self,
+        connection: &Connection,
+        options: &LedgerOptions<'_>,
+        table: &str,
+        columns: &[SummedColumn],
+    ) -> Result<Option<Vec<ColumnSums>>, Error> {
+        let destination = self.opened(connection, options)?;
+        let target = destination.target_name(None, table)?;
+        Ok(destination.column_sums(&target, columns)?)
+    }
+}
+
+impl ContractDriver {
+    fn opened(
+        &self,
+        connection: &Connection,
+        options: &LedgerOptions<'_>,
+    ) -> inrush_destination::Result<Box<dyn Destination>> {
+        (self.open)(&Address {
             url: connection.address(),
             options: &connection.options,
             folder: options.folder,
             site_packages: options.site_packages,
             ledger_schema: options.ledger_schema,
-        })?;
-        Ok(Box::new(LedgerOfDestination { destination }))
+        })
     }
 }
 
 impl DriverPlan for ContractPlan {
-    /// A plan that cannot be run was refused when it was made.
+    /// A plan that cannot be run is refused while it is made.
     fn require_runnable(&self) -> Result<(), Error> {
         Ok(())
     }
