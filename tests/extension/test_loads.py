@@ -138,6 +138,13 @@ KINDS: dict[str, Kind] = {
         "not told",
         "executor",
     ),
+    "columns in another order": (
+        "CREATE TABLE {} (note text, day date, id int NOT NULL, amount numeric(15,2))",
+        {"mode": "append", "columns": ["id", "amount", "day", "note"]},
+        {},
+        "tuples",
+        "tuples",
+    ),
     "a CHECK": (
         f"CREATE TABLE {{}} {TABLE}; ALTER TABLE {{}} ADD CHECK (id >= 0)",
         {"mode": "append"},
