@@ -76,8 +76,8 @@ pub fn ledger_of(
     driver_of(connection, defaults)?.past_runs(connection, options)
 }
 
-/// The server of a connection, made ready for clients that call it: what killed measurements have left there is removed, and
-/// a place of its own for tables is made.
+/// Prepares the server of a connection for clients: leftovers of killed measurements are removed, and a separate schema
+/// for tables is created.
 pub fn client_server(
     connection: &Connection,
     work: ClientWork,

@@ -38,7 +38,7 @@ pub fn add(report: &mut PreflightReport, arguments: &PreflightArguments) {
     report.capacity = Some(costs.capacity(&wish));
 }
 
-/// Replaces one of this machine's resources. Where cores are given, loader and server share none.
+/// Replaces one of this machine's resources. If cores are given, loader and server do not share cores.
 fn replace(with: &mut Resources, wish: &mut CapacityWish, what: WhatIf, shared_cores: Option<f64>) {
     let mut own = |loader: Option<f64>, server: Option<f64>| {
         if with.shared_cores.take().is_some() {

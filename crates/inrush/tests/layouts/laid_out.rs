@@ -1,5 +1,5 @@
-//! A destination that lays out its units as a test says, fails at a commit if the test says so, and keeps its rows in a
-//! folder of Parquet files.
+//! A destination that lays out its units as the test says, fails at a commit if the test asks for it, and stores its
+//! rows in a folder of Parquet files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use inrush_destination::{
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
-/// Bytes of text of a split, and of a commit of a file that is fed: little, so that a small file has several splits.
+/// Bytes of text of a split, and of a commit of a fed file: small, so that a small file has several splits.
 const UNIT_BYTES: u64 = 64 << 10;
 
-/// What a test says of the destination, and what it has seen.
+/// What a test tells the destination, and what the destination has seen.
 pub struct Scene {
     /// Lays out the units.
     pub lay_out: Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>,
     /// It claims to reject single rows.
     pub rejects_refused: bool,
-    /// Commits until it fails.
+    /// The number of commits until it fails.
     pub commits_left: AtomicUsize,
     /// The records that streams have begun, with their units.
     pub begun: Mutex<Vec<Begun>>,
