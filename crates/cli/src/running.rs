@@ -1,5 +1,4 @@
-//! Runs a package that is ready: with its database reached, its progress shown, and signals
-//! stopping it.
+//! Runs a ready package with its database opened: shows progress, and lets signals stop it.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -115,7 +114,7 @@ pub fn fault() -> Result<Option<Fault>, CommandError> {
     })
 }
 
-/// Plans a package whose database is reached, and runs nothing.
+/// Plans a package whose database is open, without loading anything.
 pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, CommandError> {
     let options = RunOptions {
         open_sources: inrush::open_sources,
@@ -213,7 +212,7 @@ fn reads_a_pipe(reached: &Reached, folder: &Path) -> bool {
     names_a_pipe(patterns.map(String::as_str), folder)
 }
 
-/// A run that did not end well, with its report.
+/// A run that failed, with its report.
 #[derive(Debug)]
 pub struct FailedRun {
     /// The report so far.
@@ -246,11 +245,11 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
             "nothing is in the targets (staging = false); the same command loads all of it"
                 .to_owned(),
         ),
-        // A pipe is another one the next time: no unit of it is kept.
+        // A pipe has other data the next time, so none of its units is kept.
         error if reads_a_pipe && !reached.is_temporary() && may_go_on(error) => {
             Some(AFTER_A_PIPE.to_owned())
         }
-        // Such a row needs another fix than a larger limit.
+        // Such a row is not fixed by a larger limit.
         inrush::Error::RejectLimit { reject, .. }
             if reject.code == RejectCode::OutsidePartition =>
         {
@@ -287,7 +286,7 @@ fn told(
     {
         notes.push(kept);
     }
-    // Of one transaction nothing stays.
+    // A single transaction keeps nothing.
     let staying = ended
         .as_ref()
         .filter(|_| reached.package.run.staging)
@@ -306,7 +305,7 @@ fn told(
         .map(|ended| (&ended.report_path, &ended.report))
     {
         Some((Some(path), _)) => notes.push(report_line(path)),
-        // That it could not be written is its first note.
+        // The first note says that the report could not be written.
         Some((None, report)) => notes.extend(report.notes.first().cloned()),
         None => {}
     }

@@ -1,4 +1,4 @@
-//! The traits of a destination: what the engine asks of it, step by step.
+//! The traits of a destination, in the order in which the engine calls them.
 //!
 //! ```text
 //! Destination::open      connect; nothing is changed
@@ -24,16 +24,16 @@
 //!
 //! # Quick, then careful
 //!
-//! A unit is begun with [`LoadMethod::Quick`] at first. A destination that has
-//! [`Ability::RejectRefused`](crate::Ability::RejectRefused) may then answer [`Error::RowsRefused`](crate::Error::RowsRefused):
-//! from `write` or `commit`, where its staging has the constraints of the target, or from `publish`, where only the target has
-//! them. The engine takes back what it loaded (`abort`, or `forget` with all units of the target), reads the same rows again
-//! and begins with [`LoadMethod::Careful`]: one stream, the units in the order of the files. `write` then says which rows of a
-//! batch the target would refuse; each becomes a reject at its place in the file. So of rows with the same key the first one
-//! stays. A refusal after a careful load ends the run.
+//! A unit is first begun with [`LoadMethod::Quick`]. A destination that has
+//! [`Ability::RejectRefused`](crate::Ability::RejectRefused) may then return
+//! [`Error::RowsRefused`](crate::Error::RowsRefused): from `write` or `commit` if its staging has the constraints of
+//! the target, or from `publish` if only the target has them. The engine removes the loaded rows (`abort`, or `forget`
+//! with all units of the target), reads the same rows again and begins with [`LoadMethod::Careful`]: one stream, the
+//! units in the order of the files. `write` then returns the rows of a batch that the target would refuse, and each
+//! becomes a reject. So of rows with the same key the first one is kept. A refusal after a careful load ends the run.
 //!
-//! Every call may block. An implementation holds no thread of the engine's but the caller's; it may
-//! have threads of its own.
+//! Every call may block. An implementation uses only the caller's thread of the engine; it may also have threads of its
+//! own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,9 +50,9 @@ use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::rows_not_taken::Written;
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
 
-/// An open connection to a database, or to whatever else rows are loaded into.
+/// An open connection to a database, or to another place that rows are loaded into.
 pub trait Destination: Send + Sync {
-    /// Product, version and place, for plans and reports; never with a secret in it.
+    /// Product, version and location, for plans and reports, without secrets.
     fn describe(&self) -> String;
 
     /// Its abilities, and the promises that it cannot keep.
@@ -61,7 +61,7 @@ pub trait Destination: Send + Sync {
     /// The full name of a table that a package names `[schema.]name`.
     fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName>;
 
-    /// The type that a package names so, as new tables have it.
+    /// The type of a name in a package, as new tables have it.
     fn resolve_type(&self, type_name: &str) -> Result<ResolvedType>;
 
     /// The table as it is now; `None` if it does not exist.
@@ -219,12 +219,12 @@ pub struct UnitPart<'a> {
     pub record_key: &'a UnitKey,
     /// Key of the unit. It is the record's own key if the record commits all of the unit.
     pub unit_key: &'a UnitKey,
-    /// The place that the unit is published into, as [`Destination::lay_out`] answered it.
+    /// The target or partition that the unit is published into, as [`Destination::lay_out`] returned it.
     pub publishes_into: &'a PublishesInto,
 }
 
 impl<'a> UnitPart<'a> {
-    /// All of a unit that is published into the target with all others.
+    /// A whole unit that is published into the target together with all others.
     pub fn whole(target: usize, key: &'a UnitKey) -> UnitPart<'a> {
         UnitPart {
             target,
@@ -253,7 +253,7 @@ pub trait UnitStream {
     fn abort(&mut self) -> Result<()>;
 }
 
-/// Steps on the way of [`OpenRun::publish`], for tests that end the process there.
+/// Steps of [`OpenRun::publish`], for tests that end the process at one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishStep {
     /// Some of the work is done, and none of it is visible.

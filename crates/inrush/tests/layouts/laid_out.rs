@@ -14,10 +14,10 @@ use inrush_destination::{
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
-/// Bytes of text of a split, and of a commit of a file that is fed: little, so that a small file has several splits.
+/// Bytes of text of a split, and of a commit of a fed file: small, so that a small file has several splits.
 const UNIT_BYTES: u64 = 64 << 10;
 
-/// What a test says of the destination, and what it has seen.
+/// What a test tells the destination, and what the destination has seen.
 pub struct Scene {
     /// Lays out the units.
     pub lay_out: Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>,

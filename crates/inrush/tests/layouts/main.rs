@@ -30,7 +30,8 @@ use self::laid_out::{Begun, Scene, open};
 type Row = (i32, String);
 type LayOut = fn(&[SplitFacts<'_>]) -> Layout;
 
-/// Rows of the plain files: a file of several splits whose quotes hide line ends, and small ones. One has no rows.
+/// Rows of the plain files: one file with several splits, whose quotes contain line ends, and small ones. One has no
+/// rows.
 const PLAIN: [(&str, i32); 4] = [("a.csv", 6_000), ("b.csv", 9), ("c.csv", 0), ("d.csv", 400)];
 /// Rows of the compressed file, which has two ranges for streams to take.
 const FED_ROWS: i32 = 2_300;
@@ -58,7 +59,7 @@ impl Files {
         }
         if has_fed {
             let mut text = "id,note\n".to_owned();
-            // Digits that compress to a half: a smaller file is not worth a feed.
+            // Digits compress to about a half; a smaller file would not be fed.
             let mut digits = 0x1234_5678_9abc_def1_u64;
             for id in first..first + FED_ROWS {
                 let mut note = String::new();
@@ -178,7 +179,7 @@ fn all_in_one_unit(splits: &[SplitFacts<'_>]) -> Layout {
     }
 }
 
-/// Ranges of one file are in different units, and in none in their order.
+/// Ranges of one file in different units, and in reversed order.
 fn backwards(splits: &[SplitFacts<'_>]) -> Layout {
     let of = |rest: usize| {
         let own = (0..splits.len()).rev().filter(move |at| at % 2 == rest);
@@ -215,7 +216,7 @@ const LAYOUTS: [(&str, LayOut); 4] = [
     ("partitions", partitions),
 ];
 
-/// What a scene has seen, and forgets.
+/// Returns what a scene has seen, and resets it.
 fn seen(scene: &Scene) -> (Vec<Begun>, BTreeSet<UnitKey>) {
     let begun = std::mem::take(&mut *scene.begun.lock().expect("no stream has panicked"));
     let committed = std::mem::take(&mut *scene.committed.lock().expect("no stream has panicked"));
@@ -338,7 +339,8 @@ fn units_are_loaded_again_one_by_one_if_the_target_refuses_a_row() {
     }
 }
 
-/// The mistake that D-39 forbids: rows are right in the end, but nothing of the first attempt is kept.
+/// A layout that changes from run to run, which D-39 forbids: the rows are right in the end, but nothing of the first
+/// attempt is kept.
 #[test]
 fn a_layout_that_changes_from_run_to_run_keeps_nothing() {
     let files = Files::new(false);
