@@ -17,8 +17,8 @@ pub struct Abilities {
     pub can: BTreeSet<Ability>,
     /// Names that differ only in case are one name.
     pub folds_names: bool,
-    /// Bytes of text that a unit should have at least, so that what each one costs does not count. Of a file that is fed
-    /// to all streams, a stream commits so much at a time.
+    /// Bytes of text that a split of a large file should have at least, so that the cost of each commit does not count. Of a
+    /// file that is fed to all streams, a stream commits so much at a time.
     pub unit_bytes: u64,
     /// Rows that it likes to have in a batch.
     pub batch_rows: u32,

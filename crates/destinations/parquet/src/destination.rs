@@ -17,7 +17,7 @@ use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
 use crate::{column_sums, files, merging, names, publish, recover, types};
 
-/// Bytes of text of a unit, which becomes a file: readers like files that are not small.
+/// Bytes of text of a unit, which becomes one file: readers prefer large files.
 const UNIT_BYTES: u64 = 128 << 20;
 
 /// A folder of tables.
@@ -28,8 +28,7 @@ pub(super) struct ParquetFolder {
 }
 
 impl ParquetFolder {
-    /// Looks at the folder; nothing is made, but what a crash has left half published is brought to
-    /// its end.
+    /// Opens the folder. It creates nothing, but it finishes runs that a crash has left half published.
     pub(super) fn open(address: &Address<'_>, folder: &Path) -> Result<ParquetFolder> {
         if folder.as_os_str().is_empty() || (folder.exists() && !folder.is_dir()) {
             return Err(Error::Address {
@@ -141,7 +140,7 @@ impl Destination for ParquetFolder {
         for run in generation.runs.iter().filter(|run| run.run_key == *run_key) {
             let stored = self.root.stored_run(run.run_id)?;
             let is_known = stored.is_some_and(|stored| generation.run(&stored.record) == Some(run));
-            // Names of files mean their unit.
+            // File names contain the keys of their units.
             let has_unit = |key: &&&UnitKey| {
                 let first =
                     publish::first_file(run_key, run.run_id, run.started_at_microseconds, key);
@@ -158,7 +157,7 @@ impl Destination for ParquetFolder {
         Ok(None)
     }
 
-    /// All files that `discard` would remove, those of units that were not committed too.
+    /// All files that `discard` would remove, including those of uncommitted units.
     fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
         files::bytes_below(&self.root.staging(run.run_id)).map(Some)
     }
@@ -198,7 +197,7 @@ impl Destination for ParquetFolder {
                 });
             }
         }
-        // Switched, and replaced since: there is nothing to give up.
+        // The run was switched and replaced since, so it has nothing to discard.
         if stored.record.state == RunState::Switched {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! A run that holds its lock.
 //!
-//! This module and [`publish`](crate::publish) need each other: a run publishes by the steps there, and the steps take the
-//! run.
+//! This module and [`publish`](crate::publish) depend on each other: a run publishes by the functions there, and they
+//! take the run.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -39,13 +39,13 @@ pub(super) struct ParquetRun {
     pub(super) stored: StoredRun,
     counter: AtomicU64,
     pub(super) cancelled: Arc<Cancelled>,
-    /// Whether its own file says that it is switched.
+    /// True if its own file says that it is switched.
     pub(super) is_finished: Mutex<bool>,
     _lock: Lock,
 }
 
 impl ParquetRun {
-    /// Takes the lock, writes the run down, and makes its staging.
+    /// Takes the lock, records the run, and creates its staging.
     pub(super) fn begin(
         root: &Root,
         options: &Options,
@@ -75,7 +75,7 @@ impl ParquetRun {
             let layout = layout(root, plan, &path, earlier.as_ref().map(|run| &run.record))?;
             prepared.push((plan.clone(), path, layout));
         }
-        // Numbers are given one after the other, whatever else runs.
+        // Numbers are given one after the other, even if several runs begin at once.
         let numbers = Lock::wait(
             &root.numbers_lock(),
             &format!("the list of runs in {}", root.folder().display()),
@@ -140,7 +140,7 @@ impl ParquetRun {
         })
     }
 
-    /// A run that a crash has stopped while it was published, to be brought to its end.
+    /// A run that a crash has stopped while it was published, to be finished.
     pub(super) fn half_published(
         root: &Root,
         options: &Options,
@@ -175,7 +175,7 @@ impl ParquetRun {
     }
 }
 
-/// The run that is gone on with.
+/// The stopped run that is resumed.
 fn stopped(root: &Root, new: &NewRun, run_id: RunId) -> Result<StoredRun> {
     let unsuitable = |what: &str| Error::Unsuitable {
         what: format!("run {run_id} in {} {what}", root.folder().display()),
@@ -194,7 +194,7 @@ fn stopped(root: &Root, new: &NewRun, run_id: RunId) -> Result<StoredRun> {
     }
 }
 
-/// How the target's rows lie in files; refused where its table cannot take them.
+/// The layout of the target's rows in files; refused if its table does not match.
 fn layout(
     root: &Root,
     plan: &TargetPlan,
@@ -249,7 +249,7 @@ fn layout(
     Layout::new(plan, table.as_ref())
 }
 
-/// A new table must not have rows.
+/// Refuses to create a table that has rows.
 pub(super) fn refuse_rows(plan: &TargetPlan, table: Option<&Table>) -> Result<()> {
     match table.map(Table::rows) {
         Some(rows) if rows > 0 && plan.mode == WriteMode::Create => Err(Error::Unsuitable {
@@ -303,7 +303,7 @@ fn check_bloom_filters(options: &Options, plans: &[TargetPlan]) -> Result<()> {
     }
 }
 
-/// Makes the staging folders, and removes what belongs to no committed unit, or to one that does not stand there whole.
+/// Creates the staging folders, and removes files of uncommitted or incomplete units.
 fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<()> {
     let staging = root.staging(run_id);
     files::make_folder(&staging)?;
@@ -323,7 +323,7 @@ fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<()
             }
             Ok(())
         })?;
-        // Records first: a record must not outlast its files.
+        // Records first: a record must not outlive its files.
         let (mut records, mut others) = (Vec::new(), Vec::new());
         files::each(&target.staging, &mut |path| {
             let is_used = path.file_name().is_some_and(|name| used.contains(name));
@@ -336,14 +336,14 @@ fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<()
         })?;
         remove_in_turn(&target.staging, &records, &others)?;
     }
-    // Whoever was listing what earlier runs have put away is done.
+    // Readers that were listing retired generations of earlier runs have finished.
     for path in files::list(&root.retired())? {
         files::remove_folder(&path)?;
     }
     Ok(())
 }
 
-/// Removes records, lastingly, before the files that they name.
+/// Removes records, and flushes that to the disk, before the files that they name.
 fn remove_in_turn(staging: &Path, records: &[PathBuf], others: &[PathBuf]) -> Result<()> {
     for path in records {
         files::remove_file(path)?;
@@ -440,7 +440,7 @@ pub(super) fn remove_staging(root: &Root, run_id: RunId) -> Result<()> {
     // Records go first, so that a crash leaves no unit without its files.
     for target in files::list(&staging)? {
         let mut is_removed = true;
-        // A folder from which names go while it is read may hold some back.
+        // Listing a folder while names are removed may miss some.
         while std::mem::take(&mut is_removed) {
             files::each(&target, &mut |path| {
                 if !files::is_json(&path) {

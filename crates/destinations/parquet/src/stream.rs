@@ -1,4 +1,4 @@
-//! The way of one thread into staging.
+//! A stream of one thread into staging.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -23,7 +23,7 @@ use crate::unit_writer::{UnitFiles, UnitWriter};
 pub(super) struct Stream<'a> {
     pub(super) targets: &'a [RunTarget],
     pub(super) options: &'a Options,
-    /// Begins the names of all files of this attempt.
+    /// The prefix of all file names of this attempt.
     pub(super) attempt: String,
     pub(super) counter: &'a AtomicU64,
     pub(super) cancelled: &'a Cancelled,
@@ -148,14 +148,14 @@ impl UnitStream for Stream<'_> {
         let files = writer.finish(&|number| folders.name(number).to_owned())?;
         let rows = files.iter().map(|file| file.rows).sum();
         if rows != record.rows_loaded {
-            // What no record names is removed when a run begins.
+            // Files without a record are removed when a run begins.
             return Err(Error::Count {
                 what: format!("what is staged for {}", record.target),
                 counted: rows,
                 sent: record.rows_loaded,
             });
         }
-        // Their names must last before the record does.
+        // Their names must be on the disk before the record is.
         files::sync_folder(&staging)?;
         let staged = StagedUnit {
             format: FORMAT,
@@ -174,7 +174,7 @@ impl UnitStream for Stream<'_> {
     }
 }
 
-/// The batch without these rows.
+/// The batch without the rows of these misfits.
 fn without(batch: &RecordBatch, misfits: &[Misfit]) -> Result<RecordBatch> {
     if misfits.is_empty() {
         return Ok(batch.clone());
@@ -190,7 +190,7 @@ fn without(batch: &RecordBatch, misfits: &[Misfit]) -> Result<RecordBatch> {
     })
 }
 
-/// Misfits of a batch, and those among the rows that were left, by their places in the batch.
+/// The misfits of a batch, together with those among the remaining rows, by their indexes in the batch.
 fn joined(first: Vec<Misfit>, second: Vec<Misfit>, rows: usize) -> Vec<Misfit> {
     let mut gone = vec![false; rows];
     for misfit in &first {

@@ -1,5 +1,4 @@
-//! The driver of every destination that keeps the contract of `inrush_destination`. Nothing here knows which destination
-//! it is.
+//! The driver of every destination that implements the contract of `inrush_destination`, whichever destination it is.
 //!
 //! [`plan`] resolves a package against files and destination, [`load`] runs the plan, [`preflight`] measures it, and
 //! [`upkeep`] shows and removes the remains of stopped runs. How it works: `docs/design/destinations.md`.
@@ -34,7 +33,7 @@ pub struct ContractDriver {
     pub open: OpenDestination,
 }
 
-/// Whether a URL means a destination that is reached by the contract.
+/// True if a URL is that of a destination that implements the contract.
 pub fn is_meant(url: &str) -> bool {
     DestinationKind::of(url).is_some()
 }
@@ -101,7 +100,7 @@ impl ContractDriver {
 }
 
 impl DriverPlan for ContractPlan {
-    /// A plan that cannot be run was refused when it was made.
+    /// A plan that cannot be run is refused while it is made.
     fn require_runnable(&self) -> Result<(), Error> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The results that streams hand back.
+//! The results of streams.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
 
-/// Rejects that stand in the report itself.
+/// The most rejects in the report itself.
 pub const REJECTS_SHOWN: usize = 20;
 
 /// The result of one stream.
@@ -27,8 +27,8 @@ pub struct StreamResult {
     pub error: Option<Error>,
 }
 
-/// Pieces of work that are committed, in their order. Those that follow each other and belong to one unit are
-/// one: a unit may be made of a hundred thousand small files.
+/// Committed pieces of work, in their order. Consecutive pieces of one unit are joined, because a unit may have a
+/// hundred thousand small files.
 #[derive(Debug, Default)]
 pub struct LoadedPieces {
     pieces: Vec<Loaded>,
@@ -42,7 +42,7 @@ impl LoadedPieces {
         self.join(piece);
     }
 
-    /// Adds those of another one behind its own.
+    /// Appends the pieces of another stream.
     pub fn add_all(&mut self, others: LoadedPieces) {
         self.count += others.count;
         if self.pieces.is_empty() {
@@ -83,8 +83,8 @@ impl<'a> IntoIterator for &'a LoadedPieces {
 }
 
 impl Loaded {
-    /// True if the other piece continues this one. A unit that is loaded as a whole counts only its last attempt, so
-    /// its pieces are not joined.
+    /// True if the other piece continues this one. Pieces of a unit that is loaded as a whole are not joined, because
+    /// only its last attempt counts.
     fn goes_on_with(&self, other: &Loaded) -> bool {
         let of_unit = |piece: &Loaded| (piece.flow, piece.unit, piece.is_careful);
         !self.is_whole && !other.is_whole && of_unit(self) == of_unit(other)
@@ -110,7 +110,7 @@ pub struct Loaded {
     pub unit: usize,
     /// It is the whole unit: the counts of earlier attempts are dropped.
     pub is_whole: bool,
-    /// The server could refuse rows of it.
+    /// The server could refuse single rows of it.
     pub is_careful: bool,
     /// Its rows.
     pub account: Account,

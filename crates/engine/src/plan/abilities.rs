@@ -1,4 +1,4 @@
-//! The abilities that a package asks for, and the refusal of a package whose destination lacks one.
+//! The abilities that a package needs, and the refusal of a package whose destination lacks one.
 
 use inrush_destination::{Abilities, Ability};
 use inrush_package::{
@@ -8,7 +8,7 @@ use inrush_package::{
 
 use super::PlanError;
 
-/// Refuses a package that asks for an ability which the destination lacks.
+/// Refuses a package that needs an ability which the destination lacks.
 pub fn require(package: &Package, abilities: &Abilities) -> Result<(), PlanError> {
     require_of_run(&package.run, abilities)?;
     for flow in &package.flows {
@@ -18,12 +18,12 @@ pub fn require(package: &Package, abilities: &Abilities) -> Result<(), PlanError
     Ok(())
 }
 
-/// Refuses settings of the whole run that ask for an ability which the destination lacks.
+/// Refuses settings of the whole run that need an ability which the destination lacks.
 pub fn require_of_run(run: &RunSettings, abilities: &Abilities) -> Result<(), PlanError> {
     refuse(None, &of_run(run), abilities)
 }
 
-/// Refuses a flow that asks for an ability which the destination lacks.
+/// Refuses a flow that needs an ability which the destination lacks.
 pub fn require_of_flow(
     name: &str,
     flow: &Flow,

@@ -88,7 +88,7 @@ impl RunFolder {
         written
     }
 
-    /// Writes a report and, separately, its units.
+    /// Writes a report whose units are passed separately.
     fn write_both(&self, report: &mut RunReport, units: &ShownUnits<'_>) -> Result<(), Error> {
         let page = self.write_page(report, units).err().map(|source| {
             // A page of an earlier attempt would describe that attempt.

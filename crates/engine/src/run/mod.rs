@@ -5,9 +5,10 @@
 //!    └─ nothing is left to do ──> report
 //! ```
 //!
-//! A driver gives the steps that only it can do ([`LoadSteps`]). [`prepared`] has the state of a run and the work that is
-//! kept of earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`account`] holds the ledger against
-//! the destination's counts, [`gathering`], [`unit_reports`] and [`report`] make the report, and [`ending`] writes it.
+//! A driver implements the steps that only it can do ([`LoadSteps`]). [`prepared`] has the state of a run and the work
+//! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`account`] compares
+//! the ledger with the destination's counts, [`gathering`], [`unit_reports`] and [`report`] make the report, and
+//! [`ending`] writes it.
 
 pub mod account;
 pub mod announcements;

@@ -196,7 +196,7 @@ pub fn curve(results: &Results) -> Grid<7> {
     }
 }
 
-/// The run in the middle of each point.
+/// The median run of each point.
 fn middle_runs(results: &Results) -> impl Iterator<Item = &RunResult> {
     let points = results.curve.iter();
     points.filter_map(|point| middle_run(&results.runs, point.clients))

@@ -1,4 +1,4 @@
-//! The ETL world record of 2009, and its answer of 2016, at any scale.
+//! The ETL world record of 2009, and the repetition of 2016, at any scale.
 //!
 //! `generating` makes files (in a `disposable` folder if none is named), `data` finds them again,
 //! `package` says how they are loaded, `measuring` loads them by the library's own run into a `database` that it

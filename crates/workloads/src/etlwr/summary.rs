@@ -225,7 +225,7 @@ pub fn needs(results: &Results) -> Grid<7> {
     }
 }
 
-/// What the needs rest on, each line once.
+/// The assumptions of the needs, each line once.
 pub fn needs_told(results: &Results) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for one in &results.needs {
@@ -239,7 +239,7 @@ pub fn needs_told(results: &Results) -> Vec<String> {
     lines
 }
 
-/// A number as the accounts write it: two digits after the point.
+/// A number in the form of the publications: two digits after the point.
 fn text_size(number: f64) -> String {
     match number {
         large if large >= 1e12 => format!("{:.2} TB", large / 1e12),
@@ -247,7 +247,7 @@ fn text_size(number: f64) -> String {
     }
 }
 
-/// The limit of each run, in the words of its report.
+/// The verdict of each run, as in its report.
 pub fn verdicts(results: &Results) -> Vec<(String, &str)> {
     let runs = results.runs.iter();
     let told = runs.filter_map(|run| {

@@ -13,7 +13,7 @@ use crate::engine::preflight::result::PreflightReport;
 use crate::engine::preflight::{cores, findings};
 use crate::plan::{Earlier, Plan};
 
-/// All that was measured.
+/// All measurements.
 pub struct MeasuredPlan<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -49,8 +49,8 @@ impl<'a> MeasuredPlan<'a> {
     }
 }
 
-/// Predicts the run, and tells what its volume means for the server; neither where rows are left to load and no flow has
-/// a speed.
+/// Predicts the run, and adds findings about the volume that it writes on the server. Does neither if rows are left to
+/// load and no flow has a measured speed.
 pub fn predict(
     preflight: &Preflight<'_>,
     measured: &MeasuredPlan<'_>,
@@ -137,7 +137,7 @@ fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> Shar
     }
 }
 
-/// The observations of the network and of the server alone, beside those of every destination.
+/// The observations of the network and of the server alone, in addition to those of every destination.
 fn seen(measured: &MeasuredPlan<'_>, largest: &FlowFound) -> ObservedLoad {
     let text_of_sent = flow_found::text_of_sent(measured.flows);
     let network = measured.server.network;

@@ -1,4 +1,4 @@
-//! The steps of a run into a destination of the contract of `inrush_destination`, without knowing which one it is.
+//! The steps of a load into any destination that implements the contract of `inrush_destination`.
 //!
 //! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps;
 //! [`streams`] runs the streams, each of which loads units through its [`stream`]; [`conclude`] reads the ledger and
@@ -35,10 +35,10 @@ use crate::run::gathering::Gathering;
 use crate::run::prepared::KeptRecord;
 use crate::run::steps::{LoadSteps, LostRejects, Preparation, SwitchedTarget};
 
-/// A run under way, with its means.
+/// A running load.
 type ContractContext<'a> = RunContext<'a, ContractRun>;
 
-/// Plans a package without running it.
+/// Plans a package without loading it.
 pub fn check(
     open: OpenDestination,
     package: &Package,
@@ -49,7 +49,7 @@ pub fn check(
     runtime.block_on(prepare::plan(destination.as_ref(), package, options))
 }
 
-/// Runs a package to its end, or until it is asked to stop.
+/// Loads a package, until it is done or asked to stop.
 pub fn run(
     open: OpenDestination,
     package: &Package,
@@ -73,7 +73,7 @@ struct ContractSteps<'a> {
 impl LoadSteps for ContractSteps<'_> {
     type Run = ContractRun;
     type Committed = StagedUnits;
-    /// The destination knows what it has staged.
+    /// The switch needs no list of tasks: the destination has its own record of the staged units.
     type Tasks = ();
 
     const PACED_BY: &'static str = "`rate_bytes_max` asks";
@@ -130,7 +130,7 @@ impl LoadSteps for ContractSteps<'_> {
                 PublishEnd::RowsRefused { target, refusal } => (target, refusal.into()),
             };
             if !careful.insert(flow) {
-                // The rows were looked for, and not found.
+                // The careful load has not found the rows.
                 return Err(Error::Driver(refusal));
             }
             let reload = Reload {

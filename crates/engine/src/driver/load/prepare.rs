@@ -102,13 +102,13 @@ pub async fn prepare(
 /// A run that the ledger knows and that holds its lock.
 struct BegunRun {
     open: Box<dyn OpenRun>,
-    /// It goes on where an earlier attempt stopped.
+    /// It resumes an earlier attempt.
     resumed: bool,
-    /// Units of that attempt that the plan has a use for.
+    /// Units of that attempt that the plan can keep.
     wanted: UnitAccounts,
 }
 
-/// Enters the run into the ledger. Units of an earlier attempt go from the plan to the run that is begun.
+/// Enters the run into the ledger. The units of an earlier attempt move from the plan to the new run.
 fn begin(
     destination: &dyn Destination,
     plan: &mut ContractPlan,
@@ -146,7 +146,7 @@ fn begin(
     })
 }
 
-/// Keeps the units that are wanted, and drops the others from the destination.
+/// Keeps the units that the plan can use, and drops the others from the destination.
 fn keep(
     destination: &dyn Destination,
     run: &mut ContractRun,
@@ -172,14 +172,14 @@ fn keep(
     run.forget(unwanted)
 }
 
-/// The numbers of the runs of a package that are switched.
+/// The numbers of a package's runs that were switched.
 fn switched(destination: &dyn Destination, run_key: &RunKey) -> Result<Vec<RunId>, Error> {
     let runs = destination.runs(Some(run_key))?.into_iter();
     let switched = runs.filter(|run| run.record.state == RunState::Switched);
     Ok(switched.map(|run| run.record.run_id).collect())
 }
 
-/// Rejects of a run that published nothing are no leftovers: its command loads all of it.
+/// Refuses to replay the rejects of a run that is not switched: the run's own command still loads all of its rows.
 fn refuse_unswitched(destination: &dyn Destination, name: &RunName) -> Result<(), Error> {
     let runs = destination.runs(None)?;
     let is_switched = |run: &inrush_destination::PastRun| {

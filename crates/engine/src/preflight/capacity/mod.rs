@@ -1,5 +1,5 @@
-//! The resources that a load of a size needs within a time, and its time with other resources: a simulation of the same
-//! pieces of work over streams, from the costs that a preflight has measured. Arithmetic alone.
+//! Calculates the resources for a load of some size within some time, and its time with other resources. It simulates
+//! the pieces of work over streams, with the costs that a preflight has measured. It does no I/O.
 //!
 //! Here are the costs, the questions and the answers. [`simulation`] deals the pieces of work to the streams, and
 //! [`assumptions`] says what is taken for granted.
@@ -74,7 +74,7 @@ pub struct Resources {
 /// The questions about capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CapacityWish {
-    /// Bytes of text; those of the load itself where it is not said.
+    /// Bytes of text; `None` means those of the load itself.
     pub size_bytes: Option<f64>,
     /// Seconds in which everything must be loaded.
     pub within_s: Option<f64>,
@@ -148,7 +148,7 @@ impl CostsFound {
         }
     }
 
-    /// Answers a wish.
+    /// Answers the questions.
     pub fn capacity(&self, wish: &CapacityWish) -> CapacityFound {
         let size_bytes = wish.size_bytes.unwrap_or(self.text_bytes).max(1.0);
         if let Some(pieces) = wish.pieces {
@@ -177,8 +177,8 @@ impl CostsFound {
         }
     }
 
-    /// The costs of a load of that size in so many pieces: what follows the streams grows with the pieces then, and not
-    /// with the text.
+    /// The costs of a load of that size in this number of pieces. The time after the streams then grows with the number
+    /// of pieces, and not with the text.
     fn cut_into(&self, pieces: f64, size_bytes: f64) -> CostsFound {
         let pieces_now = self.text_bytes.max(1.0) / self.piece_bytes.max(1.0);
         let times_text = size_bytes / self.text_bytes.max(1.0);
@@ -195,7 +195,7 @@ impl CostsFound {
 mod tests {
     use super::*;
 
-    /// 100 MB/s by a stream; a gigabyte costs 5 s of the loader and 8 s of the server.
+    /// One stream loads 100 MB/s; a gigabyte costs 5 CPU seconds of the loader and 8 of the server.
     fn costs() -> CostsFound {
         CostsFound {
             loader_cpu_s_per_gb: 5.0,
@@ -305,11 +305,11 @@ mod tests {
                 ..CapacityWish::default()
             })
         };
-        // 1,000 pieces as now, 100 for each stream: 1,000 s of rows, and 0.08 s beside them and 10 flushes of 0.02 s at the
-        // same time for each, 28 s; 0.5 s before, and a switch of 100 times the text, 50 s.
+        // 1,000 pieces as in the preflight, 100 for each stream: 1,000 s of rows; for each piece 0.08 s beside them and
+        // 10 flushes of 0.02 s at the same time, together 28 s; 0.5 s before, and a switch of 100 times the text, 50 s.
         let now = pieces(None);
         assert!((now.predicted_s - 1078.5).abs() < 1.0, "{now:?}");
-        // 10 pieces are as many as here, and so is the switch: 1,000 + 0.28 + 0.5 + 0.5 s.
+        // 10 pieces are as many as in the preflight, and so is the switch: 1,000 + 0.28 + 0.5 + 0.5 s.
         let ten = pieces(Some(10.0));
         assert!((ten.predicted_s - 1001.28).abs() < 0.1, "{ten:?}");
         assert!(
