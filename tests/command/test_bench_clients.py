@@ -111,11 +111,20 @@ def test_threads_stay_on_the_cpus_that_are_named(newest_database: Database, inru
 
 
 def test_a_commit_that_does_not_wait(newest_database: Database, inrush: Inrush) -> None:
-    """The setting is that of the clients' own sessions."""
-    words = ("inserts", "--connections", "2", "--rows", "2000", "--synchronous-commit", "off")
-    bench(inrush, newest_database, *words).expect(CLEAN)
-    settings = results(inrush)["server"]["settings"]
-    assert dict(settings)["synchronous_commit"] == "off"
+    """The table takes no rows of clients without the setting; its first row is the command's."""
+    name = newest_database.name
+    newest_database.execute(f"ALTER DATABASE {name} SET synchronous_commit = on")
+    sql = inrush.folder / "table.sql"
+    sql.write_text(
+        "CREATE TABLE {table} (setting text DEFAULT current_setting('synchronous_commit') CHECK ("
+        "setting = 'off' OR current_setting('application_name') NOT LIKE 'inrush bench client%'))"
+    )
+    words = ("inserts", "--connections", "2", "--rows", "20", "--table-sql", str(sql))
+    bench(inrush, newest_database, *words, "--synchronous-commit", "off").expect(CLEAN)
+    assert "--synchronous-commit off" in results(inrush)["command"]
+    outcome = bench(inrush, newest_database, *words)
+    outcome.expect(FAILED, "violates check constraint")
+    assert left(newest_database) == []
 
 
 def test_a_statement_of_ones_own(newest_database: Database, inrush: Inrush) -> None:

@@ -37,7 +37,7 @@ impl CostsFound {
                 self.stream_bytes_s / 1e6
             ),
             format!(
-                "several streams and the cores carry {:.0} % of what one stream and its CPU time say, as the {} here did together",
+                "several streams at a time reach {:.0} % of what they would if each were as fast as one alone, or as the cores allow: so did the {} here",
                 self.efficiency() * 100.0,
                 counted(self.streams as u64, "stream")
             ),
