@@ -65,7 +65,7 @@ def inserting(database: Database, clients: int) -> bool:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait until a condition holds that another process brings about."""
+    """Wait until another process has made a condition true."""
     for _ in range(6000):
         if holds():
             return
@@ -118,7 +118,7 @@ def test_batches_transactions_and_pipelines(
     more = ("--pipeline", "5", "--protocol", protocol, "--key", "sequence", "--unlogged")
     bench(inrush, database, *words, *more).expect(CLEAN)
     (run,) = results(inrush)["runs"]
-    # 51 and 50 rows: 13 statements each, of which three make a transaction.
+    # 51 and 50 rows: 13 statements each; three statements make a transaction.
     assert (run["rows"], run["calls"], run["commits"]) == (101, 26, 10)
 
 
@@ -151,7 +151,7 @@ def test_calls(database: Database, inrush: Inrush, call: str) -> None:
 
 
 def test_a_statement_of_ones_own(newest_database: Database, inrush: Inrush) -> None:
-    """It sees the names that the site gives its clients, and is left what it did."""
+    """Its statement uses the schema and settings of the clients, and nothing of it is removed."""
     newest_database.execute("CREATE TABLE mine (a int)")
     (inrush.folder / "mine.sql").write_text("INSERT INTO mine VALUES (1);\n")
     words = ("calls", "--sql", "mine.sql", "--clients", "2", "--calls", "50")
@@ -197,7 +197,7 @@ def test_a_rate_that_is_not_held_is_told(database: Database, inrush: Inrush) -> 
     assert run["open_loop"]["behind_share"] > 0.5
     assert run["open_loop"]["not_begun"] > 50
     assert run["open_loop"]["late_s"] > 0.3
-    # The naive figure does not show it.
+    # The naive latencies do not show it.
     assert run["naive_latency"]["p50_us"] < 100_000 < run["latency"]["p50_us"]
 
 
@@ -208,7 +208,7 @@ def test_no_connections(inrush: Inrush) -> None:
 
 
 def test_more_than_the_server_takes(database: Database, inrush: Inrush) -> None:
-    """The message comes before anything starts, and has the number."""
+    """The message comes before anything starts, and names the number."""
     before = database.value("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'")
     outcome = bench(inrush, database, "inserts", "--connections", "2,500", "--rows", "1000")
     outcome.expect(USAGE, "500 clients need 500 connections", "max_connections is 60")
@@ -240,7 +240,7 @@ def test_a_role_that_may_not_create(database: Database, inrush: Inrush) -> None:
 
 
 def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
-    """If a client fails, the others alone make no result."""
+    """If one client fails, the others make no result."""
     words = ("inserts", "--connections", "4", "--for", "60s")
     with inrush.start("bench", *words, "--to", database.url) as running:
         until(lambda: inserting(database, 4))
@@ -260,7 +260,7 @@ def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
 def test_a_server_that_goes_away(
     start_server: Callable[..., Server], inrush: Inrush, version: int
 ) -> None:
-    """The next measurement removes the leftovers, and says so."""
+    """The next measurement removes the leftovers, and reports it."""
     server = start_server(version)
     database = server.create_database("bench")
     words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
@@ -284,7 +284,7 @@ def version(request: pytest.FixtureRequest) -> int:
 
 
 def test_a_slow_client_is_named(database: Database, inrush: Inrush) -> None:
-    """A client whose call waits for a lock of somebody else is the slowest."""
+    """A client whose call waits for another session's lock is the slowest."""
     database.execute("CREATE TABLE held (a int); CREATE TABLE seen (pid int)")
     database.execute(
         "CREATE FUNCTION once() RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
@@ -322,7 +322,7 @@ def test_ctrl_c_leaves_nothing_and_the_same_command_goes_on(
 
 
 def test_what_a_killed_one_left_goes_with_the_next(database: Database, inrush: Inrush) -> None:
-    """A running measurement keeps its tables, and tables of other people are kept too."""
+    """A running measurement keeps its tables, and other people's tables are kept, too."""
     words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
     with inrush.start(*words) as killed, inrush.start(*words, "--batch", "2") as living:
         until(lambda: clients_of(database) == 4 and len(left(database)) == 2)
@@ -354,7 +354,7 @@ def test_a_table_that_others_write_to_is_no_result(database: Database, inrush: I
 
 
 def test_a_clock_that_jumps(database: Database, inrush: Inrush) -> None:
-    """Times are measured by another clock: the results hold, and say what happened."""
+    """Times come from another clock: the results are right, and report the jump."""
     source, library = inrush.folder / "clock.c", inrush.folder / "clock.so"
     source.write_text(
         "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <time.h>\n#include <unistd.h>\n"

@@ -1,4 +1,4 @@
-"""The record workload: files that are dbgen's, tables that hold them, results that say so."""
+"""The record workload: the files equal dbgen's, and the tables and results are right."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SMALL = ("nation", "region")
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with all files, as the generator that is not ours makes them."""
+    """Return a folder with all files, made by another generator."""
     folder = tmp_path_factory.mktemp("tpch")
     subprocess.run(
         [GENERATOR, "tbl", "-s", SCALE, "--output-dir", folder], check=True, capture_output=True
@@ -66,14 +66,14 @@ def generate(inrush: Inrush, *words: str, to: str = "data") -> Outcome:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with all files, as the command makes them: once, for it takes its time."""
+    """Return a folder with all files, made by the command once, because it takes time."""
     folder = tmp_path_factory.mktemp("made")
     generate(Inrush(folder), "--tables", "all").expect(CLEAN)
     return folder / "data"
 
 
 def copied(inrush: Inrush, made: Path, *tables: str, parts: str = "123", to: str = "data") -> Path:
-    """Copy files that were made into a folder of this test."""
+    """Copy generated files into a folder of this test."""
     folder = inrush.folder / to
     folder.mkdir(parents=True)
     shutil.copy(made / "etlwr.json", folder)
@@ -90,7 +90,7 @@ def run(inrush: Inrush, to: str, *words: str, data: str = "data") -> Outcome:
 
 
 def results(outcome: Outcome) -> dict[str, Any]:
-    """Return the newest results file, which the schema allows."""
+    """Return the newest results file, which must match the schema."""
     (*_, path) = sorted(
         outcome.folder.glob("etlwr-results/*/results.json"),
         key=lambda path: path.stat().st_mtime_ns,
@@ -113,7 +113,7 @@ TYPES: dict[str, Any] = {
 
 
 def faults(value: Any, schema: Any, root: Any, place: str) -> Iterator[str]:
-    """Tell what a schema does not allow, as far as schemas of ours say anything."""
+    """Return what violates a schema, for the keywords that our schemas use."""
     if schema is True:
         return
     if "$ref" in schema:
@@ -160,12 +160,12 @@ def faults(value: Any, schema: Any, root: Any, place: str) -> Iterator[str]:
 
 
 def rows_of(database: Database, table: str) -> list[str]:
-    """Return all rows of a table as dbgen writes them, in their order."""
+    """Return all rows of a table in dbgen's form, in order."""
     columns = database.rows(
         "SELECT attname, atttypid::regtype::text FROM pg_attribute "
         f"WHERE attrelid = '{table}'::regclass AND attnum > 0 ORDER BY attnum"
     )
-    # dbgen leaves the two digits after the point of this one out.
+    # dbgen leaves out the two digits after the point of this column.
     fields = [
         f"{name}::bigint::text" if name == "l_quantity" else f"{name}::text" for name, _ in columns
     ]
@@ -174,14 +174,14 @@ def rows_of(database: Database, table: str) -> list[str]:
 
 
 def assert_holds(database: Database, whole: Path, tables: tuple[str, ...]) -> None:
-    """Fail unless tables hold the generator's rows, value for value."""
+    """Fail unless the tables contain the generator's rows, value for value."""
     for table in tables:
         lines = (whole / f"{table}.tbl").read_text().splitlines()
         assert rows_of(database, table) == sorted(lines), table
 
 
 def test_parts_made_alone_are_parts_of_the_whole(inrush: Inrush, whole: Path, made: Path) -> None:
-    """Three machines make a part each: together, byte for byte, the generator's own files."""
+    """Three machines generate a part each: together, byte for byte, the other generator's files."""
     for number in range(1, PARTS + 1):
         words = ("--tables", "all", "--part", str(number))
         generate(inrush, *words, to=f"machine-{number}").expect(CLEAN, "generated TPC-H")
@@ -193,7 +193,7 @@ def test_parts_made_alone_are_parts_of_the_whole(inrush: Inrush, whole: Path, ma
             b"".join(file.read_bytes() for file in files) == (whole / f"{table}.tbl").read_bytes()
         )
     for table in SMALL:
-        # They have one part, which comes with the first.
+        # The small tables have one part, which comes with the first.
         alone = list(inrush.folder.glob(f"machine-*/{table}.tbl*"))
         assert alone == [inrush.folder / f"machine-1/{table}.tbl"]
         assert alone[0].read_bytes() == (whole / f"{table}.tbl").read_bytes()
@@ -227,7 +227,7 @@ def test_what_is_there_stays_and_the_rest_is_made(inrush: Inrush, made: Path) ->
 
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_generate_goes_on(inrush: Inrush, which: signal.Signals) -> None:
-    """All files are far too large to be generated in this time; complete files stay."""
+    """All files are far too large to be generated in this time; complete files are kept."""
     words: tuple[str, ...] = ("bench", "etlwr", "generate", "--scale", "0.5", "--parts", "400")
     words += ("--tables", "lineitem", "--threads", "2")
     folder = inrush.folder / "data"
@@ -239,7 +239,7 @@ def test_an_interrupted_generate_goes_on(inrush: Inrush, which: signal.Signals) 
     there = {file: file.stat().st_mtime_ns for file in folder.glob("lineitem.tbl.*")}
     assert 0 < len(there) < 400
     assert not list(folder.glob("*.unfinished"))
-    # Those that are there and the two after them: the rest would take its time.
+    # Only files that exist and the two after them, because the others would take too long.
     last = max(int(file.suffix[1:]) for file in there)
     some = f"1-{min(last + 2, 400)}"
     inrush(*words, "--to", "data", "--part", some).expect(CLEAN, "there already")
@@ -312,7 +312,7 @@ def test_every_table_holds_what_the_generator_made(
             f"'{table}') WHERE isleaf ORDER BY 1"
         )
         assert len(partitions) == PARTS
-        # Each part of the files is one partition, whole and alone.
+        # Each part of the files becomes one partition.
         found = [
             [row[0] for row in database.rows(f"SELECT {key}::text FROM {partition} ORDER BY 1")]
             for (partition,) in partitions
@@ -335,7 +335,7 @@ def test_every_table_holds_what_the_generator_made(
         == told["data"]["bytes"]
         == sum(file.stat().st_size for file in (inrush.folder / "data").glob("*.tbl*"))
     )
-    # The tables exist: the command would drop tables that are not its own.
+    # The tables exist, and the command must not drop tables that it has not created.
     run(inrush, database.url, *words).expect(USAGE, "region", "creates its tables itself")
     assert_holds(database, whole, (*KEYS, *SMALL))
 
@@ -386,7 +386,7 @@ def test_a_sweep_draws_its_curve(newest_database: Database, inrush: Inrush, made
     summary = (folder / "summary.md").read_text()
     for part in ("1.18 TB", "1,794", "sweep.svg", "48", found["command"]):
         assert part in summary, part
-    # Nothing of it stays in the database but the ledger.
+    # Only the ledger remains in the database.
     assert newest_database.rows("SELECT relname FROM pg_class WHERE relname LIKE 'lineitem%'") == []
 
 
@@ -423,19 +423,21 @@ def test_what_the_record_runs_would_take_here(
     for one in found["needs"]:
         needs, cost = one["capacity"]["needs"], costs[one["run"]]
         if cost.get("server_cpu_s_per_gb") is None:
-            # So short a load that the server's processor time did not pass one tick of its clock.
+            # The load was so short that the server's CPU time grew by less than one tick of its
+            # clock.
             assert one.get("cores") is None
             continue
         cpu_s = cost["loader_cpu_s_per_gb"] + cost["server_cpu_s_per_gb"]
         assert one["cores"] == pytest.approx(needs["loader_cores"] + needs["server_cores"])
-        # As many gigabytes in a second as the published run loaded, each at its cost here.
+        # As many gigabytes per second as the published run loaded, each with the cost measured
+        # here.
         gigabytes_s = one["capacity"]["size_bytes"] / 1e9 / needs["within_s"]
         switch = cost["after_s"] / needs["within_s"] * 336
         assert gigabytes_s * cpu_s <= one["cores"] <= gigabytes_s * cpu_s / max(1 - switch, 0.01)
         assert any("grow linearly" in line for line in one["capacity"]["assumptions"])
     (first, second) = found["runs"]
     assert costs[first["run"]]["text_bytes"] == first["bytes"] == second["bytes"]
-    # The process's whole time has its start, too, which does not grow with the files.
+    # The process's time includes its start, which does not grow with the files.
     loading_s = costs[first["run"]]["loader_cpu_s_per_gb"] * first["bytes"] / 1e9
     assert 0 < loading_s <= first["loader_cpu_s"]
     assert {one["stream_run"] for one in found["needs"]} == {first["run"]}
@@ -445,7 +447,7 @@ def test_what_the_record_runs_would_take_here(
 
 @pytest.mark.parametrize("place", ["x.duckdb", "parquet:lake"])
 def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str) -> None:
-    """The same files and the same proof; the space on disk is told, and nothing stays."""
+    """The same files and checks; the space on the disk is reported, and nothing remains."""
     folder = copied(inrush, made)
     outcome = run(inrush, place, "--sweep", "1,2").expect(
         CLEAN, "on disk: ", "the counts of each part agree with its file"
@@ -461,7 +463,7 @@ def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str)
         assert one["proof"]["rows_are_dbgens"] and one["proof"]["differences"] == []
         assert {table["table"]: table["rows"] for table in one["tables"]} == rows
         assert one["stored_bytes"] > 10_000
-    # What the columnstore of 2016 would take, all of it by this process.
+    # What the columnstore of 2016 would take, all of it in this process.
     assert [one["capacity"]["size_bytes"] for one in found["needs"]] == [1e12, 1.5e12]
     needs = found["needs"][0]
     assert needs["cores"] == needs["capacity"]["needs"]["loader_cores"] > 0
@@ -470,13 +472,13 @@ def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str)
 
 
 def plain(text: str) -> str:
-    """Return a value without what its type adds: blanks at the end, zeros behind the point."""
+    """Return a value without what its type adds: trailing blanks, trailing zeros."""
     text = text.rstrip()
     return text.rstrip("0").rstrip(".") if re.fullmatch(r"-?[0-9]+\.[0-9]+", text) else text
 
 
 def assert_values(connection: duckdb.DuckDBPyConnection, table: str, folder: Path) -> None:
-    """Fail unless a table has the values of its files, each as often."""
+    """Fail unless a table has the values of its files, each as often as they have it."""
     loaded = Counter(
         tuple(map(plain, row))
         for row in connection.sql(f"SELECT COLUMNS(*)::varchar FROM {table}").fetchall()
@@ -490,7 +492,7 @@ def assert_values(connection: duckdb.DuckDBPyConnection, table: str, folder: Pat
 
 
 def test_a_kept_columnstore_is_not_loaded_again(inrush: Inrush, made: Path) -> None:
-    """What is there already is not touched, whoever made it."""
+    """Something that exists already is not touched, whoever made it."""
     copied(inrush, made, "supplier", "orders")
     words = ("--tables", "supplier,orders")
     found = results(run(inrush, "x.duckdb", "--keep", *words).expect(CLEAN))
@@ -526,7 +528,7 @@ def test_sums_of_a_columnstore_are_refused(inrush: Inrush, made: Path) -> None:
 def test_an_interrupted_load_into_a_columnstore_says_what_stays(inrush: Inrush, made: Path) -> None:
     copied(inrush, made, "part")
     words = ("bench", "etlwr", "run", "--data", "data", "--to", "x.duckdb", "--tables", "part")
-    # Early, so that the signal has come long before the switch, which nothing interrupts.
+    # Early, so that the signal comes long before the switch, which cannot be interrupted.
     with inrush.stopped_by("stop_until_asked:run_entered", *words) as running:
         running.send(signal.SIGINT)
         running.resume().wait().expect(INTERRUPTED, "remove x.duckdb, and run it again")
@@ -542,12 +544,12 @@ def test_files_that_are_not_dbgens_are_found_in_a_columnstore(inrush: Inrush, ma
     file.write_bytes(b"".join(lines[:-1]))
     outcome = run(inrush, "parquet:lake", "--tables", "orders").expect(VERIFICATION, "orders.tbl.2")
     assert not results(outcome)["runs"][0]["proof"]["rows_are_dbgens"]
-    # The rows stay, to be looked at.
+    # The rows stay, so that the user can examine them.
     assert (inrush.folder / "lake" / "orders").is_dir()
 
 
 def test_all_of_it_on_an_embedded_server(servers_folder: Path) -> None:
-    """One command: files, server, load, proof; and nothing stays but results and reports."""
+    """One command: files, server, load, checks; only results and reports remain."""
     folder = servers_folder / "bench-whole"
     folder.mkdir(mode=0o755)
     inrush = Inrush(folder)
@@ -579,7 +581,7 @@ def test_a_tenth_lies_beside_the_whole(
 
 
 def test_a_tenth_of_a_scale_is_as_it_would_be_written(inrush: Inrush) -> None:
-    """0.7 / 10 is 0.06999999999999999, with a supplier less."""
+    """0.7 / 10 is 0.06999999999999999, which would give one supplier less."""
     words = ("bench", "etlwr", "generate", "--parts", "2", "--tables", "supplier")
     tenth = inrush(*words, "--scale", "0.7", "--ten-percent", "--to", "whole")
     tenth.expect(CLEAN, "scale 0.07 ", "a tenth of scale 0.7)")
@@ -639,7 +641,7 @@ def test_a_sweep_does_not_go_on_with_a_stopped_load(
 def test_files_that_are_not_dbgens_are_found_out(
     newest_database: Database, inrush: Inrush, made: Path
 ) -> None:
-    """A file that was cut between two rows: the load itself has no way to know."""
+    """A file that was cut between two rows: the load itself cannot notice it."""
     copied(inrush, made, "orders")
     path = inrush.folder / "data/orders.tbl.2"
     lines = path.read_text().splitlines(keepends=True)
@@ -655,7 +657,7 @@ def test_files_that_are_not_dbgens_are_found_out(
 def test_a_damaged_file_is_to_be_made_anew(
     newest_database: Database, inrush: Inrush, whole: Path, made: Path
 ) -> None:
-    """No rejects are accepted here: the hint is a command that fixes it."""
+    """No rejects are accepted here; the hint is a command that fixes the file."""
     path = copied(inrush, made, "supplier") / "supplier.tbl.2"
     lines = path.read_text().splitlines(keepends=True)
     fields = lines[3].split("|")
@@ -697,7 +699,7 @@ def test_a_set_that_is_not_whole_is_refused(
 def test_a_saved_package_loads_the_same(
     newest_database: Database, inrush: Inrush, whole: Path, made: Path
 ) -> None:
-    """Braces and brackets in the folder's name mean nothing."""
+    """Braces and brackets in the folder's name have no meaning."""
     copied(inrush, made, to="da{t}a [1]")
     words = ("--save-package", "etlwr.toml", "--streams", "2")
     run(inrush, newest_database.url, *words, data="da{t}a [1]").expect(CLEAN)
@@ -730,7 +732,7 @@ def test_mistakes_of_a_run(
 def test_results_that_cannot_be_written_are_told_first(inrush: Inrush, made: Path) -> None:
     copied(inrush, made, "supplier")
     inrush.write("etlwr-results", "a file")
-    # There is no such server: nothing has connected to it yet.
+    # There is no such server, and nothing has connected to it yet.
     run(inrush, "postgresql://nobody@/x?host=/nowhere", "--tables", "supplier").expect(
         FAILED, "etlwr-results"
     )
@@ -758,7 +760,7 @@ def test_what_cannot_be_measured_is_told_before_files_are_made(
 def test_what_the_load_would_be_refused_for_is_told_before_files_are_made(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """The load is planned with files of the same names and sizes, which are gone again."""
+    """The load is planned with empty files of the same names and sizes, which are removed again."""
     database = newest_database
     temporary = inrush.folder / "temporary"
     temporary.mkdir()
@@ -782,7 +784,7 @@ def test_what_the_load_would_be_refused_for_is_told_before_files_are_made(
     whole(*there, "--save-package", "nowhere/p.toml").expect(FAILED, "cannot write nowhere/p.toml")
     whole(*there, "--part", "2", tables="nation").expect(USAGE, "have no files")
     assert not (inrush.folder / "data").exists()
-    # The package that would be saved is the one that is there.
+    # The package that would be saved exists already.
     for _ in range(2):
         whole(*there, "--save-package", "p.toml").expect(CLEAN)
 
@@ -802,7 +804,7 @@ def test_an_embedded_server_that_would_not_start_is_told_before_files_are_made(
 def test_what_a_killed_command_left_goes_with_the_next(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """The whole is far too large to be made meanwhile."""
+    """The whole set is far too large to be generated in the meantime."""
     temporary = inrush.folder / "temporary"
     temporary.mkdir()
     environment = {"TMPDIR": str(temporary)}
