@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from harness import extension, staging_triggers
-from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
+from harness.command import (
+    CLEAN,
+    FAILED,
+    LOADED_WITH_REJECTS,
+    REJECT_LIMIT,
+    USAGE,
+    Inrush,
+    Outcome,
+)
 from harness.contents import assert_same_rows
 from harness.packages import Value, flow, package
 from harness.servers import Database, Server
@@ -298,6 +306,21 @@ def test_the_grants_in_the_report_make_the_extension_usable(
     outcome = inrush("run", "package.toml", "--again").expect(CLEAN)
     assert ways_of(outcome) == {"tuples"}
     assert fast_database.value("SELECT count(*) FROM t") == 100
+
+
+def test_a_failed_run_tells_the_way_of_units_that_it_began(
+    fast_database: Database, inrush: Inrush
+) -> None:
+    """One stream takes the largest file first, and its bad row ends the run."""
+    url = harm(fast_database, "not granted")
+    inrush.write("rows.0.tbl", rows_of(0, 100) + "bad|1|2024-01-01|no number|\n")
+    inrush.write("rows.1.tbl", rows_of(200, 10))
+    one = flow("t", ["rows.0.tbl", "rows.1.tbl"], columns=COLUMNS, partition_by="id")
+    inrush.write("package.toml", package(url, one, streams=1))
+    outcome = inrush("run", "package.toml").expect(REJECT_LIMIT)
+    units = {unit["files"][0][-10:]: unit for unit in outcome.report["units"]}
+    assert units["rows.0.tbl"]["server_copy"]["fix"].startswith("GRANT ")
+    assert "server_copy" not in units["rows.1.tbl"]
 
 
 def test_functions_that_a_stranger_made_are_not_called(

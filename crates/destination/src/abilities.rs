@@ -18,8 +18,8 @@ pub struct Abilities {
     pub can: BTreeSet<Ability>,
     /// Names that differ only in case are one name.
     pub folds_names: bool,
-    /// The least bytes of text of a unit, so that the cost of each unit does not matter. Of a fed file, a stream
-    /// commits about this much at a time.
+    /// Bytes of text that a split of a large file should have at least, so that the cost of each commit does not count. Of a
+    /// file that is fed to all streams, a stream commits so much at a time.
     pub unit_bytes: u64,
     /// The best number of rows in a batch.
     pub batch_rows: u32,

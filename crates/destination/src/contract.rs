@@ -41,6 +41,7 @@ use arrow_array::RecordBatch;
 use inrush_rows::ids::{RunKey, UnitKey};
 
 use crate::abilities::Abilities;
+use crate::column_sums::{ColumnSums, SummedColumn};
 use crate::error::Result;
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
@@ -111,6 +112,16 @@ pub trait Destination: Send + Sync {
     /// Bytes that the staged rows of a stopped run take, if the destination can tell
     /// ([`Ability::StagedBytes`](crate::Ability::StagedBytes)).
     fn staged_bytes(&self, _run: &RunRecord) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// The sums of these columns over all rows that readers of a table see, in the order of the columns; `None` if the
+    /// destination cannot make them.
+    fn column_sums(
+        &self,
+        _target: &TargetName,
+        _columns: &[SummedColumn],
+    ) -> Result<Option<Vec<ColumnSums>>> {
         Ok(None)
     }
 

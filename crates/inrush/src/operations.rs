@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use inrush_destination::clients::{ClientServer, ClientWork};
+use inrush_destination::{ColumnSums, SummedColumn};
 use inrush_engine::driver_trait::{Checked, PastRuns};
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
@@ -76,8 +77,20 @@ pub fn ledger_of(
     driver_of(connection, defaults)?.past_runs(connection, options)
 }
 
-/// Prepares the server of a connection for clients: leftovers of killed measurements are removed, and a separate schema
-/// for tables is created.
+/// The sums of columns of a table in the destination of a connection, in the order of the columns; `None` if the
+/// destination cannot make them.
+pub fn column_sums(
+    connection: &Connection,
+    options: &LedgerOptions<'_>,
+    table: &str,
+    columns: &[SummedColumn],
+    defaults: &ConnectionDefaults,
+) -> Result<Option<Vec<ColumnSums>>, Error> {
+    driver_of(connection, defaults)?.column_sums(connection, options, table, columns)
+}
+
+/// The server of a connection, made ready for clients that call it: what killed measurements have left there is removed, and
+/// a place of its own for tables is made.
 pub fn client_server(
     connection: &Connection,
     work: ClientWork,

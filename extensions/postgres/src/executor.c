@@ -64,6 +64,19 @@ grow_arena(void)
 	running.arena_size = larger;
 }
 
+/* Reads from the client. The server sets its context of errors when its header is read: before ours is, there is none. */
+static void
+read_more(Load *load)
+{
+	ErrorContextCallback *context = error_context_stack;
+
+	errors_place_input(load);
+	if (load->decoder.phase < DECODER_PHASE_ROWS)
+		error_context_stack = context->previous;
+	(void) client_read(&load->input, &load->decoder);
+	error_context_stack = context;
+}
+
 /* One row for CopyFrom; the current memory context lives as long as the row. */
 static bool
 one_row(CopyFromState copy, ExprContext *econtext, Datum *values, bool *nulls)
@@ -81,8 +94,7 @@ one_row(CopyFromState copy, ExprContext *econtext, Datum *values, bool *nulls)
 		switch (status)
 		{
 			case DECODER_NEED_INPUT:
-				copy->cur_lineno = decoder->line + (decoder->in_row ? 0 : 1);
-				(void) client_read(&load->input, decoder);
+				read_more(load);
 				pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, load->input.bytes);
 				break;
 			case DECODER_NEED_ROOM:
@@ -100,6 +112,7 @@ one_row(CopyFromState copy, ExprContext *econtext, Datum *values, bool *nulls)
 				}
 			case DECODER_ROW:
 				copy->cur_lineno = decoder->line;
+				copy->cur_attname = NULL;
 				for (int i = 0; i < load->count; i++)
 				{
 					int			place = load->attnos[i] - 1;
@@ -112,6 +125,7 @@ one_row(CopyFromState copy, ExprContext *econtext, Datum *values, bool *nulls)
 			case DECODER_END:
 				/* The end counts as a line, as in COPY. */
 				copy->cur_lineno = decoder->line + (decoder->phase == DECODER_PHASE_TRAILER ? 0 : 1);
+				copy->cur_attname = NULL;
 				return false;
 			default:
 				errors_of_stream(load, status);

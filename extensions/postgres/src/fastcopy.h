@@ -102,6 +102,7 @@ extern Placement columns_placement(Form_pg_attribute att, Datum *value, char *ro
 /* errors.c */
 extern void errors_context(void *arg);
 extern void errors_place(Load *load, const char *column);
+extern void errors_place_input(Load *load);
 extern void errors_of_stream(Load *load, int status) __attribute__((noreturn));
 
 /* refusal.c */

@@ -287,7 +287,9 @@ load_tuples(Load *load, ParseState *pstate)
 		switch (status)
 		{
 			case DECODER_NEED_INPUT:
-				load->error_line = load->decoder.line;
+				/* What is wrong with a message is told behind what is wrong with a row before it. */
+				check_rows(&state);
+				errors_place_input(load);
 				(void) client_read(&load->input, &load->decoder);
 				pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, load->input.bytes);
 				break;

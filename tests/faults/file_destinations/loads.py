@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from conformance.destinations import Parquet, Place
@@ -54,6 +54,8 @@ class FileLoad:
     has_partitions: bool = False
     # Rows are appended to an existing target.
     appends: bool = False
+    # Options of the connection, beside the destination's own.
+    options: dict[str, str] = field(default_factory=dict)
 
     @property
     def targets(self) -> list[str]:
@@ -203,6 +205,16 @@ FILE_LOADS = [
         (_flow("loaded", "rows.tbl.*", rejects={"rows_max": 100}),),
         lambda: {"loaded": parts(4)},
         rejects=_bad_lines,
+    ),
+    FileLoad(
+        "merged",
+        bad_files,
+        (_flow("loaded", "rows.tbl.*", rejects={"rows_max": 100}),),
+        lambda: {"loaded": parts(4)},
+        rejects=_bad_lines,
+        fits=is_parquet,
+        # Two files are a load unit.
+        options={"merge_bytes": str(sum(map(len, bad_files().values())) * 2 // 3)},
     ),
     FileLoad(
         "several",

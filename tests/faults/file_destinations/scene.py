@@ -81,6 +81,7 @@ class FileScene:
 
     def prepare(self) -> None:
         """Make files, targets and package."""
+        self.place.options = {**self.place.options, **self.load.options}
         self.has_disk = site.mount(self.disk, DISK_BYTES)
         for name, content in self.load.files().items():
             self.inrush.write(name, content)

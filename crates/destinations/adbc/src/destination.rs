@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adbc_driver_manager::ManagedDriver;
 use inrush_destination::{
-    Abilities, Ability, Address, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun,
-    PublishedTogether, ResolvedType, Result, RunRecord, RunState, TargetFacts, TargetName,
-    TargetPlan, UnitRecord,
+    Abilities, Ability, Address, ColumnSums, Destination, Error, NewRun, OpenRun, OwnMemory,
+    PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, SummedColumn,
+    TargetFacts, TargetName, TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 
 use crate::adbc_connection;
 use crate::catalog;
+use crate::column_sums;
 use crate::connection::AdbcDatabase;
 use crate::driver_library;
 use crate::duckdb;
@@ -398,6 +399,19 @@ impl Destination for AdbcDestination {
 
     fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
         catalog::target(&mut self.control(), self.shared.quirks, name)
+    }
+
+    fn column_sums(
+        &self,
+        target: &TargetName,
+        columns: &[SummedColumn],
+    ) -> Result<Option<Vec<ColumnSums>>> {
+        match self.shared.quirks.vendor {
+            Vendor::DuckDb => {
+                column_sums::of_duckdb(&mut self.control(), target, columns).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {

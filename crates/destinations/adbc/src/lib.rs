@@ -17,6 +17,7 @@ mod careful;
 mod carry;
 mod catalog;
 mod check_text;
+mod column_sums;
 mod connection;
 mod constraints;
 mod destination;

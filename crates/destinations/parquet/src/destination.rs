@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use inrush_destination::{
-    Abilities, Ability, Address, Destination, Error, Layout, NewRun, OpenRun, OwnMemory, PastRun,
-    PublishedTogether, ResolvedType, Result, RunRecord, RunState, SplitFacts, Streams, TargetFacts,
-    TargetName, TargetPlan, UnitRecord,
+    Abilities, Ability, Address, ColumnSums, Destination, Error, Layout, NewRun, OpenRun,
+    OwnMemory, PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, SplitFacts,
+    Streams, SummedColumn, TargetFacts, TargetName, TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{files, merging, names, publish, recover, types};
+use crate::{column_sums, files, merging, names, publish, recover, types};
 
 /// Bytes of text of a unit, which becomes one file: readers prefer large files.
 const UNIT_BYTES: u64 = 128 << 20;
@@ -94,6 +94,20 @@ impl Destination for ParquetFolder {
     fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
         let table = Table::read(&self.root, &names::path(name)?)?;
         Ok(table.map(Table::facts))
+    }
+
+    fn column_sums(
+        &self,
+        target: &TargetName,
+        columns: &[SummedColumn],
+    ) -> Result<Option<Vec<ColumnSums>>> {
+        let path = names::path(target)?;
+        let Some(table) = Table::read(&self.root, &path)? else {
+            return Ok(None);
+        };
+        let folder = self.root.folder().join(path);
+        let files = table.files.iter().map(|file| folder.join(&file.path));
+        column_sums::of_files(&files.collect::<Vec<_>>(), columns)
     }
 
     fn lay_out(&self, _target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {

@@ -26,6 +26,7 @@
 
 mod adapt;
 mod cancel;
+mod column_sums;
 mod data_file;
 mod destination;
 mod encoding;

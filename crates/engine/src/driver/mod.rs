@@ -13,7 +13,7 @@ mod upkeep;
 use std::path::PathBuf;
 
 use inrush_destination::address::DestinationKind;
-use inrush_destination::{Address, Destination};
+use inrush_destination::{Address, ColumnSums, Destination, SummedColumn};
 use inrush_package::{Connection, Package};
 
 use self::plan::ContractPlan;
@@ -66,14 +66,36 @@ impl Driver for ContractDriver {
         connection: &Connection,
         options: &LedgerOptions<'_>,
     ) -> Result<Box<dyn PastRuns>, Error> {
-        let destination = (self.open)(&Address {
+        let destination = self.opened(connection, options)?;
+        Ok(Box::new(LedgerOfDestination { destination }))
+    }
+
+    fn column_sums(
+        &self,
+        connection: &Connection,
+        options: &LedgerOptions<'_>,
+        table: &str,
+        columns: &[SummedColumn],
+    ) -> Result<Option<Vec<ColumnSums>>, Error> {
+        let destination = self.opened(connection, options)?;
+        let target = destination.target_name(None, table)?;
+        Ok(destination.column_sums(&target, columns)?)
+    }
+}
+
+impl ContractDriver {
+    fn opened(
+        &self,
+        connection: &Connection,
+        options: &LedgerOptions<'_>,
+    ) -> inrush_destination::Result<Box<dyn Destination>> {
+        (self.open)(&Address {
             url: connection.address(),
             options: &connection.options,
             folder: options.folder,
             site_packages: options.site_packages,
             ledger_schema: options.ledger_schema,
-        })?;
-        Ok(Box::new(LedgerOfDestination { destination }))
+        })
     }
 }
 

@@ -124,11 +124,14 @@ pub fn schedule(pieces: &[WorkPiece], speeds: &[Speed], streams: usize) -> Sched
             .iter()
             .flatten()
             .filter(|piece| piece.is_flushed_now());
-        let flushing = flushing.count().max(1) as f64;
-        // The rest of the current phase of a piece, and how much of it is done in a second.
+        let flushing = flushing.count();
+        // A stream that waits for the disk leaves the others its cores.
+        let at_work = busy - flushing;
+        let flushing = flushing.max(1) as f64;
+        // The rest of the phase of a piece, and the part of it that is done in a second.
         let phase = |piece: &WorkPiece| {
             if piece.text_bytes > 0.0 {
-                let speed = speeds[piece.flow].of_each(busy, streams).max(1.0);
+                let speed = speeds[piece.flow].of_each(at_work, streams).max(1.0);
                 (piece.text_bytes, speed)
             } else if piece.beside.server_s > 0.0 {
                 (piece.beside.server_s, 1.0)
@@ -436,6 +439,24 @@ mod tests {
             ..flushed
         };
         assert_close(load_s(&[longer, flushed], speed, 2), 3.0);
+    }
+
+    #[test]
+    fn a_stream_that_waits_for_the_disk_leaves_the_others_its_cores() {
+        let speed = Speed {
+            one: 100.0 * MB,
+            all: 100.0 * MB,
+        };
+        let flushed = |text_bytes| WorkPiece {
+            beside: Beside {
+                server_s: 0.0,
+                flush_s: 1.0,
+            },
+            ..piece(text_bytes, 0.0)
+        };
+        // A second of both, at 50 MB/s each; then the longer one has 150 MB left and all the cores; then its flush.
+        let pieces = [flushed(200.0 * MB), flushed(50.0 * MB)];
+        assert_close(load_s(&pieces, speed, 2), 1.0 + 1.5 + 1.0);
     }
 
     #[test]

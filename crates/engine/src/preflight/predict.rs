@@ -14,20 +14,28 @@ use super::{cores, findings};
 use crate::pipeline::RunOptions;
 use crate::report::{Prediction, leave_prediction};
 
-/// The speed of each flow's rows through all steps.
-pub fn speeds(flows: &[&FlowFound]) -> Vec<Speed> {
-    let speed = |flow: &&FlowFound| {
-        let (one, all) = (flow.together.as_ref(), flow.together_all.as_ref());
-        Speed {
-            one: one.map_or(1.0, |one| one.text_bytes_s),
-            all: all.map_or(1.0, |all| all.text_bytes_s),
-        }
+/// The speed of each flow's rows through all steps, with so many streams.
+pub fn speeds(flows: &[&FlowFound], streams: usize) -> Vec<Speed> {
+    let speed = |flow: &&FlowFound| Speed {
+        one: one_stream(flow, streams).unwrap_or(1.0),
+        all: flow
+            .together_all
+            .as_ref()
+            .map_or(1.0, |all| all.text_bytes_s),
     };
     flows.iter().map(speed).collect()
 }
 
-/// Seconds of the shared resources for this number of stored bytes: the disk, and the readers of files that cannot be
-/// cut.
+/// Bytes of text in a second of one stream alone: no less than its share while all streams loaded, so that something else
+/// at work during the one measurement does not count for the other.
+fn one_stream(flow: &FlowFound, streams: usize) -> Option<f64> {
+    let one = flow.together.as_ref().map(|one| one.text_bytes_s);
+    let all = flow.together_all.as_ref();
+    let share = all.map(|all| all.text_bytes_s / streams.max(1) as f64);
+    one.into_iter().chain(share).reduce(f64::max)
+}
+
+/// Seconds of the shared resources for so many stored bytes: the disk, and the readers of files that cannot be cut.
 pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> SharedSeconds {
     let uncached = 1.0 - read.cached_share.unwrap_or(0.0);
     let disk_s = match read.disk.all {
@@ -91,17 +99,14 @@ pub fn costs(
         sent_per_text: None,
         table_per_text: tried.table_bytes as f64 / tried_text,
         wal_per_text: tried.wal_bytes.map(|wal| wal as f64 / tried_text),
-        stream_bytes_s: largest
-            .together
-            .as_ref()
-            .map_or(tried.text_bytes_s / streams.max(1) as f64, |one| {
-                one.text_bytes_s
-            }),
+        stream_bytes_s: one_stream(largest, streams).unwrap_or(1.0),
+        all_bytes_s: Some(tried.text_bytes_s),
         piece_bytes: mean(|piece| piece.text_bytes),
         beside_s: mean(|piece| piece.beside.total()),
         flush_s: mean(|piece| piece.beside.flush_s),
         before_s: phases.plan_s,
         after_s: phases.switch_s + phases.analyze_s,
+        after_fixed_s: phases.after_fixed_s,
         text_bytes,
         streams,
         here: Resources {
@@ -124,6 +129,8 @@ pub struct PredictedPhases {
     pub switch_s: f64,
     /// Seconds of ANALYZE.
     pub analyze_s: f64,
+    /// Seconds of the switch and of ANALYZE that are the same for a load of any size.
+    pub after_fixed_s: f64,
 }
 
 /// Predicts a run that was stopped after its last row: nothing was measured, because nothing is left to load.
@@ -158,6 +165,7 @@ pub fn tell(
         load_s,
         switch_s,
         analyze_s,
+        ..
     } = *phases;
     let prediction = Prediction {
         made_at: report.made_at.clone(),

@@ -1,9 +1,9 @@
-//! A destination that lays out its units as the test says, fails at a commit if the test asks for it, and stores its
-//! rows in a folder of Parquet files.
+//! A destination that lays out its units as a test says, fails at a commit or refuses to publish if the test says so, and
+//! keeps its rows in a folder of Parquet files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
@@ -23,7 +23,9 @@ pub struct Scene {
     pub lay_out: Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>,
     /// It claims to reject single rows.
     pub rejects_refused: bool,
-    /// The number of commits until it fails.
+    /// It refuses a row when it is to publish, once.
+    pub refuses_publish: AtomicBool,
+    /// Commits until it fails.
     pub commits_left: AtomicUsize,
     /// The records that streams have begun, with their units.
     pub begun: Mutex<Vec<Begun>>,
@@ -37,6 +39,7 @@ pub struct Begun {
     pub record: UnitKey,
     pub unit: UnitKey,
     pub publishes_into: PublishesInto,
+    pub method: LoadMethod,
 }
 
 /// The scenes of all tests, by their folders: the engine opens a destination by a function without a state.
@@ -151,6 +154,14 @@ impl OpenRun for LaidOutRun {
     }
 
     fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+        if self.scene.refuses_publish.swap(false, Ordering::SeqCst) {
+            return Err(Error::RowsRefused {
+                target: 0,
+                doing: "publishing".to_owned(),
+                message: "the test says so".to_owned(),
+                hint: None,
+            });
+        }
         self.inner.publish(reached)
     }
 
@@ -175,6 +186,7 @@ impl UnitStream for LaidOutStream<'_> {
             record: unit.record_key.clone(),
             unit: unit.unit_key.clone(),
             publishes_into: unit.publishes_into.clone(),
+            method,
         });
         self.inner.begin(unit, method)
     }

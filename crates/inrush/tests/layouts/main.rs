@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use inrush::package::{Overrides, Package};
 use inrush::report::RunReport;
 use inrush::{Failure, RunOptions, open_sources};
-use inrush_destination::{Filling, Layout, PublishesInto, SplitFacts, UnitLayout};
+use inrush_destination::{Filling, Layout, LoadMethod, PublishesInto, SplitFacts, UnitLayout};
 use inrush_engine::driver::ContractDriver;
 use inrush_engine::driver_trait::Driver;
 use inrush_rows::ids::UnitKey;
@@ -137,6 +137,7 @@ fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) 
     Scene {
         lay_out: Box::new(lay_out),
         rejects_refused: false,
+        refuses_publish: AtomicBool::new(false),
         commits_left: AtomicUsize::new(usize::MAX),
         begun: Mutex::default(),
         committed: Mutex::default(),
@@ -193,10 +194,13 @@ fn backwards(splits: &[SplitFacts<'_>]) -> Layout {
 fn partitions(splits: &[SplitFacts<'_>]) -> Layout {
     let mut units: BTreeMap<usize, UnitLayout> = BTreeMap::new();
     for (at, split) in splits.iter().enumerate() {
-        let unit = units.entry(split.input).or_insert_with(|| UnitLayout {
-            splits: Vec::new(),
-            filling: Filling::EachSplit,
-            publishes_into: PublishesInto::Partition(split.name.display().to_string()),
+        let unit = units.entry(split.input).or_insert_with(|| {
+            let name = split.name.file_name().expect("it is a file");
+            UnitLayout {
+                splits: Vec::new(),
+                filling: Filling::EachSplit,
+                publishes_into: PublishesInto::Partition(name.display().to_string()),
+            }
         });
         unit.splits.push(at);
     }
@@ -249,6 +253,7 @@ fn assert_parts(name: &str, scene: &Arc<Scene>, report: &RunReport) {
         record,
         unit,
         publishes_into,
+        ..
     } in begun
     {
         assert!(record.as_str().starts_with(unit.as_str()), "{name}");
@@ -268,6 +273,7 @@ fn assert_parts(name: &str, scene: &Arc<Scene>, report: &RunReport) {
 
 #[test]
 fn what_is_committed_is_kept_by_any_number_of_streams() {
+    let mut stopped = 0;
     for (name, lay_out) in LAYOUTS {
         for (commits, streams, then) in [(1, 1, 3), (2, 3, 1), (4, 3, 2)] {
             let case = format!("{name}, {commits} commits by {streams} streams, then {then}");
@@ -279,6 +285,7 @@ fn what_is_committed_is_kept_by_any_number_of_streams() {
                 assert!(seen(&scene).1.len() <= commits, "{case}");
                 continue;
             }
+            stopped += 1;
             let (_, before) = seen(&scene);
             assert_eq!(before.len(), commits, "{case}");
             scene.commits_left.store(usize::MAX, Ordering::SeqCst);
@@ -298,6 +305,37 @@ fn what_is_committed_is_kept_by_any_number_of_streams() {
                 .unwrap_or_else(|failure| panic!("{case}: {failure:?}"));
             assert_eq!(seen(&scene).0, [], "{case}");
         }
+    }
+    assert!(stopped > 2 * LAYOUTS.len(), "{stopped} loads were stopped");
+}
+
+#[test]
+fn units_are_loaded_again_one_by_one_if_the_target_refuses_a_row() {
+    for (name, lay_out) in LAYOUTS.into_iter().filter(|(name, _)| *name != "backwards") {
+        let files = Files::new(true);
+        let refusing = Scene {
+            rejects_refused: true,
+            refuses_publish: AtomicBool::new(true),
+            ..scene(lay_out)
+        };
+        let scene = laid_out::set(files.path(), refusing);
+        let report = files
+            .run(3)
+            .unwrap_or_else(|failure| panic!("{name}: {failure:?}"));
+        assert!(files.loaded() == files.rows, "{name}");
+        assert_eq!(report.account.rows_loaded, files.rows.len() as u64);
+        assert!(
+            report
+                .units
+                .iter()
+                .all(|unit| unit.finished && unit.careful),
+            "{name}"
+        );
+        let (begun, _) = seen(&scene);
+        let careful = begun.iter().filter(|it| it.method == LoadMethod::Careful);
+        let careful: Vec<&Begun> = careful.collect();
+        assert_eq!(careful.len(), report.units.len(), "{name}");
+        assert!(careful.iter().all(|it| it.record == it.unit), "{name}");
     }
 }
 

@@ -70,12 +70,14 @@ pub fn costs(report: &RunReport, stored_bytes: u64, is_columnstore: bool) -> Opt
             false => wal_bytes.map(|wal| wal as f64 / text_bytes),
         },
         stream_bytes_s: text_bytes / rows_s,
+        all_bytes_s: None,
         piece_bytes: text_bytes / pieces as f64,
         beside_s: beside_s / pieces as f64,
         flush_s: 0.0,
         // Like the published times, a run's seconds are those of loading and switching.
         before_s: 0.0,
         after_s: report.phases.switch_s,
+        after_fixed_s: 0.0,
         text_bytes,
         streams: report.streams.len(),
         here: Resources {

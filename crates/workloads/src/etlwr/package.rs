@@ -27,7 +27,7 @@ pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
                 Order::Sequence => LoadOrder::Package,
                 Order::LargestFirst => LoadOrder::LargestFirst,
             },
-            verify: settings.verify,
+            verify: settings.verify_of_load(),
             analyze: settings.analyze,
             disk_check: settings.disk_check,
             ..RunSettings::default()

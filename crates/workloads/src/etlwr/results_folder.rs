@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::results::Results;
 use super::settings::Settings;
-use super::{chart, summary};
+use super::{chart, markdown};
 use crate::error::WorkloadError;
 use crate::whole_file::write_whole;
 
@@ -46,7 +46,7 @@ pub fn write(results: &Results, folder: &Path) -> Result<(), WorkloadError> {
         source,
     })?;
     write_whole(&folder.join("results.json"), &format!("{text}\n"))?;
-    write_whole(&folder.join("summary.md"), &summary::markdown(results))?;
+    write_whole(&folder.join("summary.md"), &markdown::page(results))?;
     if results.curve.len() > 1 {
         write_whole(&folder.join(chart::FILE_NAME), &chart::svg(&results.curve))?;
     }

@@ -24,7 +24,7 @@ pub struct Settings {
     pub rounds: u16,
     /// The order in which streams take parts.
     pub order: Order,
-    /// The verification of each part before its COMMIT.
+    /// The verification: of each part before its COMMIT, and of a columnstore by sums after the load.
     pub verify: Verify,
     /// True if the tables are analyzed; that time is not counted.
     pub analyze: bool,
@@ -86,12 +86,11 @@ impl Settings {
         Ok(())
     }
 
-    /// The default verification: the sums of all columns; for a columnstore, which cannot compute them, the number of
-    /// rows.
-    pub fn verify_of(url: &str) -> Verify {
-        match Columnstore::of(url) {
-            Some(_) => Verify::Count,
-            None => Verify::Sums,
+    /// The verification by the load itself. A columnstore is summed up after it, and the load counts its rows.
+    pub fn verify_of_load(&self) -> Verify {
+        match (self.columnstore(), self.verify) {
+            (Some(_), Verify::Sums) => Verify::Count,
+            (_, verify) => verify,
         }
     }
 

@@ -86,7 +86,13 @@ pub fn database(reached: &Reached) -> Result<Database, CommandError> {
         None => Server::Own,
     };
     let defaults = credentials::connection_defaults()?;
-    Ok(Database::of(&reached.package, defaults, server)?)
+    let site_packages = reached.site_packages.as_deref();
+    Ok(Database::of(
+        &reached.package,
+        defaults,
+        server,
+        site_packages,
+    )?)
 }
 
 /// The loads of a measurement, as this command runs and reports them.

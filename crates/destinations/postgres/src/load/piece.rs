@@ -65,6 +65,8 @@ impl UnitTransaction for Piece<'_> {
                 Step::ExpectKeys => table.expect_keys().await?,
                 Step::Copy(splits) => {
                     let splits = splits.clone();
+                    let ways = &context.run.stored_ways;
+                    ways.begin(place, &table.flow.server_copy);
                     rows.copy(&unit.key, &mut work, splits, table, &mut gathered)
                         .await?;
                     performer.sent(gathered.account.rows_loaded, gathered.sums());

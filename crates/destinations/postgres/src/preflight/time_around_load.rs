@@ -33,12 +33,22 @@ pub fn split_s(measured: &MeasuredPlan<'_>) -> f64 {
     seconds
 }
 
-/// Seconds of the switch, and of ANALYZE after it.
-pub fn after_s(measured: &MeasuredPlan<'_>) -> (f64, f64) {
+/// The time after the last stream.
+pub struct AfterStreams {
+    /// Seconds of the switch.
+    pub switch_s: f64,
+    /// Seconds of ANALYZE after it.
+    pub analyze_s: f64,
+    /// The seconds of both that are the same for a load of any size.
+    pub fixed_s: f64,
+}
+
+/// The time of the switch, and of ANALYZE after it.
+pub fn after(measured: &MeasuredPlan<'_>) -> AfterStreams {
     let plan = measured.plan;
     let commit_s = measured.server.wal.map_or(0.0, |wal| wal.commit_s);
-    let statements = plan.switch_lines().len() as f64 + TRIPS_OF_RUN;
-    let mut switch_s = statements * statement_s(measured) + commit_s;
+    let mut fixed_s = TRIPS_OF_RUN * statement_s(measured) + commit_s;
+    let mut switch_s = fixed_s + plan.switch_lines().len() as f64 * statement_s(measured);
     let mut analyze_s = 0.0;
     for flow in &measured.with_speed {
         let planned = &plan.flows[flow.index];
@@ -50,14 +60,24 @@ pub fn after_s(measured: &MeasuredPlan<'_>) -> (f64, f64) {
             switch_s += copy_s * rows / tried.beside.rows.max(1.0);
         }
         if let Some(statement) = statistics::of_target(plan, planned) {
-            let tables = match statement.contains(" ONLY ") {
+            // Of a partitioned table one sample is taken, and otherwise one more of each partition.
+            let is_alone = statement.contains(" ONLY ");
+            let tables = match is_alone {
                 true => 1,
                 false => planned.units.len(),
             };
-            analyze_s += tried.beside.analyze_s * tables as f64;
+            let seconds = tried.beside.analyze_s * tables as f64;
+            analyze_s += seconds;
+            if is_alone {
+                fixed_s += seconds;
+            }
         }
     }
-    (switch_s, analyze_s)
+    AfterStreams {
+        switch_s,
+        analyze_s,
+        fixed_s,
+    }
 }
 
 /// Seconds of a small statement.

@@ -159,7 +159,12 @@ pub fn another_version<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use inrush_source::Source;
+
     use super::*;
+    use crate::plan::test_source::{TestInput, TestSource};
 
     #[test]
     fn keys_end_with_the_version_of_their_description() {
@@ -174,6 +179,31 @@ mod tests {
         assert_eq!(another_version(&RunName::new("r"), [&key]), None);
         let told = another_version(&RunName::new("r"), [&old, &key]).expect("a note");
         assert!(told.contains(": 1 unit starts again"), "{told}");
+    }
+
+    /// The digests were made by another program from the rule: a stopped run is resumed by them.
+    #[test]
+    fn a_unit_is_named_by_its_splits_in_their_order() {
+        let split = |name: &str, size_bytes| {
+            let input = Arc::new(TestInput::new(name, size_bytes));
+            let source = TestSource {
+                input: Arc::clone(&input),
+                needs_locate: false,
+            };
+            Split::of(input, source.whole(0))
+        };
+        let splits = [split("a.csv", 10), split("b.csv", 7)];
+        let key = |splits: &[Split]| unit_key(&RunKey::new("run"), "{}", splits);
+        assert_eq!(
+            key(&splits[..1]).as_str(),
+            "bbc6c5caa4d208796b0338d0b6c4ca7e16a08d16d076c0d07d751b161a7d3787.2"
+        );
+        assert_eq!(
+            key(&splits).as_str(),
+            "835859301c81d185180fafd45421adcfc407875d140963007a4a09f76f8aceef.2"
+        );
+        let other_order: Vec<Split> = splits.iter().rev().cloned().collect();
+        assert_ne!(key(&other_order), key(&splits));
     }
 
     #[test]
