@@ -66,7 +66,7 @@ def test_batches_transactions_and_pipelines(
     more = ("--pipeline", "5", "--protocol", protocol, "--key", "sequence", "--unlogged")
     bench(inrush, database, *words, *more).expect(CLEAN)
     (run,) = results(inrush)["runs"]
-    # 51 and 50 rows: 13 statements each, of which three make a transaction.
+    # 51 and 50 rows: 13 statements each; three statements make a transaction.
     assert (run["rows"], run["calls"], run["commits"]) == (101, 26, 10)
 
 
@@ -128,7 +128,7 @@ def test_a_commit_that_does_not_wait(newest_database: Database, inrush: Inrush) 
 
 
 def test_a_statement_of_ones_own(newest_database: Database, inrush: Inrush) -> None:
-    """It sees the names that the site gives its clients, and is left what it did."""
+    """Its statement uses the schema and settings of the clients, and nothing of it is removed."""
     newest_database.execute("CREATE TABLE mine (a int)")
     (inrush.folder / "mine.sql").write_text("INSERT INTO mine VALUES (1);\n")
     words = ("calls", "--sql", "mine.sql", "--clients", "2", "--calls", "50")
@@ -188,7 +188,7 @@ def test_ctrl_c_leaves_nothing_and_the_same_command_goes_on(
 
 
 def test_what_a_killed_one_left_goes_with_the_next(database: Database, inrush: Inrush) -> None:
-    """A running measurement keeps its tables, and tables of other people are kept too."""
+    """A running measurement keeps its tables, and other people's tables are kept, too."""
     words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
     with inrush.start(*words) as killed, inrush.start(*words, "--batch", "2") as living:
         until(lambda: clients_of(database) == 4 and len(left(database)) == 2)

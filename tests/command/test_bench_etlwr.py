@@ -28,7 +28,7 @@ def test_every_table_holds_what_the_generator_made(
             f"'{table}') WHERE isleaf ORDER BY 1"
         )
         assert len(partitions) == PARTS
-        # Each part of the files is one partition, whole and alone.
+        # Each part of the files becomes one partition.
         found = [
             [row[0] for row in database.rows(f"SELECT {key}::text FROM {partition} ORDER BY 1")]
             for (partition,) in partitions
@@ -51,7 +51,7 @@ def test_every_table_holds_what_the_generator_made(
         == told["data"]["bytes"]
         == sum(file.stat().st_size for file in (inrush.folder / "data").glob("*.tbl*"))
     )
-    # The tables exist: the command would drop tables that are not its own.
+    # The tables exist, and the command must not drop tables that it has not created.
     run(inrush, database.url, *words).expect(USAGE, "region", "creates its tables itself")
     assert_holds(database, whole, (*KEYS, *SMALL))
 
@@ -102,7 +102,7 @@ def test_a_sweep_draws_its_curve(newest_database: Database, inrush: Inrush, made
     summary = (folder / "summary.md").read_text()
     for part in ("1.18 TB", "1,794", "sweep.svg", "48", found["command"]):
         assert part in summary, part
-    # Nothing of it stays in the database but the ledger.
+    # Only the ledger remains in the database.
     assert newest_database.rows("SELECT relname FROM pg_class WHERE relname LIKE 'lineitem%'") == []
 
 
@@ -139,19 +139,21 @@ def test_what_the_record_runs_would_take_here(
     for one in found["needs"]:
         needs, cost = one["capacity"]["needs"], costs[one["run"]]
         if cost.get("server_cpu_s_per_gb") is None:
-            # So short a load that the server's processor time did not pass one tick of its clock.
+            # The load was so short that the server's CPU time grew by less than one tick of its
+            # clock.
             assert one.get("cores") is None
             continue
         cpu_s = cost["loader_cpu_s_per_gb"] + cost["server_cpu_s_per_gb"]
         assert one["cores"] == pytest.approx(needs["loader_cores"] + needs["server_cores"])
-        # As many gigabytes in a second as the published run loaded, each at its cost here.
+        # As many gigabytes per second as the published run loaded, each with the cost measured
+        # here.
         gigabytes_s = one["capacity"]["size_bytes"] / 1e9 / needs["within_s"]
         switch = cost["after_s"] / needs["within_s"] * 336
         assert gigabytes_s * cpu_s <= one["cores"] <= gigabytes_s * cpu_s / max(1 - switch, 0.01)
         assert any("grow linearly" in line for line in one["capacity"]["assumptions"])
     (first, second) = found["runs"]
     assert costs[first["run"]]["text_bytes"] == first["bytes"] == second["bytes"]
-    # The process's whole time has its start, too, which does not grow with the files.
+    # The process's time includes its start, which does not grow with the files.
     loading_s = costs[first["run"]]["loader_cpu_s_per_gb"] * first["bytes"] / 1e9
     assert 0 < loading_s <= first["loader_cpu_s"]
     assert {one["stream_run"] for one in found["needs"]} == {first["run"]}
@@ -160,7 +162,7 @@ def test_what_the_record_runs_would_take_here(
 
 
 def test_all_of_it_on_an_embedded_server(servers_folder: Path) -> None:
-    """One command: files, server, load, proof; and nothing stays but results and reports."""
+    """One command: files, server, load, checks; only results and reports remain."""
     folder = servers_folder / "bench-whole"
     folder.mkdir(mode=0o755)
     inrush = Inrush(folder)
@@ -219,7 +221,7 @@ def test_a_sweep_does_not_go_on_with_a_stopped_load(
 def test_files_that_are_not_dbgens_are_found_out(
     newest_database: Database, inrush: Inrush, made: Path
 ) -> None:
-    """A file that was cut between two rows: the load itself has no way to know."""
+    """A file that was cut between two rows: the load itself cannot notice it."""
     copied(inrush, made, "orders")
     path = inrush.folder / "data/orders.tbl.2"
     lines = path.read_text().splitlines(keepends=True)
@@ -235,7 +237,7 @@ def test_files_that_are_not_dbgens_are_found_out(
 def test_a_damaged_file_is_to_be_made_anew(
     newest_database: Database, inrush: Inrush, whole: Path, made: Path
 ) -> None:
-    """No rejects are accepted here: the hint is a command that fixes it."""
+    """No rejects are accepted here; the hint is a command that fixes the file."""
     path = copied(inrush, made, "supplier") / "supplier.tbl.2"
     lines = path.read_text().splitlines(keepends=True)
     fields = lines[3].split("|")
@@ -262,7 +264,7 @@ def test_a_damaged_file_is_to_be_made_anew(
 def test_a_saved_package_loads_the_same(
     newest_database: Database, inrush: Inrush, whole: Path, made: Path
 ) -> None:
-    """Braces and brackets in the folder's name mean nothing."""
+    """Braces and brackets in the folder's name have no meaning."""
     copied(inrush, made, to="da{t}a [1]")
     words = ("--save-package", "etlwr.toml", "--streams", "2")
     run(inrush, newest_database.url, *words, data="da{t}a [1]").expect(CLEAN)

@@ -1,4 +1,4 @@
-"""Abilities: a destination shows those that it has, and refuses packages that ask for others.
+"""Abilities: a destination has those that it claims, and refuses packages that ask for others.
 
 The list of each destination is the second table under "Abilities" of docs/specs/destination.md.
 After a change: `INRUSH_BLESS=1 pytest tests/conformance -k abilities`.
@@ -40,7 +40,7 @@ def replicating(start_server: StartServer) -> dict[int, Server]:
 def scene(
     place: Place, inrush: Inrush, ability: Ability, replicating: dict[int, Server]
 ) -> Iterator[Scene]:
-    """Return the destination; one with slots where they are what is looked at."""
+    """Return the destination; with replication slots if the test needs them."""
     if ability.name == "slot bytes" and ability.name in CLAIMS[place.title]:
         assert isinstance(place, PostgreSql)
         server = replicating[place.database.server.version]

@@ -58,9 +58,9 @@ def test_every_row_that_is_read_is_in_the_account(place: Place, inrush: Inrush) 
 
 
 def _miscount(place: Place) -> None:
-    """Let the ledger say that one more row was read of each unit than went anywhere."""
+    """Let the ledger claim that one more row of each unit was read than is accounted for."""
     if isinstance(place, Parquet):
-        # Another stream may have committed its unit in the same moment.
+        # Another stream may have committed its unit at the same moment.
         record_files = list(place.folder.glob("_inrush/staging/**/*.json"))
         assert record_files
         for record_file in record_files:
@@ -77,7 +77,7 @@ def _miscount(place: Place) -> None:
 
 @pytest.mark.clause("D-32")
 def test_a_record_that_does_not_add_up_is_refused(job: Job) -> None:
-    """PostgreSQL refuses it by a CHECK; all other ledgers hold text that the next run checks."""
+    """PostgreSQL refuses it by a CHECK; all other ledgers store text that the next run checks."""
     job.killed_at("after_unit_commit")
     if isinstance(job.place, PostgreSql) and not isinstance(job.place, AdbcPostgreSql):
         with pytest.raises(psycopg.errors.CheckViolation, match="shard_account"):

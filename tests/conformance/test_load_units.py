@@ -1,4 +1,4 @@
-"""Load units: no number of streams changes them, and several small files may be one."""
+"""Load units: they do not depend on the number of streams, and several small files may be one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FILES = (30, 0, 70, 2_000, 1, 40)
 MERGE_BYTES = 20_000
 # The splits of each unit.
 UNITS = [["part.0.csv", "part.1.csv", "part.2.csv"], ["part.3.csv"], ["part.4.csv", "part.5.csv"]]
-# Rows whose number is none, by file: the line of each.
+# Rows whose number is not a number, by file: the line of each.
 BAD = {"part.0.csv": (4, 9), "part.2.csv": (70,), "part.5.csv": (2,)}
 
 
@@ -89,7 +89,7 @@ class Merged:
         return self.inrush("run", self.package(streams), *words)
 
     def killed_at(self, point: str, streams: int) -> None:
-        """Run it until it dies by SIGKILL at a fault point, and nothing is to be seen."""
+        """Run it until it dies by SIGKILL at a fault point, and check that nothing is visible."""
         died = self.inrush("run", self.package(streams), environment={"INRUSH_FAULT": point})
         assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
         assert not self.place.rows(TABLE, TYPES)

@@ -1,11 +1,11 @@
-"""Tables and rows from a seed: every type that COPY BINARY can read, widths, NULLs, storage."""
+"""Random tables and rows from a seed: every type that COPY BINARY reads, widths, NULLs, storage."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
 
-# Types with literals of each; `{n}` stands for a number of the row.
+# Types with literals of each; `{n}` is replaced by a number of the row.
 VALUES: dict[str, tuple[str, ...]] = {
     "bool": ("true", "false"),
     '"char"': ("a", "\\200", ""),
@@ -99,7 +99,7 @@ CREATE DOMAIN random_strict_domain AS int CHECK (value IS NULL OR value >= 0);
 
 SMALL = ("bool", '"char"', "int2", "int4", "char(1)", "date")
 STORAGES = ("plain", "main", "external", "extended")
-# Those whose value can be larger than a page if it may not be compressed or moved out.
+# Types whose values may exceed a page if they must not be compressed or moved out.
 PACKED = ("text", "varchar", "varchar(9)", "char(9)", "numeric", "numeric(15,2)", "bytea")
 
 

@@ -1,4 +1,4 @@
-"""Each error of COPY BINARY is the same by the extension: SQLSTATE, message and place."""
+"""Each error of COPY BINARY is the same with the extension: SQLSTATE, message and place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMERIC_BAD_SIGN = struct.pack(">hhHHh", 1, 0, 0x1234, 0, 1)
 NUMERIC_BAD_DIGIT = struct.pack(">hhHHh", 1, 0, 0, 0, 10000)
 NUMERIC_BAD_SCALE = struct.pack(">hhHHh", 1, 0, 0, 0x7FFF, 1)
 
-# The table's columns behind `a int`, a stream, and its SQLSTATE.
+# The table's columns after `a int`, a stream, and its SQLSTATE.
 STREAMS: dict[str, tuple[str, bytes, str]] = {
     "no header": ("text", b"", "22P04"),
     "half a signature": ("text", HEADER[:7], "22P04"),

@@ -1,4 +1,4 @@
-"""Who may send bytes to the decoder, and where it refuses to take them."""
+"""Who may send bytes to the decoder, and when it refuses them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def table(fast_database: Database) -> Database:
 
 
 def role(database: Database, name: str, *, may_open: bool) -> str:
-    """Make a role that may insert into `t`, and return its name, which no other database has."""
+    """Create a role that may insert into `t`, and return its name, unique on the server."""
     name = f"{name}_{database.name}"
     database.execute(f"CREATE ROLE {name}; GRANT INSERT ON t TO {name}")
     database.execute(f"GRANT USAGE ON SCHEMA inrush_fastcopy TO {name}")
@@ -114,7 +114,7 @@ def test_what_is_refused(
         outcome = send(connection, statement, STREAM)
         assert outcome.sqlstate == sqlstate, outcome
         assert (outcome.tag is None) == (sqlstate is not None)
-        # The session is as good as before.
+        # The session is still usable.
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
 

@@ -1,4 +1,4 @@
-"""Loads go by the extension where it can, and by COPY where it cannot: the rows are the same."""
+"""Loads use the extension if possible, and COPY otherwise: the rows are the same."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARTITIONED = f"{TABLE} PARTITION BY RANGE (id)"
 
 
 def rows_of(start: int, count: int) -> str:
-    """Return lines whose keys are not in order, and of which some have NULLs."""
+    """Return lines with unordered keys; some have NULLs."""
     lines = []
     for n in range(count):
         key = start + (n * 7919) % count
@@ -40,12 +40,12 @@ def rows_of(start: int, count: int) -> str:
 
 
 def ways_of(outcome: Outcome) -> set[str]:
-    """Return the ways that a run's report tells, those of all units."""
+    """Return the methods in a run's report, for all units."""
     units = outcome.report["units"]
     return {unit.get("server_copy", {}).get("way", "not told") for unit in units}
 
 
-# The table that stands before ({} is its name), settings of the flow and of the run, and the way
+# The table before the load ({} is its name), settings of the flow and of the run, and the method
 # before PostgreSQL 18 and from it on.
 Kind = tuple[str, dict[str, Value], dict[str, Any], str, str]
 KINDS: dict[str, Kind] = {
@@ -204,7 +204,7 @@ def test_the_plan_says_the_way(fast_database: Database, inrush: Inrush) -> None:
 
 
 def test_the_server_does_not_read_the_rows_again(fast_database: Database, inrush: Inrush) -> None:
-    """The number of rows is that of COPY's tag, and the ends of the key come from the COPY."""
+    """The number of rows comes from COPY's tag, and the smallest and largest key from the COPY."""
     inrush.write("rows.tbl", rows_of(0, 1_000))
     name = fast_database.name
     fast_database.execute(f"ALTER DATABASE {name} SET log_statement = 'all'")
@@ -225,7 +225,7 @@ def test_the_server_does_not_read_the_rows_again(fast_database: Database, inrush
 
 
 def test_keys_in_order_are_held_by_a_check(fast_database: Database, inrush: Inrush) -> None:
-    """The file's ends tell the keys, until a row is outside of them: then two COPYs tell theirs."""
+    """The file's first and last row show the keys, until a row is outside; then two COPYs tell."""
     last = 40_000
     lines = [f"{n}|1|2024-01-01|{'x' * 40}|\n" for n in range(last)]
     lines[last // 2] = f"{last + 5}|1|2024-01-01|outside|\n"
@@ -241,7 +241,7 @@ def test_keys_in_order_are_held_by_a_check(fast_database: Database, inrush: Inru
 
 
 def test_a_row_that_the_server_refuses(fast_database: Database, inrush: Inrush) -> None:
-    """It becomes a reject as by COPY, which loads its unit again."""
+    """It becomes a reject as with COPY, which loads its unit again."""
     fast_database.execute(f"CREATE TABLE t {TABLE}; ALTER TABLE t ADD CHECK (id <> 77)")
     inrush.write("rows.tbl", rows_of(0, 1_000))
     one = flow("t", "rows.tbl", mode="append", rejects={"rows_max": 1})
@@ -268,7 +268,7 @@ def loading_role(database: Database) -> str:
 
 
 def harm(database: Database, what: str) -> str:
-    """Make the extension one that cannot be used, and return the URL of the role that loads."""
+    """Make the extension unusable, and return the URL of the role that loads."""
     if what == "absent":
         is_whole = database.server.version >= 18
         what_goes = "EXTENSION inrush_fastcopy" if is_whole else "SCHEMA inrush_fastcopy CASCADE"
@@ -333,7 +333,7 @@ def test_a_failed_run_tells_the_way_of_units_that_it_began(
 def test_functions_that_a_stranger_made_are_not_called(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """Anybody can make a schema of this name; only a superuser makes functions in C."""
+    """Anybody can create a schema with this name; only a superuser creates C functions."""
     newest_database.execute(
         "CREATE TABLE called (at timestamptz); CREATE SCHEMA inrush_fastcopy;"
         "CREATE FUNCTION inrush_fastcopy.open(OUT abi int, OUT version text, OUT ways text[]) AS "
@@ -354,7 +354,7 @@ def test_a_table_that_is_refused_late(
     servers_folder: Path,
     inrush: Inrush,
 ) -> None:
-    """The catalog cannot tell it: the extension refuses the table once it is made."""
+    """The catalog does not show it: the extension refuses the table once it is created."""
     server = fast_server_of(16)
     database = server.create_database("refused_late")
     extension.install(database, extension.built(16, servers_folder))

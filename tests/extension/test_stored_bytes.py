@@ -13,13 +13,13 @@ from extension.twins import TRAILER, Twins, binary_of
 from harness.contents import contents
 from harness.servers import Database
 
-# INRUSH_SEEDS=1000:2000 in the environment plays other seeds, or more.
+# INRUSH_SEEDS=1000:2000 in the environment uses other or more seeds.
 FIRST, _, LAST = os.environ.get("INRUSH_SEEDS", "0:60").partition(":")
 GROUP = 20
 
 
 def cut(stream: bytes, chance: random.Random) -> list[bytes]:
-    """Cut a stream into messages: whole, or anywhere, some of one byte."""
+    """Cut a stream into messages: one message, or cuts anywhere, some messages of one byte."""
     largest = chance.choice((None, 7, 500, 8192, 100_000))
     if largest is None:
         return [stream]

@@ -51,7 +51,7 @@ class Scenario:
 
 
 def scenario(seed: int) -> Scenario:
-    """Return the scenario of a seed. Seeds in a row begin with each kind of fault in turn."""
+    """Return the scenario of a seed. Consecutive seeds begin with each kind of fault in turn."""
     numbers = random.Random(f"inrush faults {seed}")  # noqa: S311
     kinds = list(KINDS.values())
     first = kinds[seed % len(kinds)]
@@ -66,14 +66,14 @@ def scenario(seed: int) -> Scenario:
 
 
 class References:
-    """What loads make of their targets undisturbed, each found out once on each stand."""
+    """The results of undisturbed loads, each determined once on each stand."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._found: dict[tuple[str, str], Reference] = {}
 
     def of(self, stand: Stand, load: Load) -> Reference:
-        """Load it undisturbed, hold the result against what its files hold, and take the time."""
+        """Load it undisturbed, compare the result with its files, and measure the time."""
         key = (stand.name, load.name)
         if key not in self._found:
             self._found[key] = self._find(stand, load)
@@ -129,7 +129,7 @@ def opened(
 
 
 def play(chosen: Scenario, place: Site, references: References, folder: Path) -> Result:
-    """Play a scenario; an assertion fails where a promise is broken."""
+    """Play a scenario; an assertion fails if a promise is broken."""
     started = monotonic()
     result = Result(chosen.names)
     stand = place.stand(chosen.stand)
