@@ -320,9 +320,7 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
 
 
 @pytest.mark.clause("D-34", "D-40")
-def test_all_hosts_together_keep_to_the_limit_of_rejects(
-    make_place: MakePlace, hosts: Hosts, tmp_path: Path
-) -> None:
+def test_all_hosts_together_keep_to_the_limit_of_rejects(hosts: Hosts) -> None:
     package = hosts.package
     hosts.write(rows_max=FILES - 1)
     with hosts.begin() as held:
