@@ -14,7 +14,6 @@ from conformance.destinations import (
     AdbcPostgreSql,
     AdbcSqlite,
     DuckDb,
-    JsonFolder,
     Parquet,
     Place,
     PostgreSql,
@@ -28,7 +27,7 @@ from conftest import SharedServer
 from harness.command import Inrush
 from harness.servers import Database, Server
 
-# Makes an empty destination of a kind; files of it lie in the folder.
+# Makes an empty destination of a kind; its files are in the folder.
 MakePlace = Callable[[type[Place], Path], Place]
 # Makes a job for the test's destination.
 MakeJob = Callable[..., Job]
@@ -42,7 +41,7 @@ def old_server(shared_server: SharedServer) -> Server:
 
 @pytest.fixture(scope="session")
 def make_place(request: pytest.FixtureRequest) -> MakePlace:
-    """Return a function that makes empty destinations; servers are started as they are needed."""
+    """Return a function that makes empty destinations; servers are started when they are needed."""
     numbers = itertools.count(1)
 
     def database(server: str) -> Database:
@@ -64,10 +63,8 @@ def make_place(request: pytest.FixtureRequest) -> MakePlace:
             return AdbcDuckDb(folder / "results.duckdb")
         if kind is AdbcSqlite:
             return AdbcSqlite(folder / "results.sqlite")
-        if kind is Parquet:
-            return Parquet(folder / "lake")
-        assert kind is JsonFolder
-        return JsonFolder(folder / "json")
+        assert kind is Parquet
+        return Parquet(folder / "lake")
 
     return make
 

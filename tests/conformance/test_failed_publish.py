@@ -1,4 +1,4 @@
-"""A publish that fails: nothing is seen of it; once the cause is fixed, the same command works."""
+"""A failed publish: nothing of it is visible; once the cause is fixed, the same command works."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_constraint_of_the_target_refuses_a_row(make_job: MakeJob) -> None:
 
 @pytest.mark.clause("D-15", "D-19")
 def test_a_table_with_rows_appears_meanwhile(job: Job) -> None:
-    """Another load makes it while this one stands still; or a hand does, where the file is held."""
+    """Another load makes it while this one is paused, or the test does if the file is locked."""
     other = row(record(10_000))
     with job.stopped_at("before_switch") as running:
         if not job.place.keeps("D-29"):

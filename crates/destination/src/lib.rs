@@ -8,6 +8,7 @@
 pub mod abilities;
 pub mod address;
 pub mod clients;
+pub mod column_sums;
 pub mod contract;
 pub mod error;
 pub mod json_text;
@@ -18,6 +19,7 @@ pub mod target;
 
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
 pub use address::Address;
+pub use column_sums::{ColumnSums, Measure, SummedColumn};
 pub use contract::{
     CancelRun, Destination, LoadMethod, OpenRun, PublishStep, Published, UnitPart, UnitStream,
 };

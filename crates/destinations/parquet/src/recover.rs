@@ -1,7 +1,7 @@
-//! Runs that a crash has stopped between the exchanges of their tables, or before they were tidied.
+//! Finishes runs that a crash has stopped between the exchanges of their tables, or before they were cleaned up.
 //!
-//! A run that is in one of its tables is switched, as far as its user can tell: whoever opens the
-//! folder next brings it to its end, before anything else is planned.
+//! A run that is in one of its tables is switched as far as its user can see. So the next process that opens the folder
+//! finishes it, before anything else is planned.
 
 use inrush_destination::{Error, Result, RunState};
 
@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::publish;
 use crate::run::ParquetRun;
 
-/// Publishes the rest of all such runs that no living process holds.
+/// Publishes the rest of all such runs that no living process has locked.
 pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
     for seen in root.stored_runs()? {
         if seen.record.state != RunState::Loading
@@ -27,11 +27,11 @@ pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
         );
         let lock = match lock {
             Ok(lock) => lock,
-            // It is at work.
+            // It is still running.
             Err(Error::Held { .. }) => continue,
             Err(error) => return Err(error),
         };
-        // It may have come to its end before the lock was free.
+        // It may have been finished before the lock was free.
         let Some(mut stored) = root.stored_run(seen.record.run_id)? else {
             continue;
         };

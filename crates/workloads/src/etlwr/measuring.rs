@@ -1,4 +1,4 @@
-//! Loads the workload as often as is asked for, each time by the engine's own run, and measures it.
+//! Loads the workload as often as requested, each time as a run of the engine, and measures it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,21 +19,22 @@ use super::results::{
 };
 use super::results_folder;
 use super::settings::{Settings, verify_word};
+use super::value_sums::{self, TableSums};
 use crate::error::WorkloadError;
 
-/// The program around a measurement: it reads the environment, hears signals and prints.
+/// The program around a measurement: it reads the environment, handles signals and prints.
 pub trait Host {
     /// The error of a load. Errors of the measurement itself are converted into it.
     type Error: From<WorkloadError>;
 
-    /// Loads the workload's package by this number of streams, to its end or until it is asked to stop. `hint` gives
-    /// the fix of an error, if it differs from the hint of `inrush run`.
+    /// Loads the workload's package with this number of streams, until the run ends or is asked to stop. `hint` returns
+    /// the hint for an error if it differs from that of `inrush run`.
     fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, Self::Error>;
 
-    /// True if the last load was asked to stop, even if the request came too late for it.
+    /// True if the last load was asked to stop, even if the request came too late.
     fn was_asked_to_stop(&self) -> bool;
 
-    /// Tells a person or a program of a load that was measured.
+    /// Reports a load that was measured.
     fn measured(&mut self, run: &RunResult);
 }
 
@@ -43,7 +44,7 @@ pub struct Measurement<'a> {
     pub set: &'a DataSet,
     /// The settings.
     pub settings: &'a Settings,
-    /// The database, which the host's loads reach too.
+    /// The database that the host loads into.
     pub database: &'a Database,
     /// The generation of the files, if this command generated them.
     pub generated: Option<GeneratedResult>,
@@ -66,9 +67,16 @@ impl Measurement<'_> {
         let turns = (1..=self.settings.rounds)
             .flat_map(|round| points.iter().map(move |streams| (round, *streams)));
         let mut results = None;
+        let mut of_files = None;
         for (number, turn) in turns.enumerate() {
             let is_last = number + 1 == loads;
-            self.one(host, &mut results, turn, &expected, is_last)?;
+            self.one(
+                host,
+                &mut results,
+                turn,
+                (&expected, &mut of_files),
+                is_last,
+            )?;
         }
         if let Some((results, folder)) = &mut results {
             results.complete = true;
@@ -82,7 +90,7 @@ impl Measurement<'_> {
         host: &mut H,
         results: &mut Option<Written>,
         (round, streams): (u16, u16),
-        expected: &Expected,
+        (expected, of_files): (&Expected, &mut Option<Vec<TableSums>>),
         is_last: bool,
     ) -> Result<(), H::Error> {
         let is_series = self.settings.is_series();
@@ -104,6 +112,9 @@ impl Measurement<'_> {
             cores: self.cores_in_all(),
         };
         let mut run = self.result(&report, (round, streams), &seen, expected);
+        let differences = self.value_differences(of_files)?;
+        run.proof.rows_are_dbgens &= differences.is_empty();
+        run.proof.differences.extend(differences);
         run.report = success.report_path.map(|path| path.display().to_string());
         notes.extend(remarks(&report, streams));
         let (results, folder) = results.get_or_insert_with(|| {
@@ -118,7 +129,7 @@ impl Measurement<'_> {
         results.push(run, &report.finished_at);
         results_folder::write(results, folder)?;
         if !differences.is_empty() {
-            // The tables stay, to be looked at.
+            // The tables stay, so that the user can examine them.
             return Err(WorkloadError::NotDbgens {
                 differences,
                 results: folder.join("summary.md"),
@@ -139,6 +150,32 @@ impl Measurement<'_> {
             .into());
         }
         Ok(())
+    }
+
+    /// The differences between the values of the files and those of a columnstore, where sums are asked for. The files are
+    /// summed up once, after the first load.
+    fn value_differences(
+        &self,
+        of_files: &mut Option<Vec<TableSums>>,
+    ) -> Result<Vec<String>, WorkloadError> {
+        if self.settings.columnstore().is_none() || self.settings.verify != Verify::Sums {
+            return Ok(Vec::new());
+        }
+        let of_files = match of_files {
+            Some(of_files) => of_files,
+            None => of_files.insert(value_sums::of_files(self.set)?),
+        };
+        let mut differences = Vec::new();
+        for expected in of_files {
+            let table = expected.table;
+            match self.database.column_sums(table)? {
+                Some(found) => differences.extend(value_sums::differences(expected, &found)),
+                None => {
+                    differences.push(format!("{}: its columns cannot be summed up", table.name))
+                }
+            }
+        }
+        Ok(differences)
     }
 
     /// The hint for an error, if a user of this command can do something else than a user of `inrush run`.
@@ -184,11 +221,11 @@ impl Measurement<'_> {
         }
     }
 
-    /// The hint for a file with a row that dbgen does not make: no rejects are accepted here.
+    /// The hint for a file with a row that dbgen does not generate: no rejects are accepted here.
     fn not_as_made(&self, path: &Path) -> String {
         let anew = match self.keeps_files {
             true => self.set.made_anew(path),
-            // It is gone with its folder.
+            // The file was removed with its folder.
             false => None,
         };
         anew.unwrap_or_else(|| {
@@ -214,7 +251,7 @@ impl Measurement<'_> {
                     .to_owned(),
             );
         }
-        if self.settings.verify != Verify::Count {
+        if self.settings.verify_of_load() != Verify::Count {
             notes.push(format!(
                 "the measured time includes verify = {:?}; the record runs verified nothing",
                 verify_word(self.settings.verify)
@@ -348,7 +385,7 @@ pub fn plan_hint(error: &inrush::Error) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// Facts that the report of a run does not have.
+/// Facts that the report of a run does not contain.
 struct Seen {
     /// CPU seconds of the loader in this run.
     loader_cpu_s: f64,

@@ -4,7 +4,7 @@ use inrush_rows::column::{ColumnType, SpecialType};
 
 use crate::engine::verify::SumForm;
 
-/// The way in which a column is summed up and hashed.
+/// How a column is summed up and hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnForm {
     /// `bool`.
@@ -17,7 +17,7 @@ pub enum ColumnForm {
     Float8,
     /// `text`, `varchar`.
     Text,
-    /// `char(n)`: blanks at its end do not count, as the type has it.
+    /// `char(n)`: blanks at its end do not count, as for the type.
     PaddedText,
     /// An enum, by its labels.
     Enum,
@@ -43,7 +43,7 @@ pub enum ColumnForm {
     Money,
     /// `timetz`.
     TimeTz,
-    /// A type that the server alone understands, or whose text it reads itself: whether there is a value is all that we know.
+    /// A type that only the server reads: we only know whether there is a value.
     Opaque,
 }
 
@@ -86,7 +86,7 @@ impl ColumnForm {
         }
     }
 
-    /// The measures of its values beside their count, in words; in the order of `sums::add` and `query::sums_of`.
+    /// The measures of its values other than their count, in words; in the order of `sums::add` and `query::sums_of`.
     pub(super) fn measures(self) -> &'static [&'static str] {
         match self {
             ColumnForm::Bool => &["values that are true"],

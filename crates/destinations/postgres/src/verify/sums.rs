@@ -11,10 +11,10 @@ use inrush_rows::timestamp;
 use super::form::ColumnForm;
 use crate::engine::verify::{ExactSum, add_count, whole};
 
-/// A microsecond is a second times ten to the power of this.
+/// The power of ten of a microsecond.
 const MICROSECOND_EXPONENT: i32 = -6;
 
-/// Adds a column of a batch: its count of values, then what [`ColumnForm::measures`] names.
+/// Adds a column of a batch: its count of values, then the sums that [`ColumnForm::measures`] names.
 pub(super) fn add(form: ColumnForm, array: &ArrayRef, sums: &mut [ExactSum]) {
     let (count, sums) = sums.split_first_mut().expect("every column is counted");
     add_count(array, count);
@@ -56,8 +56,8 @@ pub(super) fn add(form: ColumnForm, array: &ArrayRef, sums: &mut [ExactSum]) {
         }
         ColumnForm::Timestamp | ColumnForm::TimestampTz => {
             let array = array.as_primitive::<TimestampMicrosecondType>();
-            // From 1970 on again, where 128 bits have no end. The infinities, being the ends of 64
-            // bits counted from 2000, come out as numbers that no other timestamp has.
+            // Counted from 1970 again, where 128 bits cannot overflow. The infinities are the smallest and largest
+            // 64-bit numbers counted from 2000, so they become numbers that no other timestamp has.
             let since_1970 = |number| {
                 i128::from(timestamp::to_postgres(number))
                     + i128::from(timestamp::POSTGRES_EPOCH_MICROSECONDS)

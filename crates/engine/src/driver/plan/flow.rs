@@ -15,13 +15,13 @@ use crate::verify::VerifyPlan;
 
 /// Makes the plan of one flow.
 pub struct ContractFlowPlanner<'a> {
-    /// Where the rows go.
+    /// The destination.
     pub destination: &'a dyn Destination,
-    /// What it can do.
+    /// Its abilities.
     pub abilities: &'a Abilities,
     /// The package.
     pub package: &'a Package,
-    /// What is known beside it.
+    /// The options of the plan beside the package.
     pub options: &'a PlanOptions<'a>,
     /// The flow.
     pub flow: &'a Flow,
@@ -32,7 +32,7 @@ pub struct ContractFlowPlanner<'a> {
 }
 
 impl ContractFlowPlanner<'_> {
-    /// The plan; what a user should know is added to `notes`.
+    /// The plan. Notes for the user are added to `notes`.
     pub fn plan(&self, notes: &mut Vec<String>) -> Result<ContractFlow, PlanError> {
         let name = self
             .flow
@@ -68,7 +68,7 @@ impl ContractFlowPlanner<'_> {
             resolved.field_count,
         )?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
-        // Rows are counted; sums are made of the columns that somebody promised sums of.
+        // Rows are always counted; sums are computed only for columns with a promised sum.
         let types = resolved.planned.iter().map(|planned| &planned.sql);
         let mut verify = VerifyPlan::new(&resolved.columns, types, None);
         verify.summed = expect::places(&name, &expect::summed(self.flow), &verify)?;
@@ -130,8 +130,7 @@ impl ContractFlowPlanner<'_> {
         })
     }
 
-    /// The columns whose values make the partitions: as the package says, which must be as the
-    /// target has it.
+    /// The columns whose values decide the partition. The package and the target must agree on them.
     fn partition_by(
         &self,
         name: &str,
@@ -172,8 +171,7 @@ impl ContractFlowPlanner<'_> {
     }
 }
 
-/// The destination's own types of the columns. What else a [`ColumnPlan`] says is said by the
-/// columns that are read.
+/// The destination's types of the columns. All other facts of a [`ColumnPlan`] come from the columns that are read.
 fn types_of(planned: &[ColumnPlan]) -> Vec<String> {
     planned.iter().map(|column| column.sql.clone()).collect()
 }
