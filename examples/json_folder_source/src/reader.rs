@@ -139,12 +139,10 @@ impl Chunks for FileReader<'_> {
                 self.input.check()?;
                 break;
             }
-            match row_of(&self.line) {
-                Some(row) => {
-                    rows.append(row);
-                    lines.push(self.line_number);
-                }
-                None => self.meter.skipped_line_count += 1,
+            // Brackets and blank lines belong to the form of the file: they are no skipped rows.
+            if let Some(row) = row_of(&self.line) {
+                rows.append(row);
+                lines.push(self.line_number);
             }
         }
         if rows.row_count() == 0 {
