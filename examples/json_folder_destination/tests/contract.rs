@@ -248,7 +248,8 @@ fn what_was_written_and_not_committed_is_nowhere() {
     // A unit may be forgotten, and loaded again.
     load(&*run, 0, "one", &[1]);
     assert_eq!(
-        run.forget(std::slice::from_ref(&wrong.key)).expect("it is forgotten"),
+        run.forget(std::slice::from_ref(&wrong.key))
+            .expect("it is forgotten"),
         [wrong.key]
     );
     assert_eq!(run.staged_rows().expect("they are counted"), [0]);
