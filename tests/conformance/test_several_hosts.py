@@ -82,8 +82,11 @@ class Hosts:
         self, share: int, *words: str, fault: str = "", package: Path | None = None
     ) -> Outcome:
         """Load a share."""
-        arguments = ("join", package or self.package, self.plan, f"--share={share}", *words)
-        return self.inrush(*arguments, environment={"INRUSH_FAULT": fault} if fault else {})
+        environment = {"INRUSH_FAULT": fault} if fault else {}
+        package = package or self.package
+        return self.inrush(
+            "join", package, self.plan, f"--share={share}", *words, environment=environment
+        )
 
     @property
     def found(self) -> list[Row] | None:
