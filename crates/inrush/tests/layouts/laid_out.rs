@@ -17,10 +17,13 @@ use inrush_rows::ids::{RunKey, UnitKey};
 /// Bytes of text of a split, and of a commit of a fed file: small, so that a small file has several splits.
 const UNIT_BYTES: u64 = 64 << 10;
 
+/// An answer of `lay_out`.
+pub type LayOut = Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>;
+
 /// What a test tells the destination, and what the destination has seen.
 pub struct Scene {
     /// Lays out the units.
-    pub lay_out: Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>,
+    pub lay_out: LayOut,
     /// It claims to reject single rows.
     pub rejects_refused: bool,
     /// It refuses a row when it is to publish, once.
