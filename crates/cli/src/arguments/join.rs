@@ -54,5 +54,5 @@ Examples:
       host a:  inrush join /shared/feed.toml /shared/runs/RUN/plan.json --share 1
       host b:  inrush join /shared/feed.toml /shared/runs/RUN/plan.json --share 2
 
-Exit status: 0 loaded, 1 failed, 2 a mistake in the arguments or another plan, 3 loaded with rejects
-within the limit, 4 too many rejects, 130 interrupted.";
+Exit status: 0 loaded, 1 failed, 2 a mistake in the arguments or another plan, 3 loaded with
+rejects within the limit, 4 too many rejects, 130 interrupted.";
