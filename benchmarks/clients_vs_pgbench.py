@@ -17,14 +17,22 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import ground
 from harness import servers
+from harness.checkout import ROOT
 from harness.command import COMMAND
 from harness.servers import Server
 
 RATE_LIMIT, CPU_LIMIT = 0.95, 1.1
+TABLE = (
+    "| protocol | clients | Inrush calls/s | pgbench calls/s | ratio | Inrush CPU us/call "
+    "| pgbench CPU us/call | ratio |",
+    "|---|---:|---:|---:|---:|---:|---:|---:|",
+)
 FUNCTION = """
 CREATE FUNCTION noop() RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE drawn double precision := random();
@@ -85,14 +93,73 @@ def by_inrush(server: Server, folder: Path, mode: str, clients: int, seconds: in
     return Measure(run["calls"] / run["seconds"], own_s * 1e6 / run["calls"])
 
 
+def compared(mode: str, clients: int, pairs: list[tuple[Measure, Measure]]) -> dict[str, Any]:
+    """Return the rounds of one number of clients, and their median ratios to pgbench's."""
+    rates = [ours.calls_per_s / theirs.calls_per_s for ours, theirs in pairs]
+    costs = [ours.cpu_us / theirs.cpu_us for ours, theirs in pairs]
+    return {
+        "mode": mode,
+        "clients": clients,
+        "inrush": [asdict(ours) for ours, _ in pairs],
+        "pgbench": [asdict(theirs) for _, theirs in pairs],
+        "rates": rates,
+        "costs": costs,
+        "is_right": statistics.median(rates) >= RATE_LIMIT
+        and statistics.median(costs) <= CPU_LIMIT,
+    }
+
+
+def line(found: dict[str, Any]) -> str:
+    """Return a comparison as a line of the table."""
+
+    def median(side: str, name: str) -> float:
+        return statistics.median(float(one[name]) for one in found[side])
+
+    return (
+        f"| {found['mode']} | {found['clients']} | {median('inrush', 'calls_per_s'):,.0f} "
+        f"| {median('pgbench', 'calls_per_s'):,.0f} | {ground.spread(found['rates'])} "
+        f"| {median('inrush', 'cpu_us'):.1f} | {median('pgbench', 'cpu_us'):.1f} "
+        f"| {ground.spread(found['costs'])} |"
+    )
+
+
+def page(facts: dict[str, Any]) -> str:
+    """Return the result as a page."""
+    missed = [found for found in facts["found"] if not found["is_right"]]
+    said = ", ".join(f"{found['mode']} with {found['clients']} clients" for found in missed)
+    return "\n".join(
+        [
+            "# Many clients: `inrush bench calls` against pgbench",
+            "",
+            ground.machine_lines(facts),
+            "A function without a table, on one server over a socket, "
+            f"{facts['seconds']} s for each measurement, {facts['rounds']} rounds with both sides "
+            "in turn; medians (least-most). "
+            "CPU is that of the client's process, without its start.",
+            "",
+            *TABLE,
+            *map(line, facts["found"]),
+            "",
+            f"Wanted: at least {RATE_LIMIT} of pgbench's calls per second, and at most {CPU_LIMIT} "
+            f"of its CPU for a call. {f'Missed: {said}.' if missed else 'All are within.'}",
+            "",
+            "Again: `.venv/bin/python benchmarks/clients_vs_pgbench.py`.",
+            "",
+        ]
+    )
+
+
 def main() -> int:
-    """Measure both in turn, and print how they compare."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure both in turn, and write how they compare."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--clients", default="1,4,8,16")
     parser.add_argument("--modes", default="prepared,simple")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--version", type=int, default=15)
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     given = parser.parse_args()
     programs = servers.programs(given.version)
     if programs is None or not (programs / "pgbench").exists():
@@ -100,7 +167,6 @@ def main() -> int:
             f"pgbench of PostgreSQL {given.version} is not installed (Debian: postgresql-contrib)"
         )
         return 1
-    is_right = True
     with tempfile.TemporaryDirectory(prefix="inrush-bench-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -111,8 +177,14 @@ def main() -> int:
             with server.connect() as connection:
                 connection.execute(FUNCTION.encode())
             (folder / "call.sql").write_text("SELECT noop();\n")
-            print("| protocol | clients | Inrush calls/s | pgbench | ratio | CPU us/call | ratio |")
-            print("|---|---:|---:|---:|---:|---:|---:|")
+            facts: dict[str, Any] = {
+                "benchmark": "clients_vs_pgbench",
+                "machine": ground.machine(server),
+                "seconds": given.seconds,
+                "rounds": given.rounds,
+                "found": [],
+            }
+            print(*TABLE, sep="\n", flush=True)
             for mode in given.modes.split(","):
                 for clients in map(int, given.clients.split(",")):
                     pairs = [
@@ -122,27 +194,12 @@ def main() -> int:
                         )
                         for _ in range(given.rounds)
                     ]
-                    is_right &= told(mode, clients, pairs)
+                    facts["found"].append(compared(mode, clients, pairs))
+                    print(line(facts["found"][-1]), flush=True)
         finally:
             server.stop("immediate")
-    return 0 if is_right else 1
-
-
-def told(mode: str, clients: int, pairs: list[tuple[Measure, Measure]]) -> bool:
-    """Print a line, and say whether it is within the limits."""
-    rates = sorted(ours.calls_per_s / theirs.calls_per_s for ours, theirs in pairs)
-    costs = sorted(ours.cpu_us / theirs.cpu_us for ours, theirs in pairs)
-    rate, cost = statistics.median(rates), statistics.median(costs)
-    ours = statistics.median(one.calls_per_s for one, _ in pairs)
-    theirs = statistics.median(one.calls_per_s for _, one in pairs)
-    cpu = statistics.median(one.cpu_us for one, _ in pairs)
-    print(
-        f"| {mode} | {clients} | {ours:,.0f} | {theirs:,.0f} | "
-        f"{rate:.2f} ({rates[0]:.2f}-{rates[-1]:.2f}) | {cpu:.1f} | "
-        f"{cost:.2f} ({costs[0]:.2f}-{costs[-1]:.2f}) |",
-        flush=True,
-    )
-    return rate >= RATE_LIMIT and cost <= CPU_LIMIT
+    ground.write_results(given.results, "clients-vs-pgbench", facts, page(facts))
+    return 0 if all(found["is_right"] for found in facts["found"]) else 1
 
 
 if __name__ == "__main__":

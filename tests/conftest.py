@@ -23,7 +23,7 @@ _database_numbers = itertools.count(1)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Do not name tests by bytes: files contain times, and all processes must name a test alike."""
+    """Do not name tests by bytes: files contain times, but all processes must agree on names."""
     return "bytes" if isinstance(val, bytes) else None
 
 
@@ -91,11 +91,11 @@ def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[
 
 @pytest.fixture(scope="session")
 def shared_server(start_server: StartServer) -> SharedServer:
-    """Return a function that gives a version's running server, shared by all tests."""
+    """Return a function that returns a version's running server, shared by all tests."""
     running: dict[int, Server] = {}
 
     def shared(version: int) -> Server:
-        # A fixture with parameters is made again whenever the next test has another parameter.
+        # A fixture with parameters is set up again whenever the next test has another parameter.
         if version not in running:
             running[version] = start_server(version)
         return running[version]
@@ -111,7 +111,7 @@ def server(request: pytest.FixtureRequest, shared_server: SharedServer) -> Serve
 
 @pytest.fixture(scope="session")
 def newest_server(shared_server: SharedServer) -> Server:
-    """Return a running server of the newest version, for tests that depend on no version."""
+    """Return a running server of the newest version, for tests that need no other."""
     return shared_server(servers.VERSIONS[0])
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import signal
-import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,63 +15,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from command.test_bench_etlwr import faults
+from command.bench_clients import bench, clients_of, folders, left, pause, results, until
+from harness import certificates, servers
 from harness.browser import look
-from harness.checkout import DOCS
-from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush, Outcome
-from harness.proxy import Proxy, Trouble
+from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
 from harness.servers import Database, Server
-
-SCHEMA = DOCS / "bench-clients.schema.json"
-_pause = threading.Event()
-
-
-def bench(inrush: Inrush, database: Database, *words: str, seconds: float = 120) -> Outcome:
-    return inrush("bench", *words, "--to", database.url, seconds=seconds)
-
-
-def folders(inrush: Inrush) -> list[Path]:
-    return sorted(inrush.folder.glob("bench-results/*/"))
-
-
-def results(inrush: Inrush) -> dict[str, Any]:
-    """Return the newest results; they must match the schema."""
-    found: dict[str, Any] = json.loads((folders(inrush)[-1] / "results.json").read_text())
-    schema = json.loads(SCHEMA.read_text())
-    assert list(faults(found, schema, schema, "results")) == []
-    return found
-
-
-def left(database: Database) -> list[str]:
-    """Return the schemas of measurements that exist."""
-    query = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'inrush%' ORDER BY 1"
-    return [name for (name,) in database.rows(query)]
-
-
-def clients_of(database: Database) -> int:
-    query = (
-        "SELECT count(*) FROM pg_stat_activity "
-        "WHERE application_name LIKE 'inrush bench client%' AND datname = current_database()"
-    )
-    return int(database.value(query))
-
-
-def inserting(database: Database, clients: int) -> bool:
-    """Tell whether this number of clients is connected and one of them has inserted a row."""
-    if clients_of(database) != clients:
-        return False
-    (schema,) = left(database)
-    return bool(database.value(f"SELECT pg_relation_size('{schema}.rows')"))
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until a condition holds that another process brings about."""
-    for _ in range(6000):
-        if holds():
-            return
-        _pause.wait(0.01)
-    raise AssertionError("it never came to that")
-
 
 PROTOCOLS = ("simple", "extended", "prepared")
 
@@ -118,7 +66,7 @@ def test_batches_transactions_and_pipelines(
     more = ("--pipeline", "5", "--protocol", protocol, "--key", "sequence", "--unlogged")
     bench(inrush, database, *words, *more).expect(CLEAN)
     (run,) = results(inrush)["runs"]
-    # 51 and 50 rows: 13 statements each, of which three make a transaction.
+    # 51 and 50 rows: 13 statements each; three statements make a transaction.
     assert (run["rows"], run["calls"], run["commits"]) == (101, 26, 10)
 
 
@@ -150,8 +98,37 @@ def test_calls(database: Database, inrush: Inrush, call: str) -> None:
     assert left(database) == []
 
 
+def test_threads_stay_on_the_cpus_that_are_named(newest_database: Database, inrush: Inrush) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    words = ("calls", "--clients", "3", "--calls", "300", "--cpus", str(cpus[-1]))
+    bench(inrush, newest_database, *words, "--threads", "2").expect(CLEAN)
+    settings = results(inrush)["settings"]
+    assert settings["cpus"] == cpus[-1:] and settings["threads"] == 2
+    none = str(max(cpus) + 1000)
+    outcome = bench(inrush, newest_database, "calls", "--clients", "1", "--cpus", none)
+    outcome.expect(USAGE, "--cpus", none)
+    assert left(newest_database) == []
+
+
+def test_a_commit_that_does_not_wait(newest_database: Database, inrush: Inrush) -> None:
+    """The table takes no rows of clients without the setting; its first row is the command's."""
+    name = newest_database.name
+    newest_database.execute(f"ALTER DATABASE {name} SET synchronous_commit = on")
+    sql = inrush.folder / "table.sql"
+    sql.write_text(
+        "CREATE TABLE {table} (setting text DEFAULT current_setting('synchronous_commit') CHECK ("
+        "setting = 'off' OR current_setting('application_name') NOT LIKE 'inrush bench client%'))"
+    )
+    words = ("inserts", "--connections", "2", "--rows", "20", "--table-sql", str(sql))
+    bench(inrush, newest_database, *words, "--synchronous-commit", "off").expect(CLEAN)
+    assert "--synchronous-commit off" in results(inrush)["command"]
+    outcome = bench(inrush, newest_database, *words)
+    outcome.expect(FAILED, "violates check constraint")
+    assert left(newest_database) == []
+
+
 def test_a_statement_of_ones_own(newest_database: Database, inrush: Inrush) -> None:
-    """It sees the names that the site gives its clients, and is left what it did."""
+    """Its statement uses the schema and settings of the clients, and nothing of it is removed."""
     newest_database.execute("CREATE TABLE mine (a int)")
     (inrush.folder / "mine.sql").write_text("INSERT INTO mine VALUES (1);\n")
     words = ("calls", "--sql", "mine.sql", "--clients", "2", "--calls", "50")
@@ -189,117 +166,6 @@ def test_an_open_loop_counts_from_the_intended_start(database: Database, inrush:
     assert run["latency"]["most_us"] >= run["naive_latency"]["most_us"]
 
 
-def test_a_rate_that_is_not_held_is_told(database: Database, inrush: Inrush) -> None:
-    (inrush.folder / "slow.sql").write_text("SELECT pg_sleep(0.05)")
-    words = ("calls", "--sql", "slow.sql", "--clients", "1", "--for", "1s", "--rate", "100")
-    bench(inrush, database, *words).expect(CLEAN, "did not hold the rate", "behind")
-    (run,) = results(inrush)["runs"]
-    assert run["open_loop"]["behind_share"] > 0.5
-    assert run["open_loop"]["not_begun"] > 50
-    assert run["open_loop"]["late_s"] > 0.3
-    # The naive figure does not show it.
-    assert run["naive_latency"]["p50_us"] < 100_000 < run["latency"]["p50_us"]
-
-
-def test_no_connections(inrush: Inrush) -> None:
-    words = ("bench", "inserts", "--connections", "0")
-    inrush(*words).expect(USAGE, "`0` is not a number of clients")
-    assert folders(inrush) == []
-
-
-def test_more_than_the_server_takes(database: Database, inrush: Inrush) -> None:
-    """The message comes before anything starts, and has the number."""
-    before = database.value("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'")
-    outcome = bench(inrush, database, "inserts", "--connections", "2,500", "--rows", "1000")
-    outcome.expect(USAGE, "500 clients need 500 connections", "max_connections is 60")
-    assert before is not None
-    assert folders(inrush) == [] and left(database) == []
-
-
-def test_a_limit_of_the_role(database: Database, inrush: Inrush) -> None:
-    role = f"few_{database.name}"
-    database.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 4")
-    database.execute(f"GRANT CREATE ON DATABASE {database.name} TO {role}")
-    url = database.server.url(database.name, role)
-    words = ("bench", "calls", "--clients", "4", "--calls", "10", "--to", url)
-    inrush(*words).expect(USAGE, "may have 4 connections")
-    words = ("bench", "calls", "--clients", "2", "--calls", "10", "--to", url)
-    inrush(*words).expect(CLEAN)
-    assert left(database) == []
-
-
-def test_a_role_that_may_not_create(database: Database, inrush: Inrush) -> None:
-    role = f"poor_{database.name}"
-    database.execute(f"CREATE ROLE {role} LOGIN")
-    url = database.server.url(database.name, role)
-    outcome = inrush("bench", "calls", "--clients", "1", "--calls", "10", "--to", url)
-    outcome.expect(
-        FAILED, "permission denied", f"GRANT CREATE ON DATABASE {database.name} TO {role}"
-    )
-    assert folders(inrush) == []
-
-
-def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
-    """If a client fails, the others alone make no result."""
-    words = ("inserts", "--connections", "4", "--for", "60s")
-    with inrush.start("bench", *words, "--to", database.url) as running:
-        until(lambda: inserting(database, 4))
-        database.execute(
-            "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity "
-            "WHERE application_name LIKE 'inrush bench client%' "
-            "AND datname = current_database() LIMIT 1) AS one"
-        )
-        outcome = running.wait()
-    outcome.expect(FAILED, "of 4 clients did not finish", "terminating connection")
-    found = results(inrush)
-    assert not found["complete"] and found["runs"] == []
-    assert "terminating connection" in found["failed"][0]["reason"]
-    assert left(database) == []
-
-
-def test_a_server_that_goes_away(
-    start_server: Callable[..., Server], inrush: Inrush, version: int
-) -> None:
-    """The next measurement removes the leftovers, and says so."""
-    server = start_server(version)
-    database = server.create_database("bench")
-    words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
-    with inrush.start(*words) as running:
-        until(lambda: inserting(database, 2))
-        server.stop("immediate")
-        outcome = running.wait()
-    outcome.expect(FAILED, "clients did not finish", "could not be removed")
-    server.start()
-    (schema,) = left(database)
-    outcome = bench(inrush, database, "calls", "--clients", "1", "--calls", "10")
-    outcome.expect(CLEAN, f"schema {schema} of a measurement that was killed is removed")
-    assert left(database) == []
-    server.stop()
-
-
-@pytest.fixture(params=[18, 15], ids=lambda version: f"pg{version}")
-def version(request: pytest.FixtureRequest) -> int:
-    number: int = request.param
-    return number
-
-
-def test_a_slow_client_is_named(database: Database, inrush: Inrush) -> None:
-    """A client whose call waits for a lock of somebody else is the slowest."""
-    database.execute("CREATE TABLE held (a int); CREATE TABLE seen (pid int)")
-    database.execute(
-        "CREATE FUNCTION once() RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
-        "IF pg_try_advisory_xact_lock(1) AND NOT EXISTS (SELECT FROM seen) THEN "
-        "INSERT INTO seen VALUES (1); PERFORM pg_sleep(1); END IF; RETURN 1; END $$"
-    )
-    (inrush.folder / "once.sql").write_text("SELECT once()")
-    words = ("calls", "--sql", "once.sql", "--clients", "3", "--calls", "300")
-    bench(inrush, database, *words).expect(CLEAN)
-    everyone = results(inrush)["runs"][0]["all_clients"]
-    slowest = everyone["each"][everyone["slowest"] - 1]
-    assert slowest["latency"]["most_us"] > 900_000
-    assert everyone["finished"] == 3
-
-
 def test_ctrl_c_leaves_nothing_and_the_same_command_goes_on(
     database: Database, inrush: Inrush
 ) -> None:
@@ -322,7 +188,7 @@ def test_ctrl_c_leaves_nothing_and_the_same_command_goes_on(
 
 
 def test_what_a_killed_one_left_goes_with_the_next(database: Database, inrush: Inrush) -> None:
-    """A running measurement keeps its tables, and tables of other people are kept too."""
+    """A running measurement keeps its tables, and other people's tables are kept, too."""
     words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
     with inrush.start(*words) as killed, inrush.start(*words, "--batch", "2") as living:
         until(lambda: clients_of(database) == 4 and len(left(database)) == 2)
@@ -353,30 +219,6 @@ def test_a_table_that_others_write_to_is_no_result(database: Database, inrush: I
     assert left(database) == []
 
 
-def test_a_clock_that_jumps(database: Database, inrush: Inrush) -> None:
-    """Times are measured by another clock: the results hold, and say what happened."""
-    source, library = inrush.folder / "clock.c", inrush.folder / "clock.so"
-    source.write_text(
-        "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <time.h>\n#include <unistd.h>\n"
-        "int clock_gettime(clockid_t clock, struct timespec *now) {\n"
-        "  static long first;\n"
-        "  long done = syscall(SYS_clock_gettime, clock, now);\n"
-        "  if (clock == CLOCK_REALTIME) {\n"
-        "    struct timespec passed;\n"
-        "    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &passed);\n"
-        "    if (first == 0) first = passed.tv_sec;\n"
-        "    if (passed.tv_sec >= first + 2) now->tv_sec += 3600;\n"
-        "  }\n  return (int)done;\n}\n"
-    )
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
-    words = ("bench", "calls", "--clients", "1", "--for", "4s", "--to", database.url)
-    preload = {"LD_PRELOAD": str(library)}
-    with inrush.start(*words, environment=preload) as running:
-        running.wait().expect(CLEAN, "the clock of this machine jumped by 3600.0 s")
-    (run,) = results(inrush)["runs"]
-    assert 4 <= run["seconds"] < 5 and run["latency"]["most_us"] < 3_000_000
-
-
 def test_endpoints_are_dealt_over_tcp(start_server: Callable[..., Server], inrush: Inrush) -> None:
     server = start_server(18)
     server.move_to_tcp()
@@ -394,15 +236,27 @@ def test_endpoints_are_dealt_over_tcp(start_server: Callable[..., Server], inrus
     server.stop()
 
 
-def test_a_connection_that_is_cut(start_server: Callable[..., Server], inrush: Inrush) -> None:
+def test_calls_over_tls(
+    start_server: Callable[..., Server], inrush: Inrush, tmp_path: Path
+) -> None:
+    """Answers that TLS has read already wake nobody: a pipeline would wait for them for ever."""
+    # The wheel's PostgreSQL is built without TLS.
     server = start_server(15)
-    server.move_to_tcp()
+    server.stop()
+    for file in certificates.self_signed(tmp_path, "server", "/CN=localhost").parent.glob(
+        "server.*"
+    ):
+        copy = server.data / file.name
+        shutil.copy(file, copy)
+        servers.own_by_server(copy)
+        copy.chmod(0o600)
+    server.move_to_tcp({**servers.FAST, "ssl": "on"})
     database = server.create_database("bench")
-    with Proxy(server.port) as proxy:
-        url = f"postgresql://tester@127.0.0.1:{proxy.port}/bench"
-        proxy.begin(Trouble("cut", after_bytes=200_000, hits_all=False))
-        words = ("bench", "inserts", "--connections", "2", "--for", "30s", "--to", url)
-        inrush(*words).expect(FAILED, "of 2 clients did not finish")
+    url = f"postgresql://tester@127.0.0.1:{server.port}/bench?sslmode=require"
+    words = ("bench", "calls", "--clients", "2", "--calls", "2000", "--pipeline", "40", "--to", url)
+    inrush(*words).expect(CLEAN)
+    found = results(inrush)
+    assert found["server"]["way"] == "TLS" and found["runs"][0]["calls"] == 2000
     assert left(database) == []
     server.stop()
 
@@ -474,7 +328,7 @@ def test_a_lock_of_another_session_is_the_verdict(database: Database, inrush: In
                 "AND application_name LIKE 'inrush bench client%'"
             )
             until(lambda: database.value(waiting) == 2)
-            _pause.wait(2.5)
+            pause.wait(2.5)
         running.wait().expect(CLEAN)
     (run,) = results(inrush)["runs"]
     assert run["verdict"]["limit"].startswith("locks of other sessions (Lock:relation)")

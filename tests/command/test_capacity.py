@@ -31,7 +31,7 @@ def test_a_terabyte_in_30_minutes(database: Database, inrush: Inrush) -> None:
     assert needs["loader_cores"] == pytest.approx(rate * costs["loader_cpu_s_per_gb"] / 1e9)
     assert needs["server_cores"] == pytest.approx(rate * costs["server_cpu_s_per_gb"] / 1e9)
     assert needs["network_bytes_s"] == pytest.approx(rate * costs["sent_per_text"])
-    # The text is that of a small sample: the trial's WAL is counted all the same.
+    # The text is only a small sample, but the trial's WAL is counted all the same.
     assert needs["wal_bytes"] == pytest.approx(costs["wal_per_text"] * 1e12)
 
 
@@ -46,6 +46,23 @@ def test_other_machines(newest_database: Database, inrush: Inrush) -> None:
     for wrong in ("cores=4", "network=fast", "server_cores=0"):
         said = inrush("preflight", path, "--what-if", wrong)
         said.expect(USAGE, "--what-if")
+
+
+def test_a_smaller_machine_for_both(newest_database: Database, inrush: Inrush) -> None:
+    path = write(inrush, newest_database.url)
+    words = ("--size", "100GB", "--what-if", "shared_cores=0.1,streams=2")
+    answer = capacity(inrush, path, *words)
+    assert answer["limit"] == "the cores that loader and server share"
+    assert answer["with"]["shared_cores"] == 0.1
+    assert answer["with"].get("loader_cores") is None
+    costs = answer["costs"]
+    cpu_s = 100 * (costs["loader_cpu_s_per_gb"] + costs["server_cpu_s_per_gb"])
+    assert answer["predicted_s"] >= cpu_s / 0.1
+    slow = capacity(inrush, path, "--size", "100GB", "--what-if", "disk=1MB/s,streams=2")
+    costs = slow["costs"]
+    written = 100e9 * (costs["table_per_text"] + costs["wal_per_text"])
+    assert slow["limit"] == "what the server's disk writes"
+    assert slow["predicted_s"] >= written / 1e6
 
 
 def test_a_destination_that_is_no_server(inrush: Inrush) -> None:

@@ -49,7 +49,7 @@ def test_check_prints_the_plan_and_changes_nothing(
 def test_the_plan_names_every_statement_that_runs(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """The server's own log of a run holds no change that the plan did not print."""
+    """The server's own log of a run contains no change that the plan did not print."""
     database = newest_database
     database.execute(f"ALTER DATABASE {database.name} SET log_statement = 'ddl'")
     text = package(database.url, flow("people", "rows.csv", columns=COLUMNS.split(", ")))
@@ -168,7 +168,7 @@ def test_a_reader_that_goes_away_is_no_fault(newest_database: Database, inrush: 
 
 
 def test_an_argument_that_is_not_utf8_is_named(inrush: Inrush) -> None:
-    # As the operating system hands it over: one byte of Latin-1.
+    # As the operating system passes it: one byte of Latin-1.
     odd = "caf\udce9.csv"
     for words, place, fix in (
         (("init", odd), 2, "rename it"),

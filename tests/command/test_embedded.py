@@ -1,4 +1,4 @@
-"""The embedded server: nothing to set up, nothing left behind however the run ends."""
+"""The embedded server: nothing to set up, and nothing left behind however the run ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def words(inrush: Inrush) -> tuple[str, ...]:
 def test_the_data_is_kept(inrush: Inrush, words: tuple[str, ...]) -> None:
     inrush(*words).expect(CLEAN)
     wait_for_no_process(inrush.folder)
-    # The same command finds its ledger in the data that were kept.
+    # The same command finds its ledger in the kept data.
     inrush(*words).expect(CLEAN, "already loaded")
     wait_for_no_process(inrush.folder)
 
@@ -62,7 +62,7 @@ def test_killed_again_and_again_the_next_command_waits_for_what_is_left(
 ) -> None:
     points = ["before_unit_commit", "before_switch_commit", "in_switch", "before_switch"]
     for point in points:
-        # The server of the one before may be anywhere: stopping, recovering, starting.
+        # The server of the previous command may be stopping, recovering or starting.
         died = inrush(*words, environment={"INRUSH_FAULT": point})
         assert died.status == -signal.SIGKILL, died.said
     inrush(*words).expect(CLEAN)
@@ -126,7 +126,7 @@ def test_rows_go_by_the_extension_that_the_package_brings(inrush: Inrush) -> Non
     inrush.write("rows.csv", "id,name\n1,Ann\n2,Bob\n")
     for where in ("embedded", f"embedded:{inrush.folder}/kept"):
         words = ("load", "rows.csv", "--to", where, "--table", "people", *COLUMNS)
-        # The kept folder is used a second time: there the extension is made already.
+        # The kept folder is used a second time, and already has the extension.
         for again in ((), ("--again", "--mode", "append")):
             outcome = inrush(*words, *again, "--server-copy", "require").expect(CLEAN)
             (unit,) = outcome.report["units"]

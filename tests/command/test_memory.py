@@ -17,7 +17,7 @@ COLUMNS = ["id int not null", "note text", "price numeric(15,2)", "day date"]
 
 def test_ten_times_the_rows_take_the_same_memory(newest_database: Database, inrush: Inrush) -> None:
     peaks = []
-    # The smaller files fill all chunks of their streams already.
+    # Even the smaller files fill all chunks of their streams.
     for rows in (60_000, 600_000):
         for part in range(2):
             numbers = range(part * rows, (part + 1) * rows)
@@ -30,7 +30,7 @@ def test_ten_times_the_rows_take_the_same_memory(newest_database: Database, inru
     assert large < small * 1.1, peaks
 
 
-# A hundred thousand files by one stream are one transaction.
+# One stream loads a hundred thousand files in one transaction.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("count", "streams", "verify"),
@@ -70,8 +70,8 @@ def test_a_resumed_run_stays_within_the_figure_of_the_plan(
     assert newest_database.value("SELECT count(DISTINCT id) FROM many") == 3_000
 
 
-# A destination that keeps the contract makes a unit of each file. Its figure has room for row
-# groups that small files do not fill: so the growth from few files to many is held against it.
+# Some destinations make a unit of each file. Their figure includes row groups, which small files do
+# not fill. So the test compares the growth from few files to many.
 def test_files_of_a_destination_take_what_the_plan_says(inrush: Inrush) -> None:
     peaks, promises = [], []
     for count in (500, 3_000):

@@ -38,7 +38,7 @@ def write(
     key: str | None = "id",
     more: Settings | None = None,
 ) -> Path:
-    """Write files and a package that loads them, each a partition where there is a key."""
+    """Write files and a package that loads them; with a key, each file is a partition."""
     rows = ROWS.splitlines(keepends=True)
     part = len(rows) // files
     for number in range(files):
@@ -61,7 +61,7 @@ def of_weight(report: dict[str, Any], weight: str) -> list[str]:
 
 
 def catalog(database: Database) -> list[tuple[Any, ...]]:
-    """Return everything that a database has of names, and the sequences' places."""
+    """Return all names in a database, and the values of its sequences."""
     names = database.rows(
         "SELECT 'relation', relnamespace::regnamespace::text, relname, relkind::text FROM pg_class "
         "UNION ALL SELECT 'schema', nspname, '', '' FROM pg_namespace "
@@ -69,7 +69,7 @@ def catalog(database: Database) -> list[tuple[Any, ...]]:
         "UNION ALL SELECT 'constraint', connamespace::regnamespace::text, conname, '' "
         "FROM pg_constraint ORDER BY 1, 2, 3, 4"
     )
-    # The first temporary table of a session makes a schema that stays, for whoever comes next.
+    # The first temporary table of a session creates a schema that later sessions use.
     names = [row for row in names if not row[1].startswith(("pg_temp_", "pg_toast_temp_"))]
     return names + database.rows("SELECT schemaname, sequencename, last_value FROM pg_sequences")
 
@@ -115,7 +115,7 @@ def test_the_run_finds_its_prediction(newest_database: Database, inrush: Inrush)
     assert loaded.report["prediction"] == predicted
     assert predicted["streams"] == 2
     assert newest_database.value("SELECT count(*) FROM t") == 60_000
-    # Files that are loaded already are named, and there is nothing to predict.
+    # Files that are loaded already are named, and nothing is predicted.
     again = inrush("preflight", path, "--json").expect(CLEAN)
     assert "has loaded these files already" in again.output
     assert found(again)["prediction"] is None
@@ -163,7 +163,7 @@ def test_missing_privileges_are_told(newest_database: Database, inrush: Inrush) 
     told = "\n".join(of_weight(report, "stops"))
     for part in (role, "CREATE on database", "membership in", "cannot be read by this role"):
         assert part in told
-    # A temporary table is all that it may make, and is measured with.
+    # The role may create only temporary tables, and these are measured.
     assert any("only temporary tables" in what for what in of_weight(report, "tells"))
     assert [step["step"] for step in report["steps"]] == STEPS + AT_THE_SERVER
     assert catalog(database) == before
@@ -211,7 +211,7 @@ def test_max_connections_is_told(start_server: StartServer, inrush: Inrush) -> N
 
 def test_a_full_disk_is_told(newest_database: Database, inrush: Inrush) -> None:
     path = write(inrush, newest_database.url)
-    # A sparse file: more text than any disk here has room for twice.
+    # A sparse file: twice its text would not fit on any disk here.
     with (inrush.folder / "t.9.tbl").open("wb") as file:
         file.truncate(1 << 43)
     report = found(inrush("preflight", path, "--json", "--streams", "1").expect(PREFLIGHT_FAILED))
@@ -241,7 +241,7 @@ def test_a_pipe_is_not_touched(newest_database: Database, inrush: Inrush) -> Non
         settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
         text = package({"url": newest_database.url}, flow("t", name, **settings))
         path = inrush.write("p.toml", text)
-        # Whoever opened the pipe would wait for a writer.
+        # Opening the pipe would wait for a writer.
         with inrush.start("preflight", path, stdin=subprocess.PIPE) as running:
             running.wait().expect(USAGE, "is a pipe", "cannot be read twice")
 
@@ -288,7 +288,7 @@ def test_what_a_stopped_run_has_left_is_predicted(
     newest_database: Database, inrush: Inrush, more: Settings
 ) -> None:
     newest_database.execute("CREATE TABLE t (id integer not null, name text)")
-    # One large file is shared by the streams: some of its splits are committed.
+    # The streams share one large file, and some of its splits are committed.
     inrush.write("t.0.tbl", ROWS * 20)
     settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS, "mode": "append"}
     text = package({"url": newest_database.url}, flow("t", "t.*.tbl", **settings, **more))
@@ -329,7 +329,7 @@ def test_a_rate_is_counted_in_elsewhere(inrush: Inrush, url: str) -> None:
     path.write_text(path.read_text().replace("[run]", "[run]\nrate_bytes_max = 20_000"))
     prediction = found(inrush("preflight", path, "--json").expect(CLEAN))["prediction"]
     assert prediction["limiting"] == "pace", prediction
-    # The values of a row take no more than four times its text, and no less than a quarter.
+    # The values of a row are at most four times as large as its text, and at least a quarter.
     assert len(ROWS) / 80_000 < prediction["predicted_s"] < len(ROWS) / 5_000
 
 
@@ -391,7 +391,7 @@ def test_a_compressed_file_into_other_destinations(inrush: Inrush, url: str) -> 
 def test_a_part_of_a_compressed_file_tells_how_much_text_all_of_it_has(
     newest_database: Database, inrush: Inrush, suffix: str
 ) -> None:
-    """There is far more text than is read in a second, in few stored bytes."""
+    """The text is more than can be read in a second, in few stored bytes."""
     block = "".join(f"{number}|{'x' * 1000}|\n" for number in range(8000)).encode()
     member = gzip.compress(block, 1) if suffix == "gz" else zstandard.compress(block)
     count = 300
@@ -449,7 +449,7 @@ def test_targets_that_exist(
     assert database.rows("SELECT * FROM t") == []
     inrush("run", path).expect(CLEAN, "predicted")
     assert database.value("SELECT count(*) FROM t") == 60_000
-    # Numbers of the target's sequences were left to the run.
+    # The numbers of the target's sequences are left for the run.
     if "number" in before:
         assert database.value("SELECT min(number) FROM t") == 1
 
@@ -478,7 +478,7 @@ def test_a_lock_on_the_target_hurts(newest_database: Database, inrush: Inrush) -
             other.execute("SET application_name = 'a report'; LOCK TABLE t IN SHARE MODE")
             report = found(inrush("preflight", path, "--json").expect(CLEAN))
             other.rollback()
-        # It is loaded while somebody reads, as the report of the preflight has it.
+        # It is loaded while somebody reads, as in the preflight's report.
         inrush("run", path).expect(CLEAN)
         holder.rollback()
     hurts = "\n".join(of_weight(report, "hurts"))
@@ -566,7 +566,7 @@ def test_a_signal_ends_it_at_once(
             assert running.process.poll() is None
         running.send(which)
         running.wait().expect(INTERRUPTED)
-    # The backends roll back as soon as they see that nobody is there.
+    # The backends roll back as soon as they notice that the client is gone.
     while database.value(query) > 0:
         pass
     assert catalog(database) == before

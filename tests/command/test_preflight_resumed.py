@@ -1,4 +1,4 @@
-"""Preflight of a run that was stopped after its last row: the rest of it is predicted."""
+"""Preflight of a run that was stopped after its last row: the rest of the run is predicted."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ BATCH_ROWS = 1000
 
 
 def write(inrush: Inrush, url: str, rows: int, **rejects: Value) -> Path:
-    """Write a package whose file has rejects alone, and return its path."""
+    """Write a package whose file has only rejects, and return its path."""
     inrush.write("rows.csv.gz", gzip.compress(b"x\n" * rows))
     columns: list[Value] = ["id integer"]
     of = flow("t", "rows.csv.gz", columns=columns, format={"header": False}, rejects=rejects)
@@ -26,7 +26,7 @@ def write(inrush: Inrush, url: str, rows: int, **rejects: Value) -> Path:
 
 
 def bytes_kept(inrush: Inrush) -> int:
-    """Return how many bytes the files of rejects of all runs take."""
+    """Return the number of bytes in the reject files of all runs."""
     return sum(path.stat().st_size for path in inrush.folder.glob("runs/*/rejects/*"))
 
 
@@ -42,7 +42,7 @@ def test_their_bytes_have_a_limit(inrush: Inrush, url: str) -> None:
     outcome = inrush("run", path)
     outcome.expect(REJECT_LIMIT, "1.0 MB, which is the limit", "nothing was switched")
     outcome.expect(REJECT_LIMIT, "rows.csv.gz:", "bytes_max = 2000000")
-    # The excess over the limit is at most one batch, and the unwritten rejects of each stream.
+    # The limit is exceeded by at most one batch, and the unwritten rejects of each stream.
     assert limit < bytes_kept(inrush) + (64 << 10)
     assert bytes_kept(inrush) < limit + 2 * BATCH_ROWS * 400
     inrush("rejects", "show").expect(0, "syntax, column id")
@@ -77,12 +77,12 @@ def test_their_disk_keeps_a_reserve(inrush: Inrush, url: str) -> None:
     runs.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(runs)]
     if subprocess.run(mount, check=False).returncode != 0:
-        # Root alone mounts a disk.
+        # Only root can mount a disk.
         return
     try:
         outcome: Outcome = inrush("run", path)
         outcome.expect(FAILED, "a load leaves 1.3 MB free", "nothing was switched")
-        # It is looked at once a MiB. There is room for the report.
+        # The disk is checked after each MiB. There is room for the report.
         assert bytes_kept(inrush) < size - size // 10 + (1 << 20)
         assert outcome.report["outcome"] == "failed"
     finally:
@@ -90,17 +90,17 @@ def test_their_disk_keeps_a_reserve(inrush: Inrush, url: str) -> None:
 
 
 def test_their_disk_is_looked_at_before_the_first_one(inrush: Inrush, url: str) -> None:
-    """On a disk that is down to its reserve from the beginning, no reject is written."""
+    """On a disk that has only its reserve from the beginning, no reject is written."""
     path = write(inrush, url, 10, share_max=1.0)
     size = 40 << 20
     runs = inrush.folder / "runs"
     runs.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(runs)]
     if subprocess.run(mount, check=False).returncode != 0:
-        # Root alone mounts a disk.
+        # Only root can mount a disk.
         return
     try:
-        # 3 MiB are left, which a run needs, but not the reserve of 4 MiB.
+        # 3 MiB are left, which is enough for a run but less than the reserve of 4 MiB.
         (runs / "ballast").write_bytes(bytes(size - (3 << 20)))
         outcome: Outcome = inrush("run", path)
         outcome.expect(FAILED, "a load leaves 4.2 MB free", "nothing was switched")
@@ -113,7 +113,7 @@ def test_their_disk_is_looked_at_before_the_first_one(inrush: Inrush, url: str) 
 
 
 def test_those_of_files_whose_names_tell_their_form_are_replayed(inrush: Inrush, url: str) -> None:
-    """The pattern that names the files does not tell it."""
+    """The pattern of the file names does not show it."""
     inrush.write("rows.tbl.1", "1|a|\nx|b|\n")
     settings: dict[str, Value] = {"columns": ["id integer", "note text"]}
     of = flow("t", "rows.tbl.*", rejects={"rows_max": 1}, **settings)

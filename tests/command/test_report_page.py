@@ -1,4 +1,4 @@
-"""The page of a report: what it says of runs, in a browser, on paper, and to screen readers."""
+"""The page of a report: what it shows in a browser, on paper, and to screen readers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def page_of(outcome: Outcome) -> Path:
 
 
 def made(inrush: Inrush, name: str, given: dict[str, Any]) -> Path:
-    """Let the command make the page of a report."""
+    """Make the page of a report with the command."""
     path = inrush.write(f"{name}.json", json.dumps(given))
     page = inrush.folder / f"{name}.html"
     assert inrush("report", path).expect(CLEAN).output == f"{page}\n"
@@ -72,14 +72,14 @@ def made(inrush: Inrush, name: str, given: dict[str, Any]) -> Path:
 
 
 def parts_of(given: dict[str, Any]) -> list[str]:
-    """Return the parts of the account that the page is to show, in their order."""
+    """Return the parts of the account that the page must show, in their order."""
     rare = {part for part in ("added", "filtered") if given["account"].get(f"rows_{part}")}
     parts = ("read", "added", "loaded", "rejected", "skipped", "filtered")
     return [part for part in parts if part in rare or part not in ("added", "filtered")]
 
 
 def account_rows(given: dict[str, Any]) -> list[list[str]]:
-    """Return the rows that the table of accounts is to have, its head and its foot left out."""
+    """Return the rows that the table of accounts must have, without head and foot."""
     rows = []
     for table in given["tables"]:
         account = table["account"]
@@ -97,7 +97,7 @@ def account_rows(given: dict[str, Any]) -> list[list[str]]:
 
 
 def assert_tells(seen: dict[str, Any], given: dict[str, Any]) -> None:
-    """Assert that a page says what its report does."""
+    """Assert that a page shows what its report contains."""
     page = seen["page"]
     account = given["account"]
     assert page["title"] == f"Inrush: {given['package']}, {given['run']}"
@@ -186,7 +186,7 @@ def assert_draws(charts: dict[str, Any], measured: dict[str, Any], given: dict[s
 
 
 def assert_judges(page: dict[str, Any], verdict: dict[str, Any]) -> None:
-    # The fix stands below the line.
+    # The fix is below the line.
     line = (
         verdict["line"].split(verdict["advice"]["change"])[0]
         if verdict.get("advice")
@@ -236,7 +236,7 @@ def test_a_clean_run(newest_database: Database, inrush: Inrush) -> None:
     assert page["h1"].startswith("Loaded 80,002 rows into 2 tables in ")
     assert page["todo"] == []
     assert "rejects" not in page["sections"]
-    # Of the report alone the same page is made.
+    # The report alone gives the same page.
     text = page_of(outcome).read_bytes()
     assert len(text) < 700_000
     page_of(outcome).unlink()
@@ -273,9 +273,9 @@ def test_a_run_with_rejects(newest_database: Database, inrush: Inrush) -> None:
 
 
 def test_rejects_are_found_by_their_keys(inrush: Inrush) -> None:
-    """A source without lines tells the key of a row; a reject without one has a dash there."""
+    """A row from a source without lines shows its key; a reject without a key shows a dash."""
     given = report(Wish(rejects=8, has_keys=True))
-    # What a key holds is text, and what cannot be seen in it is written out.
+    # A key is shown as text, and its invisible characters are escaped.
     given["rejects"][1]["key"] = "name = '<b>\u00a0'"
     shown: dict[str, str] = {}
     for cause in look(made(inrush, "keys", given))["page"]["rejects"]:
@@ -293,7 +293,7 @@ def test_rejects_are_found_by_their_keys(inrush: Inrush) -> None:
 
 
 def test_a_run_with_a_long_tail(newest_database: Database, inrush: Inrush) -> None:
-    """One file's rows are slow at the server, long after the other streams have ended."""
+    """The server is slow with one file's rows, long after the other streams have ended."""
     newest_database.execute(
         """
         CREATE FUNCTION slow(id int) RETURNS bool LANGUAGE plpgsql AS $$
@@ -336,7 +336,7 @@ def test_a_run_that_failed(newest_database: Database, inrush: Inrush) -> None:
     assert page["badge"] == "✕ Failed"
     assert page["h1"].endswith("nothing was switched in")
     assert page["error"] == " ".join(given["error"].split())
-    # What a package can do; `inrush run` has no --max-rejects.
+    # What a package can do, because `inrush run` has no --max-rejects.
     assert page["todo"][0] == (
         "Fix the file and run the same command again, or accept more in the package: "
         "rejects = { rows_max = 100 }."
@@ -363,7 +363,7 @@ def test_a_failure_says_how_to_fix_it(newest_database: Database, inrush: Inrush)
 
 
 def test_files_instead_of_a_server(inrush: Inrush) -> None:
-    """Less is measured there, and the page does with it."""
+    """Less is measured there, and the page works without it."""
     write_files(inrush, 2, 2_000)
     outcome = load(inrush, "parquet:lake", flow("loaded", "rows.tbl.*", columns=COLUMNS)).expect(
         CLEAN
@@ -432,7 +432,7 @@ BEGINS_ANEW = (
 
 @pytest.mark.parametrize("outcome", ["interrupted", "failed"])
 def test_rows_that_went_straight_into_their_target(inrush: Inrush, outcome: str) -> None:
-    """A run that stopped has them there: the page does not say the opposite."""
+    """A stopped run has such rows; the page must not claim the opposite."""
     wish = Wish(
         outcome=outcome, error="it ended", is_measured=False, flows=2, units=6, straight_flows=2
     )
@@ -452,7 +452,7 @@ def test_rows_that_went_straight_into_their_target(inrush: Inrush, outcome: str)
 
 
 def test_rows_of_which_some_were_staged(inrush: Inrush) -> None:
-    """Of two flows one goes straight into its target, and the other by staging tables."""
+    """One of two flows is written directly to its target, the other through staging tables."""
     wish = Wish(outcome="interrupted", error="it ended", flows=2, units=8, straight_flows=1)
     given = report(wish)
     page = look(made(inrush, "both", given), "screen")["page"]
@@ -472,7 +472,7 @@ def test_rows_of_which_some_were_staged(inrush: Inrush) -> None:
 
 
 def test_a_stopped_run_that_committed_nothing(inrush: Inrush) -> None:
-    """No row is anywhere, or those of a unit's parts are: the page tells these apart."""
+    """The page distinguishes rows that are nowhere from rows of a unit's committed parts."""
     given = report(Wish(outcome="interrupted", error="it ended", is_measured=False, units=2))
     for unit in given["units"]:
         unit["finished"] = False
@@ -481,7 +481,7 @@ def test_a_stopped_run_that_committed_nothing(inrush: Inrush) -> None:
     page = look(made(inrush, "nothing", given), "screen")["page"]
     assert page["h1"].endswith("; nothing was switched in")
     assert page["todo"] == [BEGINS_ANEW]
-    # Of a unit that several streams fill each range of a file is committed for itself.
+    # In a unit that several streams fill, each range of a file is committed by itself.
     first["shared"] = True
     first["account"] = first["account"] | {"rows_read": 7, "rows_loaded": 7}
     page = look(made(inrush, "parts", given), "screen")["page"]
@@ -511,7 +511,7 @@ def test_a_run_that_found_all_loaded(inrush: Inrush) -> None:
 def test_a_large_report_stays_usable(inrush: Inrush) -> None:
     given = report(Wish(streams=64, steps=1200, flows=12, units=500, is_tcp=True, rejects=5_000))
     page = made(inrush, "large", given)
-    # 12 MB of JSON; longer steps are shown, and report.json keeps the others.
+    # 12 MB of JSON; the page shows longer steps, and report.json keeps the others.
     assert page.stat().st_size < 4_000_000
     seen = look(page, "screen,phone")
     shown = seen["page"]
@@ -530,7 +530,7 @@ def test_a_large_report_stays_usable(inrush: Inrush) -> None:
 
 
 def hostile(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with other texts in it; names of fields, and fixed words, stay."""
+    """Return a value with other texts in it; names of fields and fixed words are kept."""
     if isinstance(value, dict):
         fixed = ("outcome", "cause", "code", "state", "phase", "started_at", "finished_at")
         return {name: one if name in fixed else hostile(one, change) for name, one in value.items()}
@@ -553,12 +553,12 @@ def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> Non
     given = hostile(
         calm, lambda text: text if text in ("send_wait", "convert") else WILD[number] + text
     )
-    # Causes of streams are words of the verdict too, in pairs.
+    # Causes of streams are words of the verdict, too, in pairs.
     given["verdict"]["streams"] = calm["verdict"]["streams"]
     page = made(inrush, "wild", given)
     seen = look(page, "screen,phone")
     title = f"Inrush: {given['package']}, {given['run']}"
-    # Chromium writes controls in titles as spaces.
+    # Chromium shows control characters in titles as spaces.
     assert seen["page"]["title"].split() == re.sub(r"[\x00-\x1f]", " ", title).split()
     assert seen["page"]["rejects"]
     calm_seen = look(made(inrush, "calm", calm), "screen")
@@ -592,7 +592,7 @@ def test_a_page_does_not_take_the_place_of_its_report(inrush: Inrush) -> None:
     link.symlink_to(path)
     for target in ("runs/one/report.json", "runs/../runs/one/report.json", path, link):
         inrush("report", "one", "-o", target).expect(USAGE, "its own report", "hint: ")
-    # A report by this name would be its own page.
+    # For a report with this name, its own page would have the same name.
     named = inrush.write("report.html", whole)
     inrush("report", named).expect(USAGE, "its own report", "--output")
     assert [path.read_text(), named.read_text()] == [whole, whole]

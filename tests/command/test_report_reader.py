@@ -30,7 +30,7 @@ PARTS = (
 
 @pytest.fixture
 def read(newest_database: Database, tmp_path: Path) -> Report:
-    """Return a report with all that the reader reads: partitions, rejects, their encoding."""
+    """Return a report with everything that the reader reads: partitions, rejects, encodings."""
     for number, text in enumerate(PARTS):
         (tmp_path / f"people-{number}.csv").write_bytes(text.encode("windows-1252"))
     people = flow(
@@ -46,7 +46,7 @@ def read(newest_database: Database, tmp_path: Path) -> Report:
 
 
 def objects(value: Any, at: str = "report") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Walk through all objects of a report, each with where it is."""
+    """Walk through all objects of a report, each with its path."""
     if isinstance(value, dict):
         yield at, value
         for key, inner in value.items():
@@ -64,7 +64,7 @@ def again(read: Report, details: dict[str, Any]) -> Report:
 
 
 def without_details(report: Report) -> dict[str, Any]:
-    """Return all that was read of a report."""
+    """Return everything that was read from a report."""
     return {name: value for name, value in vars(report).items() if name != "details"}
 
 
@@ -100,7 +100,7 @@ def test_unknown_keys_are_passed_over_at_every_level(read: Report) -> None:
         assert at in places
     for at in ("report.tables[0].partitions[1]", "report.rejects[2]", "report.machine"):
         assert at in places
-    # One by one, so that a failure names its place; then all at once.
+    # One by one, so that a failure names the place; then all at once.
     for at, value in objects(copy.deepcopy(details)):
         one = copy.deepcopy(details)
         (there,) = (inner for place, inner in objects(one) if place == at)
@@ -112,7 +112,7 @@ def test_unknown_keys_are_passed_over_at_every_level(read: Report) -> None:
 
 
 def leave_out_what_may_be_absent(value: Any, schema: dict[str, Any]) -> None:
-    """Remove the keys that the schema does not require, however deep."""
+    """Remove all keys that the schema does not require, at any depth."""
     while "$ref" in schema:
         schema = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[-1]]
     if isinstance(value, list):

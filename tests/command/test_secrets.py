@@ -1,4 +1,4 @@
-"""A password is in nothing that a run prints, writes, or lets others see."""
+"""A password is in nothing that a run prints, writes, or shows to other users."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, US
 from harness.packages import flow, package
 from harness.servers import Database, Server
 
-# What breaks URLs, connection strings, TOML, JSON, shells and patterns, in one word.
+# All characters that break URLs, connection strings, TOML, JSON, shells or patterns, in one word.
 SECRET = "p@s:s/w?o#r&d= %41'\"\\{}$(x)é"  # noqa: S105
 
 TABLE = "CREATE TABLE people (id int NOT NULL, gate int, name text)"
@@ -24,7 +24,7 @@ ROWS = "id,gate,name\n1,1,Ann\nx,1,Bob\n"
 
 
 def forms(secret: str) -> set[str]:
-    """Return all ways in which a secret may stand in a text."""
+    """Return all forms in which a secret may appear in a text."""
     quoted = json.dumps(secret)[1:-1]
     encoded = urllib.parse.quote(secret, safe="")
     return {
@@ -85,7 +85,7 @@ WAYS = ["variable", "file", "in_url", "whole_url", "package", "service"]
 
 
 def told(way: str, inrush: Inrush, database: Database) -> tuple[str, dict[str, str]]:
-    """Return the URL of the package and the environment, with the password in one of them."""
+    """Return the package's URL and the environment; one of them contains the password."""
     encoded = urllib.parse.quote(SECRET, safe="")
     if way == "variable":
         return database.url, {"PGPASSWORD": SECRET}
@@ -126,7 +126,7 @@ def test_no_output_of_a_run_has_the_password(
     url, environment = told(way, inrush, database)
     inrush.write("rows.csv", ROWS)
     database.execute(TABLE)
-    # One that goes past its limit, one that dies, one that loads, one that is loaded already.
+    # One run exceeds its limit, one dies, one loads, and one is loaded already.
     path = write_package(inrush, url, 0)
     outcomes = [inrush("run", path, "--json", environment=environment).expect(REJECT_LIMIT)]
     path = write_package(inrush, url, 1)
@@ -190,7 +190,7 @@ def test_others_cannot_see_the_password_while_it_runs(
 
 
 def of_process(running: Running) -> list[tuple[str, str]]:
-    """Return what every user may read of a process and its threads."""
+    """Return what every user may read about a process and its threads."""
     folder = Path("/proc") / str(running.process.pid)
     found = []
     for path in [folder / "cmdline", folder / "comm", *folder.glob("task/*/comm")]:
@@ -201,7 +201,7 @@ def of_process(running: Running) -> list[tuple[str, str]]:
 def test_a_password_in_an_argument_for_a_parameter_is_refused(
     guarded_database: Database, inrush: Inrush
 ) -> None:
-    """Where a parameter is a part of the URL's password, or all of a URL that has one."""
+    """The parameter is part of the URL's password, or is a whole URL with a password."""
     inrush.write("rows.csv", "id,gate,name\n1,1,Ann\n")
     encoded = urllib.parse.quote(SECRET, safe="")
     for url, value in (
@@ -267,7 +267,7 @@ def test_a_url_that_is_wrong_tells_no_password(inrush: Inrush, form: str) -> Non
 
 
 def test_what_a_variable_holds_is_shown_nowhere(newest_database: Database, inrush: Inrush) -> None:
-    """Whatever it means: here it is the folder of the files, and the name of the user."""
+    """Whatever the variable means: here its value is the files' folder and the user's name."""
     folder = "feed-4711.of_nobody"
     newest_database.execute(TABLE)
     role = "loader_4711"
@@ -291,7 +291,7 @@ def test_what_a_variable_holds_is_shown_nowhere(newest_database: Database, inrus
     ]:
         assert folder not in text, file
         assert role not in text, file
-    # What is shown in their place brings it back.
+    # The command that is shown brings it back.
     [rejects] = inrush.folder.glob("runs/*/rejects/*.rejects")
     rejects.write_text(rejects.read_text().replace("x,1,Bob", "2,1,Bob"))
     inrush("rejects", "replay", rejects.parents[1].name, environment=environment).expect(CLEAN)
@@ -314,7 +314,7 @@ def test_a_password_in_a_statement_is_not_shown(newest_database: Database, inrus
 
 
 def test_paths_stay_usable(newest_database: Database, inrush: Inrush) -> None:
-    """A folder that a variable names is not a secret: programs open printed paths."""
+    """A folder in a variable is not a secret: programs open the printed paths."""
     newest_database.execute(TABLE)
     data = inrush.folder / "data-4711"
     inrush.write("data-4711/rows.csv", ROWS)
@@ -344,7 +344,7 @@ def test_a_named_path_is_shown_and_the_variable_of_a_url_is_not(
 ) -> None:
     newest_database.execute(TABLE)
     inrush.write("rows.csv", "id,gate,name\n1,1,Ann\n")
-    # A value that is no path of a setting: an application's name with a folder's name in it.
+    # A value that is not a path: an application's name that contains a folder's name.
     folder = "of-4711.app"
     url = newest_database.url + ("&" if "?" in newest_database.url else "?")
     path = inrush.write(

@@ -1,4 +1,4 @@
-"""Guessing what files hold: `inrush init`, and `inrush load` into a table that does not exist."""
+"""Guessing formats and types: `inrush init`, and `inrush load` into a table that does not exist."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_new_table_has_the_guessed_columns(newest_database: Database, inrush: 
     inrush(*words).expect(CLEAN, "the columns were guessed")
     assert types(newest_database, "people") == ["integer", "text", "date"]
     assert newest_database.rows("SELECT * FROM people ORDER BY id") == ROWS
-    # Files and target tell the same the second time, though the name says commas.
+    # Files and target show the same format the second time, although the name implies commas.
     inrush(*words).expect(CLEAN, "already loaded by run")
 
 
@@ -49,7 +49,7 @@ def test_init_writes_a_package_that_runs(newest_database: Database, inrush: Inru
 
 def test_a_reject_says_that_its_type_was_guessed(newest_database: Database, inrush: Inrush) -> None:
     text = "".join(f"{number},{number % 7}\n" for number in range(4_000_000))
-    # Between the last two places that are looked at.
+    # Between the last two places that are sampled.
     end = text.index("\n", len(text) - 400_000)
     file = inrush.write("numbers.csv", text[: end - 1] + "x" + text[end:])
     to = ("--to", newest_database.url, "--table", "numbers")
@@ -59,17 +59,17 @@ def test_a_reject_says_that_its_type_was_guessed(newest_database: Database, inru
 def test_a_code_that_no_sample_shows_is_a_reject(newest_database: Database, inrush: Inrush) -> None:
     pad = "x" * 990
     lines = [f"{number},{10_000 + number},{pad}\n" for number in range(40_000)]
-    # Between the last two places that are looked at.
+    # Between the last two places that are sampled.
     lines[39_600:39_602] = [f"39600,00010,{pad}\n", f"39601,+4312345,{pad}\n"]
     file = inrush.write("places.csv", "id,zip,note\n" + "".join(lines))
     url = newest_database.url
     load = ("load", file, "--to", url, "--table", "places")
     inrush(*load).expect(REJECT_LIMIT, '"00010": it begins with a zero', "the types were guessed")
-    # The package that says the same guess does the same.
+    # The package with the same guess does the same.
     inrush("init", file, "--to", url, "--table", "places").expect(CLEAN)
     assert "lossless = true" in (inrush.folder / "places.toml").read_text()
     inrush("run", "places.toml").expect(REJECT_LIMIT, '"00010": it begins with a zero')
-    # Declared columns take the number.
+    # Declared columns accept the number.
     declared = ("--columns", "id integer, zip integer, note text")
     inrush(*load, *declared).expect(CLEAN)
     assert newest_database.rows("SELECT zip FROM places WHERE id = 39600") == [(10,)]
@@ -102,7 +102,7 @@ def test_titles_are_passed_over(
     inrush("run", "packed.toml").expect(CLEAN, read)
     for table in ("direct", "packed"):
         assert newest_database.rows(f"SELECT id, n FROM {table} ORDER BY id") == rows
-    # The table's own columns are found in them just as well.
+    # The table's own columns are recognized in the files just as well.
     newest_database.execute("CREATE TABLE known (id int, n int)")
     inrush("load", file, "--to", url, "--table", "known").expect(CLEAN, read)
     assert newest_database.rows("SELECT id, n FROM known ORDER BY id") == rows
@@ -162,19 +162,19 @@ def test_a_word_that_no_sample_shows_is_no_boolean(
 ) -> None:
     pad = "x" * 990
     lines = [f"{number},true,{pad}\n" for number in range(40_000)]
-    # Between the last two places that are looked at.
+    # Between the last two places that are sampled.
     lines[39_600] = f"39600,1,{pad}\n"
     file = inrush.write("flags.csv", "id,ok,note\n" + "".join(lines))
     url = newest_database.url
     load = ("load", file, "--to", url, "--table", "flags")
     said = inrush(*load).expect(REJECT_LIMIT, "the types were guessed from")
     said.expect(REJECT_LIMIT, "not one of the column's words")
-    # The package that says the same guess does the same.
+    # The package with the same guess does the same.
     inrush("init", file, "--to", url, "--table", "flags").expect(CLEAN)
     written = (inrush.folder / "flags.toml").read_text()
     assert 'true_words = ["true"], false_words = ["false"]' in written
     inrush("run", "flags.toml").expect(REJECT_LIMIT, "not one of the column's words")
-    # Declared columns take PostgreSQL's words.
+    # Declared columns accept PostgreSQL's words.
     inrush(*load, "--columns", "id integer, ok boolean, note text").expect(CLEAN)
     assert newest_database.rows("SELECT ok FROM flags WHERE id = 39600") == [(True,)]
 
@@ -218,7 +218,7 @@ def test_numbers_that_read_in_two_ways_are_text_and_told(
 def test_a_dot_that_no_sample_shows_is_a_reject(newest_database: Database, inrush: Inrush) -> None:
     pad = "x" * 990
     lines = [f"{number},{number % 900},{pad}\n" for number in range(40_000)]
-    # Between the last two places that are looked at.
+    # Between the last two places that are sampled.
     lines[39_600:39_602] = [f"39600,1.500,{pad}\n", f"39601,12E4,{pad}\n"]
     file = inrush.write("amounts.csv", "id,amount,note\n" + "".join(lines))
     load = ("load", file, "--to", newest_database.url, "--table", "t", "--max-rejects", "2")
@@ -261,7 +261,7 @@ def test_row_names_of_r_are_a_column(
         assert rows == [(1, "21.0", 6, "a b"), (2, "22.8", 4, "c"), (3, "21.4", 6, "d")]
     # The same command finds nothing left to do.
     inrush("load", file, "--to", url, "--table", "direct").expect(CLEAN, "already loaded by run")
-    # A table with other columns, or in another order, is not filled by place.
+    # A table with other columns, or in another order, is not filled by position.
     for number, columns in enumerate(
         ("mpg numeric, cyl int, name text", "a int, b int, c int, d text")
     ):
@@ -324,7 +324,7 @@ def test_a_declared_header_without_a_name_for_row_names_is_refused(
     form = ("--format", "csv,skip_lines=1,no_header", "--to", newest_database.url, "--table", "t")
     columns = ("--columns", "row_name text, mpg numeric, cyl int, name text")
     inrush("load", file, *form, *columns).expect(CLEAN, "3 loaded")
-    # One row with a field too many is a reject, as before.
+    # One row with an extra field is a reject, as before.
     file = inrush.write("ragged.csv", "mpg,cyl,name\n1,2,a\n3,4,b,c\n")
     inrush("load", file, *to, "--table", "known").expect(LOADED_WITH_REJECTS)
 
@@ -350,7 +350,7 @@ def test_text_that_is_not_utf8_is_told_with_its_encoding(
     inrush(*load).expect(FAILED, *said)
     if not encoding.startswith("UTF-16"):
         inrush("init", file).expect(FAILED, "a.csv:1 (byte ", f"`{text.splitlines()[0]}`")
-        # A declared header is told with the same words.
+        # A declared header is reported with the same words.
         inrush(*load, "--format", "csv,header", "--columns", "a text, b text").expect(FAILED, *said)
     # The proposal in the message works.
     inrush(*load, "--format", f"encoding={encoding}").expect(CLEAN)
@@ -368,7 +368,7 @@ def test_utf8_that_is_declared_as_another_encoding_is_told(
     said = ("a.csv is declared to be windows-1252, but is likely UTF-8", "`2,Zoë`", "`2,ZoÃ«`")
     inrush(*load, "t", "--save-package", "p.toml").expect(CLEAN, *said)
     inrush("check", "p.toml").expect(CLEAN, *said)
-    # A file that is what it is declared to be gets no note.
+    # A file that has its declared format gets no note.
     inrush.write("a.csv", "id,name\n1,Ann\n2,Zoë\n".encode("windows-1252"))
     outcome = inrush(*load, "u").expect(CLEAN)
     assert "likely UTF-8" not in outcome.output + outcome.errors

@@ -24,7 +24,7 @@ from harness.command import (
 from harness.packages import flow, package
 from harness.servers import Database
 
-# Clears the line, sets the title, clears by C1, turns the direction, hides, ends a line in Unicode.
+# Clears the line, sets the title, clears by C1, changes the direction, hides text, ends a line.
 EVIL = "a\x1b[2K\x1b]0;title\x07\r\x9b2K\x7f\u202e\u200b\u2028z"
 FORGED = "0 rejected, all is well"
 LINES = f"{EVIL}\n{FORGED}\nhint: run it again"
@@ -45,7 +45,7 @@ def assert_clean(text: str) -> None:
 
 
 def written(outcome: Outcome) -> Outcome:
-    """Check what a command printed, and that it still shows the value."""
+    """Check the output of a command, and that it still shows the value."""
     assert_clean(outcome.said)
     assert "\\u{1b}" in outcome.said or "\\u001b" in outcome.said, outcome.said
     return outcome
@@ -72,7 +72,7 @@ def test_a_name_of_a_file_is_told_as_text(newest_database: Database, inrush: Inr
 def test_nothing_of_a_file_moves_the_cursor_of_a_terminal(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """With progress on a terminal, whose own sequences are those of the bars alone."""
+    """With progress on a terminal, where only the bars have control sequences."""
     inrush.write(f"{EVIL}.csv", "id\n1\nx\n")
     words = ["load", f"{EVIL}.csv", "--to", newest_database.url, "--table", "t"]
     words += ["--columns", "id int", "--max-rejects", "1"]
@@ -114,12 +114,12 @@ def test_a_message_of_a_server_is_told_as_text(newest_database: Database, inrush
 
 
 def urls(package: str) -> list[str]:
-    """Return the lines with a URL; Python ends a line at a few characters that TOML does not."""
+    """Return the lines with a URL; Python ends lines at some characters that TOML does not."""
     return [line for line in package.split("\n") if line.startswith("url")]
 
 
 def test_a_header_is_told_as_text_and_makes_a_package(inrush: Inrush) -> None:
-    """No name of a column ends a comment or a text of the package."""
+    """No name of a column ends a comment or a text in the package."""
     name = f'x{EVIL}"\n[connections.target]\nurl = "stolen"\n#'
     quoted = name.replace('"', '""')
     inrush.write("rows.csv", f'"{quoted}",b\n1,2\n3,4\n')
@@ -133,7 +133,7 @@ def test_a_header_is_told_as_text_and_makes_a_package(inrush: Inrush) -> None:
 
 
 def test_arguments_and_packages_are_told_as_text(inrush: Inrush) -> None:
-    """Arguments may be file names that a shell found by a pattern."""
+    """Arguments may be file names that a shell found with a pattern."""
     written(inrush("load", "x", f"--{LINES}").expect(USAGE))
     written(inrush("run", f"{LINES}.toml").expect(USAGE))
     written(inrush("run", "x.toml", "--streams", LINES).expect(USAGE))

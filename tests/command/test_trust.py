@@ -1,4 +1,4 @@
-"""Packages of somebody else: code needs trust, and values in their SQL stay values."""
+"""Packages from other people: code needs trust, and values in their SQL stay values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.packages import Value, flow, package
 from harness.servers import Database
 
-# A library that shows that it was loaded, and is not a driver.
+# A library that records that it was loaded, and is not a driver.
 WITNESS = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ def witness(inrush: Inrush, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def witness_in(inrush: Inrush, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a library beside the packages, and return the file that is there once it was loaded."""
+    """Put a library beside the packages, and return the file that it writes when it is loaded."""
     compiler = shutil.which("cc")
     assert compiler is not None
     source = inrush.write("x.c", WITNESS)
@@ -96,8 +96,8 @@ def test_rejects_of_a_foreign_run_load_no_code(inrush: Inrush, witness: Path) ->
 def test_the_configuration_of_a_data_folder_loads_no_code(
     servers_folder: Path, monkeypatch: pytest.MonkeyPatch, setting: str, file: str
 ) -> None:
-    """A data folder that came with the package starts without what its own files would load."""
-    # The server's user must be able to enter it, and to write what tells.
+    """A data folder that came with the package starts without loading code from its own files."""
+    # The server's user must be able to enter it, and to write the evidence.
     folder = servers_folder / f"trust-{setting}-{file}"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
@@ -159,7 +159,7 @@ def test_a_value_is_no_sql(
 ) -> None:
     path = with_day(inrush, newest_database, f"DELETE FROM kept WHERE day = {bare}")
     if bare == "'{day}'" and not set(attack) & {"'", "\\"}:
-        # In quotes, a value without a quote stays a text.
+        # In quotes, a value without a quote is still a text.
         inrush("run", path, "--set", f"day={attack}").expect(CLEAN)
     else:
         outcome = inrush("run", path, "--set", f"day={attack}")
@@ -251,7 +251,7 @@ def test_forms_that_are_not_there(
 
 
 def test_the_packages_own_values_may_be_any_sql(newest_database: Database, inrush: Inrush) -> None:
-    """Whoever wrote the value wrote the statement."""
+    """Whoever writes the value writes the statement."""
     path = with_day(inrush, newest_database, "DELETE FROM kept WHERE {day}")
     path.write_text(path.read_text().replace('day = "a"', "day = \"day = 'a' OR 'x' = 'y'\""))
     inrush("run", path).expect(CLEAN)
@@ -281,7 +281,7 @@ def test_another_place_is_no_path(inrush: Inrush, words: tuple[str, ...], said: 
     if "secret9" not in words[1] or words[0] != "--to":
         assert said in outcome.said
     assert sorted(inrush.folder.rglob("*")) == before
-    # In a package, where a password may stand.
+    # In a package, which may contain a password.
     if len(words) == 2:
         path = inrush.write("p.toml", package(words[1], flow("t", "rows.csv", columns=["id int"])))
         outcome = inrush("run", path).expect(USAGE, said)
@@ -310,7 +310,7 @@ def test_a_folder_with_such_a_name_is_written_so(inrush: Inrush) -> None:
     words = ("--table", "t", "--columns", "id int")
     inrush("load", "./s3:/rows.csv", "--to", "parquet:./gs:/lake", *words).expect(CLEAN)
     assert list((inrush.folder / "gs:/lake/t").rglob("*.parquet"))
-    # And one with a colon in its name, which begins as a scheme would.
+    # And one with a colon in its name, which begins like a URL's scheme.
     inrush.write("log:1.csv", "id\n1\n")
     inrush("load", "log:1.csv", "--to", "x.duckdb", *words).expect(CLEAN)
     inrush("load", "missing.csv", "--to", "x.duckdb", *words).expect(FAILED, "missing.csv")
@@ -334,6 +334,6 @@ def test_a_name_with_a_colon_that_is_there_already_is_a_path(inrush: Inrush) -> 
     assert list((inrush.folder / "lake:2024/t").rglob("*.parquet"))
     inrush("load", "rows.csv", "--to", "./x:y.duckdb", *words).expect(CLEAN)
     inrush("load", "rows.csv", "--to", "x:y.duckdb", *words).expect(CLEAN, "already loaded")
-    # A folder of this name is not a bucket.
+    # A folder with this name is not a bucket.
     (inrush.folder / "s3:" / "bucket").mkdir(parents=True)
     inrush("load", "rows.csv", "--to", "parquet:s3://bucket", *words).expect(USAGE, "`s3:`")

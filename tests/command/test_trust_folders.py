@@ -1,4 +1,4 @@
-"""Data folders that came with a package: no program that is stored in one runs without trust."""
+"""Data folders that came with a package: no program stored in one runs without trust."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ LOOKS = ["check", "run", "preflight", "status", "cleanup"]
 
 
 class Place:
-    """A folder with a package and a state folder of its own, as of one user."""
+    """A folder with a package and its own state folder, as for one user."""
 
     def __init__(self, folder: Path) -> None:
-        """Make it, for the server's user to enter."""
+        """Create it so that the server's user can enter it."""
         folder.mkdir(mode=0o777)
         folder.chmod(0o777)
         self.inrush = Inrush(folder)
@@ -80,7 +80,7 @@ def test_a_folder_that_inrush_made_is_opened_again(place: Place) -> None:
     place("run", path).expect(CLEAN)
     for command in LOOKS:
         place(command, path).expect(CLEAN)
-    # The record and the id are the user's own.
+    # The record and the ID belong to the user.
     [record] = (place.state / "inrush/embedded").iterdir()
     assert record.name == (place.data / "inrush-folder-id").read_text()
     assert record.read_text() == str(place.data)

@@ -1,1 +1,1 @@
-"""Every destination held to docs/specs/destination.md, clause by clause."""
+"""Tests every destination against docs/specs/destination.md, clause by clause."""

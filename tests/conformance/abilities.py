@@ -1,8 +1,8 @@
 """The abilities of destinations: the tables of the page, and a small load that shows each ability.
 
 `ASKED` has the settings that ask for an ability. A destination that lacks it must refuse them. A
-destination that has it is held to the ability's function in `SHOWN`, which loads a few rows and
-looks at the effect.
+destination that has it must pass the ability's function in `SHOWN`, which loads a few rows and
+checks the effect.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ END = "<!-- end of by destination -->\n"
 
 @dataclass(frozen=True)
 class Ability:
-    """A row of the page's first table, which the code writes."""
+    """A row of the page's first table, which is generated from the code."""
 
     name: str
     refusal: str
@@ -130,7 +130,7 @@ class Scene:
 
     @property
     def server(self) -> PostgreSql:
-        """The destination, where the effect is looked for in a catalog of PostgreSQL."""
+        """The destination, if the effect is checked in a PostgreSQL catalog."""
         assert isinstance(self.place, PostgreSql), f"no test shows this of {self.place.title}"
         return self.place
 
@@ -150,19 +150,19 @@ class Scene:
         self.inrush("run", self.package("old", Asked(), OLD)).expect(CLEAN)
 
     def run(self, ability: str, *files: Sequence[Row], **more: Value) -> Outcome:
-        """Load files as the ability asks."""
+        """Load files with the settings of the ability."""
         asked = ASKED[ability]
         path = self.package("new", Asked({**asked.flow, **more}, asked.run), *files)
         return self.inrush("run", path).expect(CLEAN)
 
 
 def slug(name: str) -> str:
-    """Return the name of an ability in names of files and runs."""
+    """Return the ability's name for names of files and runs."""
     return name.replace(" ", "_").lower()
 
 
 def refuses(scene: Scene, ability: Ability) -> None:
-    """Hold a destination that lacks an ability to its refusal, which changes nothing."""
+    """Check that a destination without an ability refuses it and changes nothing."""
     scene.fill()
     path = scene.package("new", ASKED[ability.name], [("3", "new")])
     for command in ("check", "run"):
@@ -216,7 +216,7 @@ def _(scene: Scene) -> None:
 
 def _partitioned(scene: Scene) -> dict[str, Value]:
     """Return settings of a table with two partitions."""
-    # Partitions of PostgreSQL have bounds.
+    # Partitions in PostgreSQL have bounds.
     more: dict[str, Value] = {"bounds": [0, 5, 10]} if isinstance(scene.place, PostgreSql) else {}
     return {"partition_by": "id", **more}
 
@@ -270,7 +270,7 @@ def _(scene: Scene) -> None:
 
 
 def fails_whole(scene: Scene, ability: Ability) -> None:
-    """Hold a destination that cannot reject refused rows to a failure that changes nothing."""
+    """Check that a destination which cannot reject refused rows fails and changes nothing."""
     if scene.place.speaks_sql:
         scene.place.execute("CREATE TABLE t (id integer PRIMARY KEY, note text)")
     else:
@@ -309,7 +309,7 @@ def _(scene: Scene) -> None:
 
 @shows("routing")
 def _(scene: Scene) -> None:
-    # Rows of both partitions stand in one file.
+    # One file has rows of both partitions.
     scene.run("routing", [("1", "a"), ("5", "b")], **_partitioned(scene))
     assert scene.rows == [("1", "a"), ("5", "b")]
     _assert_two_partitions(scene)
@@ -317,7 +317,7 @@ def _(scene: Scene) -> None:
 
 @shows("direct writes")
 def _(scene: Scene) -> None:
-    # Rows of a committed split are seen before the run ends, and stay.
+    # Rows of a committed split are visible before the run ends, and stay.
     scene.fill()
     path = scene.package("new", ASKED["direct writes"], [("3", "new")], [("4", "new")])
     died = scene.inrush("run", path, environment={"INRUSH_FAULT": "after_unit_commit"})
@@ -350,7 +350,7 @@ def _(scene: Scene) -> None:
 
 @shows("skip triggers")
 def _(scene: Scene) -> None:
-    # Rows that are attached fire no triggers: without the setting such a target is refused.
+    # Attached rows fire no triggers: without the setting such a target is refused.
     scene.server.execute("CREATE TABLE t (id integer NOT NULL, note text) PARTITION BY RANGE (id)")
     scene.server.execute(
         "CREATE FUNCTION upper_note() RETURNS trigger LANGUAGE plpgsql AS "
@@ -387,13 +387,13 @@ def _finds(scene: Scene, ability: str, harm: str) -> None:
 
 @shows("verify sums")
 def _(scene: Scene) -> None:
-    # A row comes twice in place of another one: no count finds that.
+    # A row comes twice, and another is missing: no count finds that.
     _finds(scene, "verify sums", "row_doubled")
 
 
 @shows("verify rows")
 def _(scene: Scene) -> None:
-    # Values are exchanged between rows: no sum of a column finds that.
+    # Values are exchanged between rows: no column sum finds that.
     _finds(scene, "verify rows", "values_exchanged")
 
 
@@ -413,7 +413,7 @@ def _(scene: Scene) -> None:
 
 @shows("replica lag")
 def _(scene: Scene) -> None:
-    # The servers of the suite have no standbys, but a role that may not look for them is refused.
+    # The suite's servers have no standbys, but a role that may not query them is refused.
     database = scene.server.database
     role = f"blind_{database.name}"
     database.execute(f"CREATE ROLE {role} LOGIN")
@@ -430,7 +430,7 @@ def _(scene: Scene) -> None:
 
 @shows("slot bytes")
 def _(scene: Scene) -> None:
-    # A slot that nobody reads holds the load up until it is dropped.
+    # A slot that nobody reads blocks the load until it is dropped.
     server = scene.server
     server.database.value("SELECT pg_create_physical_replication_slot('forgotten', true)::text")
     rows = [(str(number), "x" * 1_000) for number in range(6_000)]
@@ -452,6 +452,30 @@ def _(scene: Scene) -> None:
     assert unit.get("server_copy", {}).get("way") in {None, "tuples", "pages"}
 
 
+@shows("several hosts")
+def _(scene: Scene) -> None:
+    path = scene.package("new", Asked(), [("1", "one")], [("2", "two")])
+    with scene.inrush.start("run", path, "--shares=2") as held:
+        pauses.wait_for_note(scene.inrush, held, "waits for 2 shares")
+        (plan,) = scene.inrush.folder.glob("runs/*/plan.json")
+        for share in (1, 2):
+            assert not scene.rows
+            scene.inrush("join", path, plan, f"--share={share}").expect(CLEAN)
+        held.wait().expect(CLEAN)
+    assert scene.rows == [("1", "one"), ("2", "two")]
+
+
+def no_several_hosts(scene: Scene, ability: Ability) -> None:
+    """Hold a destination that one process fills to its refusal, which changes nothing."""
+    scene.fill()
+    path = scene.package("new", Asked({"mode": "append"}), [("3", "new")])
+    scene.inrush("run", path, "--shares=2").expect(USAGE, ability.refusal, ability.fix)
+    joined = scene.inrush("join", path, "plan.json", "--share=1")
+    joined.expect(USAGE, ability.refusal, ability.fix)
+    assert scene.rows == OLD
+    assert scene.place.tables() == {"t"}
+
+
 @shows("staged bytes")
 def _(scene: Scene) -> None:
     told = _stopped(scene)
@@ -462,20 +486,20 @@ def _(scene: Scene) -> None:
 
 
 def no_staged_bytes(scene: Scene) -> None:
-    """Hold a destination that cannot tell the size to that: no number stands for it."""
+    """Check that a destination which cannot determine the size reports no number."""
     assert _stopped(scene) is None
     scene.inrush("status", *scene.place.words).expect(CLEAN, "not known")
 
 
 def no_undo(scene: Scene, ability: Ability) -> None:
-    """Hold a destination that cannot undo a run to its refusal."""
+    """Check that a destination which cannot undo a run refuses it."""
     scene.fill()
     _undo(scene).expect(USAGE, ability.refusal, ability.fix)
     assert scene.rows == OLD
 
 
 def _stopped(scene: Scene) -> int | None:
-    """Stop a run that has committed a unit, and return the size that is told of it."""
+    """Stop a run that has committed a unit, and return the reported size."""
     files = [[(str(number), f"note {number}") for number in range(part)] for part in (1_000, 900)]
     path = scene.package("new", Asked(), *files)
     died = scene.inrush("run", path, environment={"INRUSH_FAULT": "after_unit_commit"})
@@ -488,7 +512,7 @@ def _stopped(scene: Scene) -> int | None:
 
 
 def lacking(place: Place, inrush: Inrush, folder: Path) -> set[str]:
-    """Return the abilities that a plan says the destination lacks."""
+    """Return the abilities that the destination lacks according to a plan."""
     (folder / "none.csv").write_text("id,note\n")
     columns: list[Value] = ["id integer", "note text"]
     path = inrush.write("none.toml", place.package(flow("t", "none.csv", columns=columns)))

@@ -1,8 +1,8 @@
-"""One text for each value of each type, whatever a destination gives for it.
+"""One canonical text for each value of each type, whatever form a destination returns.
 
-Two values have the same text if and only if they are the same: nothing is rounded here, so a
-destination that changes a value cannot hide it. Only differences that a type itself ignores are
-ignored: blanks at the end of a `char(n)`, zeros at the end of a `numeric`.
+Two values have the same text if and only if they are the same: nothing is rounded here, so a change
+of a value by a destination is always found. Only differences that a type itself ignores are
+ignored: trailing blanks of a `char(n)`, trailing zeros of a `numeric`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def base(type_name: str) -> str:
 
 
 def canonical(type_name: str, value: Any) -> str | None:
-    """Return the text of a value as it is in a file, or as a destination gives it."""
+    """Return the canonical text of a value from a file or from a destination."""
     return None if value is None else _FORMS[base(type_name)](value)
 
 
@@ -39,7 +39,7 @@ def _boolean(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    # Decimal takes a float as exactly what it is.
+    # Decimal represents a float exactly.
     number = Decimal(value)
     if not number.is_finite():
         return str(number)
@@ -54,7 +54,7 @@ def _double(value: Any) -> str:
 
 
 def _real(value: Any) -> str:
-    # A text means the float that is nearest; a float stands for itself.
+    # A text means the nearest float; a float is itself.
     if isinstance(value, str):
         value = struct.unpack("f", struct.pack("f", float(value)))[0]
     return float(value).hex()
@@ -112,7 +112,7 @@ _ISO_YEAR = re.compile(r"(-\d{4,}|0000)(?=-\d\d-\d\d)")
 
 
 def _before_christ(text: str) -> str:
-    # DuckDB's form; the era stands at the end of all.
+    # DuckDB's form; the era comes last.
     if "(BC)" in text:
         text = text.replace(" (BC)", "") + " BC"
     # ISO 8601 has a year 0 and years below it: 0000 is 1 BC.
@@ -149,7 +149,8 @@ def _timestamp(value: Any) -> str:
 
 def _timestamptz(value: Any) -> str:
     if isinstance(value, str):
-        # Zero is the only offset that is given back here; another one stays and is a difference.
+        # Destinations return only the offset zero here; any other is kept and shows as a
+        # difference.
         value = re.sub(r"(?<=\d)(\+00(:00)?|Z)(?=$| )", "", value)
     return _timestamp(value)
 
@@ -158,7 +159,7 @@ _INTERVAL_PART = re.compile(r"([+-]?\d+) (year|month|mon|day)s?")
 _INTERVAL_TIME = re.compile(r"([+-]?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?$")
 
 
-# The form in which it is kept without a type for it: its three parts.
+# The form in which it is stored without a type for it: its three parts.
 _ISO_INTERVAL = re.compile(r"P(-?\d+)M(-?\d+)DT(-?\d+(?:\.\d+)?)S")
 
 

@@ -27,7 +27,7 @@ from conftest import SharedServer
 from harness.command import Inrush
 from harness.servers import Database, Server
 
-# Makes an empty destination of a kind; files of it lie in the folder.
+# Makes an empty destination of a kind; its files are in the folder.
 MakePlace = Callable[[type[Place], Path], Place]
 # Makes a job for the test's destination.
 MakeJob = Callable[..., Job]
@@ -41,7 +41,7 @@ def old_server(shared_server: SharedServer) -> Server:
 
 @pytest.fixture(scope="session")
 def make_place(request: pytest.FixtureRequest) -> MakePlace:
-    """Return a function that makes empty destinations; servers are started as they are needed."""
+    """Return a function that makes empty destinations; servers are started when they are needed."""
     numbers = itertools.count(1)
 
     def database(server: str) -> Database:

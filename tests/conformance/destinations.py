@@ -1,17 +1,18 @@
-"""The destinations that the suite holds to docs/specs/destination.md, as a user sees them.
+"""The destinations that the suite tests against docs/specs/destination.md, from a user's view.
 
-A `Place` is one of them, empty: what a user writes to load into it, and what a reader of it sees,
-found by a way that is not Inrush's own. Where one keeps a clause in another way than the rest, its
-class says so in `exceptions`, which stand in the page too, and the tests hold it to that instead.
-Nothing is passed over in silence.
+A `Place` is an empty destination: what a user writes to load into it, and what a reader of it sees,
+read without Inrush. If one fulfils a clause differently from the others, its class says so in
+`exceptions`, which are also in the page, and the tests check that instead. Nothing is skipped
+silently.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,7 +29,7 @@ from harness.servers import Database
 
 
 class KeptOutError(Exception):
-    """A reader is not let in now."""
+    """A reader cannot open the destination now."""
 
 
 def quoted(name: str) -> str:
@@ -42,22 +43,37 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: [(value is not None, value or "") for value in row])
 
 
-class Place(ABC):
-    """A destination, empty, and reached by a way of its own."""
+def miscount_in_files(records: Iterable[Path], old: str, new: str) -> None:
+    """Replace a text of the detail in files that have a record each."""
+    # The detail is JSON in a text of JSON.
+    old, new = (json.dumps(text)[1:-1] for text in (old, new))
+    found = 0
+    # Another stream may have committed its unit in the same moment.
+    for file in records:
+        text = file.read_text()
+        assert text.count(old) == 1, text
+        file.write_text(text.replace(old, new))
+        found += 1
+    assert found
 
-    # The name in names of tests and in the matrix of types.
+
+class Place(ABC):
+    """An empty destination, and its own reader."""
+
+    # Its name in the names of tests and in the matrix of types.
     name: ClassVar[str]
     title: ClassVar[str]
     # Its exceptions: the clause, and the promise that replaces it.
     exceptions: ClassVar[dict[str, str]] = {}
     # Its additional abilities: statements, and partitions.
     speaks_sql: ClassVar[bool] = True
+    unit_table: ClassVar[str] = "inrush.unit"
     partitions: ClassVar[bool] = False
-    # How much more memory four times the rows may take: arenas of allocators come and go.
+    # How much more memory four times the rows may use: allocators keep and release memory.
     memory_growth_max: ClassVar[float] = 1.25
-    # What sets the memory of the destination itself.
+    # The setting for the destination's own memory.
     memory_options: ClassVar[dict[str, str]] = {}
-    # What it then takes in the command's process beside the plan's figure, as the plan says.
+    # The memory that it then uses in the process, in addition to the plan's figure, as planned.
     own_memory_kib: ClassVar[int] = 0
 
     def __init__(self, url: str, options: dict[str, str] | None = None) -> None:
@@ -66,7 +82,7 @@ class Place(ABC):
 
     @property
     def words(self) -> list[str]:
-        """The words of a command that lead to it."""
+        """The arguments of a command that name it."""
         options = [f"--option={name}={value}" for name, value in self.options.items()]
         return ["--to", self.url, *options]
 
@@ -78,20 +94,20 @@ class Place(ABC):
         return package(connection, *flows, name=name, **run)
 
     def keeps(self, clause: str) -> bool:
-        """Whether it keeps a clause as it stands there, without an exception."""
+        """Whether it fulfils a clause as it is written, without an exception."""
         return clause not in self.exceptions
 
     @abstractmethod
     def tables(self) -> set[str]:
-        """Return the names of all tables that a reader finds, staging included, the ledger not."""
+        """Return the names of all tables that a reader finds: staging, but not the ledger."""
 
     @abstractmethod
     def column_types(self, table: str) -> dict[str, str]:
-        """Return the columns of a table with their types, as it calls them."""
+        """Return the columns of a table with their types, in its own terms."""
 
     @abstractmethod
     def values(self, table: str) -> Iterator[tuple[Any, ...]]:
-        """Give all rows of a table, in values that lose nothing."""
+        """Return all rows of a table, in values that lose nothing."""
 
     @abstractmethod
     def drop(self, table: str) -> None:
@@ -101,16 +117,32 @@ class Place(ABC):
         """Run a statement."""
         raise NotImplementedError(f"{self.name} knows no statements: {statement}")
 
+    def make_no_table(self, name: str) -> None:
+        """Put something that is no table of rows where a table of this name would be.
+
+        It has the columns of a job's table, where it has columns.
+        """
+        columns = "1 AS id, 'x' AS note, 1.5 AS price, 2 AS at"
+        self.execute(f"CREATE VIEW {quoted(name)} AS SELECT {columns}")
+
+    def remove_no_table(self, name: str) -> None:
+        """Remove it again, and fail if it is not what it was."""
+        self.execute(f"DROP VIEW {quoted(name)}")
+
+    def miscount(self, old: str, new: str) -> None:
+        """Replace a text of the detail in the record of each unit in the ledger."""
+        self.execute(f"UPDATE {self.unit_table} SET detail = replace(detail, '{old}', '{new}')")
+
     def view(self, name: str) -> list[tuple[Any, ...]]:
         """Return the rows of a view."""
         raise NotImplementedError(f"{self.name} knows no views: {name}")
 
     def partitions_of(self, table: str) -> list[str]:
-        """Return the partitions of a table, each as the destination writes its bounds or value."""
+        """Return a table's partitions, each with its bounds or value in the destination's form."""
         raise NotImplementedError(f"{self.name} knows no partitions: {table}")
 
     def rows(self, table: str, types: Sequence[str]) -> list[Row] | None:
-        """Return all rows of a table whose columns are for these types; None where it is not."""
+        """Return all rows of a table with columns of these types; None if it does not exist."""
         if table not in self.tables():
             return None
         columns = self.column_types(table)
@@ -123,7 +155,7 @@ class Place(ABC):
 
 
 class PostgreSql(Place):
-    """A database of a server, by its own protocol."""
+    """A database of a server, through its own protocol."""
 
     name = "postgresql"
     partitions = True
@@ -182,7 +214,7 @@ class PostgreSql(Place):
         return [bounds for (bounds,) in found]
 
     def schema_of(self, table: str) -> str:
-        """Return the schema of a table whose name there is once."""
+        """Return the schema of the only table with this name."""
         query = "SELECT relnamespace::regnamespace::text FROM pg_class WHERE relname"
         schema: str = self.database.value(f"{query} = '{table}'")
         return schema
@@ -203,7 +235,7 @@ class PostgreSql15(PostgreSql):
 
 
 class AdbcPostgreSql(PostgreSql):
-    """A database of a server, by the ADBC driver."""
+    """A database of a server, through the ADBC driver."""
 
     name = "adbc_postgresql"
     title = "PostgreSQL by ADBC"
@@ -211,6 +243,7 @@ class AdbcPostgreSql(PostgreSql):
     # The driver's library.
     own_memory_kib = 16 << 10
     partitions = False
+    unit_table = "inrush.adbc_unit"
 
     def __init__(self, database: Database) -> None:
         super().__init__(database, "adbc:adbc_driver_postgresql", {"uri": database.url})
@@ -221,8 +254,8 @@ class DuckDb(Place):
 
     name = "duckdb"
     title = "DuckDB"
-    # DuckDB keeps blocks of its file in memory, up to a limit of its own; 12 % more were measured
-    # with this one.
+    # DuckDB keeps blocks of its file in memory, up to its limit; with this limit, 12 % more were
+    # measured.
     memory_options: ClassVar[dict[str, str]] = {"memory_limit": "64MB"}
     own_memory_kib = 64_000_000 >> 10
     exceptions: ClassVar[dict[str, str]] = {
@@ -238,7 +271,7 @@ class DuckDb(Place):
 
     @contextmanager
     def connect(self, *, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file, as a reader does who must not change it."""
+        """Open the file like a reader that must not change it."""
         try:
             connection = duckdb.connect(str(self.file), read_only=read_only)
         except duckdb.IOException as error:
@@ -270,7 +303,7 @@ class DuckDb(Place):
         return dict(found)
 
     def values(self, table: str) -> Iterator[tuple[Any, ...]]:
-        # Python's own dates end with the year 9999; a float's own text is not always exact.
+        # Python's dates end in the year 9999, and the text of a float is not always exact.
         columns = ", ".join(
             quoted(column) if kind in ("FLOAT", "DOUBLE", "BLOB") else f"{quoted(column)}::VARCHAR"
             for column, kind in self.column_types(table).items()
@@ -291,7 +324,7 @@ class DuckDb(Place):
 
 
 class AdbcDuckDb(DuckDb):
-    """A file of DuckDB, by the ADBC driver that its library is, too."""
+    """A file of DuckDB, through the ADBC driver in its library."""
 
     name = "adbc_duckdb"
     title = "DuckDB by ADBC"
@@ -301,12 +334,13 @@ class AdbcDuckDb(DuckDb):
 
 
 class AdbcSqlite(Place):
-    """A file of SQLite, by the ADBC driver."""
+    """A file of SQLite, through the ADBC driver."""
 
     name = "adbc_sqlite"
     title = "SQLite by ADBC"
     # The driver's library and SQLite's pages.
     own_memory_kib = 16 << 10
+    unit_table = "inrush_unit"
     exceptions: ClassVar[dict[str, str]] = {
         "D-29": "one run at a time loads into a file: a run of another package is refused and "
         "names the process that loads",
@@ -378,7 +412,7 @@ class Parquet(Place):
     def tables(self) -> set[str]:
         if not self.folder.exists():
             return set()
-        # Generations that gave way are kept for who still lists them; staging is not.
+        # Replaced generations are kept for readers that still list them; staging is not.
         staging = self.folder / "_inrush" / "staging"
         left = {str(path) for path in staging.rglob("*") if path.is_file()}
         return left | {
@@ -388,11 +422,11 @@ class Parquet(Place):
         }
 
     def dataset(self, table: str) -> Any:
-        """Open a table's folder, whose name is that of the table."""
+        """Open a table's folder, which has the table's name."""
         return pads.dataset(self.path(table), format="parquet", partitioning="hive")
 
     def path(self, table: str) -> Path:
-        """Return a table's folder, in whose name %XX stands for what no folder should have."""
+        """Return a table's folder; %XX in its name escapes unsuitable characters."""
         (found,) = (path for path in self.folder.iterdir() if unquote(path.name) == table)
         return found
 
@@ -405,7 +439,7 @@ class Parquet(Place):
 
     @staticmethod
     def plain(column: Any) -> list[Any]:
-        """Return a column's values; days and microseconds as the numbers that they are."""
+        """Return a column's values; days and microseconds as numbers."""
         if pa.types.is_date32(column.type):
             column = column.cast(pa.int32())
         elif pa.types.is_time64(column.type) or pa.types.is_timestamp(column.type):
@@ -416,6 +450,17 @@ class Parquet(Place):
 
     def drop(self, table: str) -> None:
         shutil.rmtree(self.path(table))
+
+    def make_no_table(self, name: str) -> None:
+        self.folder.mkdir()
+        (self.folder / name).write_text("no folder")
+
+    def remove_no_table(self, name: str) -> None:
+        assert (self.folder / name).read_text() == "no folder"
+        (self.folder / name).unlink()
+
+    def miscount(self, old: str, new: str) -> None:
+        miscount_in_files(self.folder.glob("_inrush/staging/**/*.json"), old, new)
 
     def partitions_of(self, table: str) -> list[str]:
         return sorted(path.name for path in self.path(table).iterdir() if path.is_dir())

@@ -1,4 +1,4 @@
-"""A load of several files into one table, and the rows of the table at its end."""
+"""A load of several files into one table, and the expected rows of the table."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def line(values: Sequence[str]) -> str:
 
 
 def row(values: Sequence[str]) -> Row:
-    """Return the row that a record is in a table."""
+    """Return the row of a record in a table."""
     return tuple(canonical(*pair) for pair in zip(TYPES, values, strict=True))
 
 
 class Job:
-    """A load of a package with one flow, ready to be disturbed."""
+    """A load of a package with one flow, for tests that disturb it."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Job:
         self.rows = in_order([row(record(number)) for number in numbers])
         columns: list[Value] = list(COLUMNS)
         self.flow = flow(TABLE, f"{name}.*.csv", columns=columns, mode=mode, **settings)
-        # Small batches, so that each file is several.
+        # Small batches, so that each file has several.
         text = place.package(self.flow, name=name, **{"batch_rows": 100, **(run or {})})
         self.package = inrush.write(f"{name}.toml", text)
 
@@ -91,17 +91,17 @@ class Job:
         return self.place.rows(TABLE, TYPES)
 
     def assert_done(self, before: Sequence[Row] = ()) -> None:
-        """Fail unless the table has its rows and those of before, and nothing else is left."""
+        """Fail unless the table has its new and old rows, and nothing else is left."""
         assert self.found == in_order([*before, *self.rows])
         assert self.place.tables() == {TABLE}
 
     def assert_nothing(self, before: Sequence[Row] = ()) -> None:
-        """Fail unless a reader finds what was there before, or no table."""
+        """Fail unless a reader finds the old rows, or no table."""
         assert (self.found or []) == in_order(before)
 
 
 def filled(place: Place, inrush: Inrush, records: Sequence[Record]) -> list[Row]:
-    """Make the table with these rows in it, by a load of its own; return them."""
+    """Make the table with these rows by a separate load; return them."""
     inrush.write("before.csv", HEADER + "".join(map(line, records)))
     words = ("--table", TABLE, "--columns", ", ".join(COLUMNS))
     inrush("load", "before.csv", *place.words, *words).expect(CLEAN)

@@ -1,4 +1,4 @@
-"""Writes docs/types.md: what each destination makes of each type, as the suite has measured it."""
+"""Writes docs/types.md: how each destination stores each type, as measured by the suite."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ reject. A number stands for what is not loaded, and why, below the table.
 
 
 def _code(text: str) -> str:
-    # What cannot be seen is named.
+    # Invisible characters are named.
     shown = text.encode("unicode_escape").decode() if not text.isprintable() else text
     if not shown.strip():
         shown = f'"{shown}"'

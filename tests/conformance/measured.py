@@ -1,4 +1,4 @@
-"""What becomes of the values of a type in a destination: found out by loading them."""
+"""How a destination stores the values of a type, found out by loading them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush, O
 
 @dataclass
 class Measured:
-    """What became of a type's values in a destination."""
+    """How a destination stored a type's values."""
 
     # The message, if the type itself is refused.
     refused: str | None = None
     # The type that the column got, in the destination's words.
     column_type: str = ""
-    # Values that are rejects, with the reason.
+    # Values that are rejects, with the reasons.
     rejects: dict[str, str] = field(default_factory=dict)
-    # What went wrong, in sentences.
+    # Failures, in sentences.
     faults: list[str] = field(default_factory=list)
 
 
@@ -34,7 +34,7 @@ _REJECTS_MAX = 1000
 
 
 def field_of(value: str | None) -> str:
-    """Return a value as CSV writes it: an empty text is quoted, NULL is nothing."""
+    """Return a value as CSV: an empty text is quoted, NULL is an empty field."""
     if value is None:
         return ""
     doubled = value.replace('"', '""')
@@ -42,7 +42,7 @@ def field_of(value: str | None) -> str:
 
 
 class Measuring:
-    """Loads types into one destination, each into a table of its own and no more than once."""
+    """Loads types into one destination, each once and into its own table."""
 
     def __init__(self, place: Place, inrush: Inrush, *words: str) -> None:
         self.place = place
@@ -52,7 +52,7 @@ class Measuring:
         self._done: dict[str, Measured] = {}
 
     def of(self, type_: Type) -> Measured:
-        """Return what becomes of a type's values."""
+        """Return how a type's values are stored."""
         if type_.name not in self._done:
             self._done[type_.name] = self._load(type_)
         return self._done[type_.name]

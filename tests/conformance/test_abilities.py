@@ -1,4 +1,4 @@
-"""Abilities: a destination shows those that it has, and refuses packages that ask for others.
+"""Abilities: a destination has those that it claims, and refuses packages that ask for others.
 
 The list of each destination is the second table under "Abilities" of docs/specs/destination.md.
 After a change: `INRUSH_BLESS=1 pytest tests/conformance -k abilities`.
@@ -40,7 +40,7 @@ def replicating(start_server: StartServer) -> dict[int, Server]:
 def scene(
     place: Place, inrush: Inrush, ability: Ability, replicating: dict[int, Server]
 ) -> Iterator[Scene]:
-    """Return the destination; one with slots where they are what is looked at."""
+    """Return the destination; with replication slots if the test needs them."""
     if ability.name == "slot bytes" and ability.name in CLAIMS[place.title]:
         assert isinstance(place, PostgreSql)
         server = replicating[place.database.server.version]
@@ -62,6 +62,8 @@ def test_each_ability_is_shown_or_refused(scene: Scene, ability: Ability) -> Non
         abilities.no_undo(scene, ability)
     elif ability.name == "reject refused rows":
         abilities.fails_whole(scene, ability)
+    elif ability.name == "several hosts":
+        abilities.no_several_hosts(scene, ability)
     elif ability.name == "staged bytes":
         abilities.no_staged_bytes(scene)
     else:
@@ -88,4 +90,4 @@ def test_the_page_has_the_abilities_that_plans_say(make_place: MakePlace, tmp_pa
 
 def test_every_ability_has_a_test() -> None:
     assert set(SHOWN) == set(ABILITIES)
-    assert set(abilities.ASKED) == set(ABILITIES) - {"undo", "staged bytes"}
+    assert set(abilities.ASKED) == set(ABILITIES) - {"undo", "several hosts", "staged bytes"}

@@ -1,4 +1,4 @@
-"""The page of clauses and the suite belong together: every MUST is tested by somebody."""
+"""The clauses and the suite match: every MUST has a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files without a row: the table is made, and the account is of nothing."""
+"""Files without a row: the table is created, and the account is zero."""
 
 from __future__ import annotations
 

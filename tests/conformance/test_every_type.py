@@ -1,6 +1,6 @@
 """Every type: NULL, extremes and odd values are read back, or are rejects with a reason.
 
-The findings make docs/types.md. After a change:
+docs/types.md is generated from the findings. After a change:
 `INRUSH_BLESS=1 pytest tests/conformance -k matrix`.
 """
 

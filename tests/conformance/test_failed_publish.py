@@ -1,11 +1,11 @@
-"""A publish that fails: nothing is seen of it; once the cause is fixed, the same command works."""
+"""A failed publish: nothing of it is visible; once the cause is fixed, the same command works."""
 
 from __future__ import annotations
 
 import pytest
 
 from conformance.conftest import MakeJob
-from conformance.destinations import Parquet, Place, quoted
+from conformance.destinations import Place
 from conformance.job import COLUMNS, HEADER, TABLE, Job, filled, line, record, row
 from harness.command import CLEAN, FAILED, REJECT_LIMIT, USAGE, Inrush
 
@@ -55,7 +55,7 @@ def test_a_constraint_of_the_target_refuses_a_row(make_job: MakeJob) -> None:
 
 @pytest.mark.clause("D-15", "D-19")
 def test_a_table_with_rows_appears_meanwhile(job: Job) -> None:
-    """Another load makes it while this one stands still; or a hand does, where the file is held."""
+    """Another load makes it while this one is paused, or the test does if the file is locked."""
     other = row(record(10_000))
     with job.stopped_at("before_switch") as running:
         if not job.place.keeps("D-29"):
@@ -92,18 +92,11 @@ def test_create_takes_an_empty_table(job: Job) -> None:
 @pytest.mark.clause("D-21")
 def test_what_is_no_table_is_refused(place: Place, inrush: Inrush) -> None:
     inrush.write("rows.csv", HEADER + line(record(1)))
-    if isinstance(place, Parquet):
-        place.folder.mkdir()
-        (place.folder / "odd").write_text("no folder")
-    else:
-        place.execute("CREATE VIEW odd AS SELECT 1 AS id, 'x' AS note, 1.5 AS price, 2 AS at")
+    place.make_no_table("odd")
     for mode in ("create", "append", "replace"):
         words = ("--table", "odd", "--columns", ", ".join(COLUMNS), "--mode", mode)
         outcome = inrush("load", "rows.csv", *place.words, *words)
         assert outcome.status in (FAILED, USAGE), f"{mode}: {outcome.said}"
         outcome.expect(outcome.status, "odd")
-    if isinstance(place, Parquet):
-        assert (place.folder / "odd").read_text() == "no folder"
-    else:
-        place.execute(f"DROP VIEW {quoted('odd')}")
+    place.remove_no_table("odd")
     assert place.tables() == set()

@@ -1,4 +1,4 @@
-"""A file that cannot be read from its middle is fed to all streams, and loaded as by one stream."""
+"""A file that cannot be read from its middle feeds all streams, and is loaded as by one stream."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from conformance.destinations import Place, in_order
 from harness.command import CLEAN, LOADED_WITH_REJECTS, VERIFICATION, Inrush, Outcome
 from harness.packages import flow
 
-# Five ranges of 4 MiB and a little: few rows, for they are long.
+# A little more than five ranges of 4 MiB: few rows, because they are long.
 ROWS = 10_500
 TYPES = ("integer", "text")
 TABLE = "loaded"
 HEADER = "id,note\n"
-# Every so many rows have a number that is none.
+# After this many rows comes one whose number is not a number.
 BAD_EVERY = 701
 STREAMS = 3
 
@@ -40,7 +40,7 @@ class Text:
 
 
 def make(first: int = 0, seed: str = "fed") -> Text:
-    """Return a text that compresses to a half: a file of it is large enough to be fed."""
+    """Return a text that compresses to a half, so that its file is large enough to be fed."""
     numbers = random.Random(seed)  # noqa: S311
     lines = [HEADER]
     rows: list[Row] = []
@@ -48,7 +48,8 @@ def make(first: int = 0, seed: str = "fed") -> Text:
     offset = len(HEADER)
     for number in range(first, first + ROWS):
         is_bad = number % BAD_EVERY == 5
-        # A line end within quotes, which who begins in the middle would take for one of a record.
+        # A quoted line end, which looks like the end of a record to a reader that starts in the
+        # middle.
         note = numbers.randbytes(1_000).hex()
         line = f'{"x" if is_bad else ""}{number},"{note[:1000]}\n{number},{note[1000:]}"\n'
         if is_bad:
@@ -83,7 +84,7 @@ class Fed:
         self.file = file
 
     def package(self, streams: int, mode: str = "create") -> Path:
-        """Write the package; the same one for any number of streams."""
+        """Write the package; it is the same for any number of streams."""
         target = flow(
             TABLE,
             self.file,
@@ -98,7 +99,7 @@ class Fed:
         return self.inrush("run", self.package(streams, mode), *words)
 
     def killed_at(self, point: str, streams: int) -> None:
-        """Run it until it dies by SIGKILL at a fault point, and nothing is to be seen."""
+        """Run it until it dies by SIGKILL at a fault point, and check that nothing is visible."""
         environment = {"INRUSH_FAULT": point}
         died = self.inrush("run", self.package(streams), environment=environment)
         assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
@@ -114,7 +115,7 @@ class Fed:
         account = outcome.report["account"]
         assert account["rows_loaded"] == len(texts[-1].rows)
         assert account["rows_rejected"] == len(texts[-1].rejects)
-        # The header is a line that is passed over.
+        # The header is a skipped line.
         assert account["rows_read"] == ROWS + account["rows_skipped"]
         (unit,) = outcome.report["units"]
         assert unit["account"] == account
@@ -127,7 +128,7 @@ def places(outcome: Outcome) -> list[tuple[int, int]]:
 
 
 def rows_sent(outcome: Outcome) -> int:
-    """Return the rows that all streams of a run have sent."""
+    """Return the number of rows that each stream of a run has sent."""
     rows: list[Any] = [stream["meter"]["rows"] for stream in outcome.report["streams"]]
     return sum(rows)
 
@@ -140,7 +141,7 @@ def fed(place: Place, inrush: Inrush, compressed: Path) -> Fed:
 
 
 def is_fed(place: Place, inrush: Inrush, package: Path) -> bool:
-    """Whether the plan says so: not for a destination with one writer."""
+    """Whether the plan feeds it, which it does not for a destination with one writer."""
     said = inrush("check", package).expect(CLEAN).output
     if "one writer at a time" in said:
         assert "shared by all streams" not in said
@@ -158,10 +159,10 @@ def test_all_streams_load_a_compressed_file(fed: Fed, made: Text) -> None:
     fed.assert_done(outcome, made)
     (unit,) = outcome.report["units"]
     assert unit["shared"] == shared
-    # Of five ranges each stream gets one, and the last to come the rest.
+    # Each stream gets one of five ranges, and the last one to ask gets the rest.
     busy = [stream for stream in outcome.report["streams"] if stream["pieces"] > 0]
     assert len(busy) > 1 or not shared, outcome.report["streams"]
-    # What the account says of the text is the file's, whoever has read it.
+    # The account of the text is that of the file, whichever stream has read it.
     assert outcome.report["account"]["bytes_read"] == len(made.text.encode())
     fed.run(1).expect(LOADED_WITH_REJECTS, "already loaded")
 
@@ -201,7 +202,7 @@ def test_killed_again_and_again(fed: Fed, made: Text) -> None:
     points = ("after_unit_commit", "in_copy:9", "before_unit_commit", "after_unit_commit")
     for streams, point in zip((3, 1, 2, 4), points, strict=True):
         died = fed.inrush("run", fed.package(streams), environment={"INRUSH_FAULT": point})
-        # The rest may be less than the fault point waits for.
+        # The rest may be shorter than what the fault point needs.
         if died.status == LOADED_WITH_REJECTS:
             break
         assert died.status == -signal.SIGKILL, died.said
@@ -291,7 +292,7 @@ def test_all_streams_load_what_a_pipe_brings(place: Place, inrush: Inrush, made:
     for texts in ([made], [made, made]):
         writer = threading.Thread(target=pipe.write_text, args=(made.text,))
         writer.start()
-        # A pipe is never loaded already: the second time it is another one.
+        # A pipe never counts as loaded: the second time it counts as another one.
         outcome = fed.run(STREAMS, mode="append" if len(texts) > 1 else "create")
         writer.join()
         fed.assert_done(outcome, *texts)

@@ -27,7 +27,7 @@ KILL_POINTS = [
     "before_report",
 ]
 SWITCHED_AFTER = {"after_switch_commit", "before_report"}
-# The COMMIT is on its way when the command dies: both ends are right.
+# The COMMIT is in transit when the command dies, so both outcomes are right.
 SWITCHED_OR_NOT_AFTER = {"switch_commit_sent"}
 
 

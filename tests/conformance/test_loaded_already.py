@@ -52,7 +52,7 @@ def test_a_table_that_was_dropped_is_loaded_again(job: Job) -> None:
 
 @pytest.mark.clause("D-26")
 def test_other_files_are_loaded(make_job: MakeJob) -> None:
-    """Other rows in a file of the same name are another load."""
+    """Other rows in a file with the same name are another load."""
     job = make_job(mode="append")
     filled(job.place, job.inrush, [])
     job.run().expect(CLEAN)

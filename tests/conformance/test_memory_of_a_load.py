@@ -1,4 +1,4 @@
-"""Memory is set by streams and buffers: rows take none, and files no more than the plan says."""
+"""Memory depends on streams and buffers: rows add none, and files no more than the plan says."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from harness.plans import larger_code_kib, promised_kib, write_many_files
 LINE = "{},some text that is neither short nor long,12345.67,2024-02-29\n"
 COLUMNS = ["id integer not null", "note text", "price numeric(15,2)", "day date"]
 PARTS = 2
-# The fewer ones fill all buffers of all destinations already.
+# Even the smaller number of rows fills all buffers of all destinations.
 ROWS_OF_A_PART = (400_000, 1_600_000)
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Write the files, for all destinations once; return a pattern for each number of rows."""
+    """Write the files once for all destinations; return a pattern for each number of rows."""
     folder = tmp_path_factory.mktemp("many")
     for rows in ROWS_OF_A_PART:
         for part in range(PARTS):
@@ -40,7 +40,7 @@ def test_it_does_not_grow_with_the_rows(
 
 
 def assert_same_memory(place: Place, inrush: Inrush, files: list[str]) -> None:
-    """Load few rows, then many, and compare what each load takes at most."""
+    """Load few rows, then many, and compare the peak memory of the loads."""
     peaks = []
     columns: list[Value] = list(COLUMNS)
     for number, pattern in enumerate(files):
@@ -83,7 +83,7 @@ def test_many_files_stay_within_the_figure_of_the_plan(
     place: Place, inrush: Inrush, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, "options", {**place.options, **place.memory_options})
-    # Each is a unit where a destination keeps the contract.
+    # Most destinations make each of them a unit.
     write_many_files(inrush.folder / "many", 400)
     target = flow("many", "many/*.csv", columns=["id integer", "note text"])
     path = inrush.write("many.toml", place.package(target))

@@ -1,4 +1,4 @@
-"""Names of every kind: each is taken as it is, or refused in words."""
+"""Names of every kind: each is used unchanged, or refused with a message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conformance.destinations import Place
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.packages import Value, flow
 
-# Each is a name of its own, and becomes code if it is not quoted.
+# Each is a valid name, and would become code if it were not quoted.
 NAMES = {
     "double_quote": 'say "yes"',
     "single_quote": "o'clock",
@@ -30,7 +30,7 @@ NAMES = {
 
 
 def braced(name: str) -> str:
-    """Return a text whose braces are not parameters."""
+    """Return a text whose braces do not mean parameters."""
     return name.replace("{", "{{").replace("}", "}}")
 
 
@@ -75,7 +75,7 @@ def test_a_name_is_taken_as_it_is(place: Place, inrush: Inrush, name: str) -> No
 
 @pytest.mark.clause("D-3")
 def test_columns_that_differ_only_in_case(place: Place, inrush: Inrush) -> None:
-    """Some destinations treat them as the same name: then they are refused before anything runs."""
+    """Some destinations treat them as the same name; then they are refused before anything runs."""
     inrush.write("rows.csv", "note,NOTE\na,b\n")
     words = ("--table", "t", "--columns", '"note" text, "NOTE" text')
     outcome = inrush("load", "rows.csv", *place.words, *words)

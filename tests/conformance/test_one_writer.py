@@ -1,4 +1,4 @@
-"""Who else is at work: a second run is refused with the name of the holder, and changes nothing."""
+"""Concurrent runs: the second is refused with the name of the holder, and changes nothing."""
 
 from __future__ import annotations
 

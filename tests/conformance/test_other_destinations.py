@@ -1,4 +1,4 @@
-"""Promises of DuckDB, SQLite and Parquet files beside those of all destinations."""
+"""Promises of DuckDB, SQLite and Parquet files in addition to those of all destinations."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_a_driver_by_its_name_its_library_and_its_manifest(inrush: Inrush, form:
     }[form]
     write(inrush, "a.csv", 1, 2)
     words = ("load", "a.csv", "--to", f"adbc:{driver}", "--option", "uri=x.sqlite", "--table", "t")
-    # Where manifests are looked for by their names.
+    # The folder in which manifests are searched by name.
     environment = {"ADBC_DRIVER_PATH": str(inrush.folder / "drivers")}
     inrush(*words, *LISTED, environment=environment).expect(CLEAN)
     with sqlite3.connect(inrush.folder / "x.sqlite") as connection:
@@ -278,7 +278,7 @@ def test_a_plan_of_what_is_loaded_does_not_call_its_target_empty(inrush: Inrush,
 
 
 def test_an_append_whose_ledger_was_lost_is_refused(inrush: Inrush) -> None:
-    """A Parquet table tells by itself which files of a package it has."""
+    """A Parquet table itself records which files of a package it has."""
     write(inrush, "a.csv", 1, 2)
     text = package(
         {"url": "parquet:lake"}, flow("t", "*.csv", columns=COLUMNS, mode="append"), streams=1
@@ -306,7 +306,7 @@ def test_an_append_whose_ledger_was_lost_is_refused(inrush: Inrush) -> None:
 
 
 def test_an_append_of_a_fed_file_whose_ledger_was_lost_is_refused(inrush: Inrush) -> None:
-    """Of a file that all streams were fed from, the records name its ranges, and the unit too."""
+    """If all streams were fed from a file, its records name its ranges and its unit."""
     numbers = random.Random("lost")  # noqa: S311
     lines = [f"{number},{numbers.randbytes(1_000).hex()}\n" for number in range(5_000)]
     inrush.write("large.csv.gz", gzip.compress(("id,name\n" + "".join(lines)).encode(), 1))

@@ -1,4 +1,4 @@
-"""How a destination is reached: what it cannot do or lacks is printed, secrets never."""
+"""How a destination is reached: missing abilities are printed, secrets never."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from harness.packages import flow, package
 SECRET = "s3cr3t-0f-the-suite"  # noqa: S105
 COLUMNS = "n integer"
 
-# Where nobody is, or what nobody has; none of them may be made.
+# Addresses where nothing is or can be; none of them may be created.
 NOWHERE: dict[str, list[str]] = {
     "no_server": ["--to", "postgresql://nobody@127.0.0.1:1/nothing"],
     "no_folder": ["--to", "missing/folder/x.duckdb"],
-    # A database that would be in memory only, and gone at the end.
+    # A database that would be in memory only, and lost at the end.
     "no_place": ["--to", "adbc:adbc_driver_sqlite"],
     "no_duckdb": ["--to", "notes.duckdb"],
     "no_driver": ["--to", "adbc:nonesuch_driver"],
@@ -54,13 +54,13 @@ def test_what_cannot_be_reached_is_said(inrush: Inrush, words: list[str]) -> Non
     assert len(outcome.errors.splitlines()) < 20, outcome.said
     assert (inrush.folder / "notes.duckdb").read_text().startswith("these are notes")
     left = {path.name for path in inrush.folder.iterdir()} - {"runs", "rows.csv", "notes.duckdb"}
-    # SQLite makes its file when it is opened; there is nothing in it.
+    # SQLite creates its file when it is opened; the file is empty.
     assert left <= {"x.db"}, left
 
 
 @pytest.mark.clause("D-1")
 def test_a_package_and_the_command_line_mean_the_same(job: Job) -> None:
-    """A package that a command saves is the same load: the ledger knows it."""
+    """A package that a command saves is the same load: the ledger recognizes it."""
     place, inrush = job.place, job.inrush
     write_rows(inrush)
     words = ("load", "rows.csv", *place.words, "--table", "t", "--columns", COLUMNS)
@@ -75,7 +75,7 @@ def test_a_package_and_the_command_line_mean_the_same(job: Job) -> None:
 
 @pytest.mark.clause("D-4", "D-5")
 def test_a_plan_changes_nothing(job: Job) -> None:
-    """It also says what is not promised, if the destination declares that."""
+    """It also lists missing promises, if the destination declares some."""
     job.inrush("check", job.package).expect(CLEAN, "loaded", "Destination")
     assert job.place.tables() == set()
     job.run().expect(CLEAN)
@@ -108,7 +108,7 @@ def texts_below(folder: Path) -> str:
 def test_a_secret_is_told_to_nobody(
     make_place: MakePlace, inrush: Inrush, tmp_path: Path, by: str, ends: str
 ) -> None:
-    """It comes from the environment. Files need none, so this is about servers."""
+    """It comes from the environment. Files need no password, so this is about servers."""
     kind = PostgreSql18 if by == "own_protocol" else AdbcPostgreSql
     place = make_place(kind, tmp_path)
     assert isinstance(place, PostgreSql)

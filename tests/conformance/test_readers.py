@@ -1,4 +1,4 @@
-"""What a reader sees at each step: the table as it was, then all rows."""
+"""What a reader sees at each step: first the old table, then all rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AFTER = ["after_switch_commit", "before_report"]
 
 
 def look(job: Job) -> list[Row] | str | None:
-    """Return the rows that a reader finds, or that it has to wait where that is declared."""
+    """Return the rows that a reader finds, or that it must wait if that is declared."""
     try:
         return job.found
     except KeptOutError:

@@ -34,7 +34,7 @@ Line = tuple[tuple[str, str | None, str], str, int]
 
 
 def lines(seed: int) -> list[Line]:
-    """Return rows in the order of the files; some share keys, some break the CHECK, some both."""
+    """Return rows in file order; some share keys, some violate the CHECK, some both."""
     chance = random.Random(seed)  # noqa: S311
     found: list[Line] = []
     for part in range(FILES):
@@ -54,7 +54,7 @@ def lines(seed: int) -> list[Line]:
 
 @dataclass
 class Serial:
-    """What a load row by row makes of the rows."""
+    """The result of loading the rows one by one."""
 
     rows: list[Row] = field(default_factory=list)
     # File, line and code of each reject.
@@ -110,7 +110,7 @@ class Guarded:
         return self.place.rows(TABLE, TYPES)
 
     def assert_serial(self, outcome: Outcome, mode: str = "append") -> None:
-        """Fail unless rows and rejects are those of a load row by row."""
+        """Fail unless rows and rejects equal those of a load row by row."""
         serial = self.serial(mode)
         assert self.rows == in_order(serial.rows)
         told = [
@@ -143,7 +143,7 @@ def test_rejects_are_those_of_a_load_row_by_row(guarded: Guarded, mode: str, str
     outcome = guarded.inrush("run", package).expect(LOADED_WITH_REJECTS)
     guarded.assert_serial(outcome, mode)
     for one in outcome.rejects():
-        # PostgreSQL names the columns of a key in the reason alone.
+        # PostgreSQL names the columns of a key only in the reason.
         assert one["column"] in (
             {"id", "code", None} if one["code"] == "duplicate_key" else {"amount", None}
         )
@@ -179,7 +179,7 @@ def test_killed_in_a_careful_load(guarded: Guarded, point: str) -> None:
 
 @pytest.mark.clause("D-9", "D-37")
 def test_rejects_of_both_kinds_in_one_batch(place: Place, inrush: Inrush) -> None:
-    """Values that the types refuse, and rows that a unique index refuses, each at its line."""
+    """Values that the types reject, and rows that a unique index refuses, each with its line."""
     if not place.speaks_sql or NAME not in CLAIMS[place.title]:
         pytest.skip("it has no careful loads")
     odd = 'odd "name'
@@ -198,7 +198,7 @@ def test_rejects_of_both_kinds_in_one_batch(place: Place, inrush: Inrush) -> Non
 
 @pytest.mark.clause("D-20", "D-37")
 def test_a_pipe_whose_rows_are_refused(guarded: Guarded) -> None:
-    """Its rows may be gone when the refusal comes: the load fails whole, or rejects the row."""
+    """A pipe's rows may be gone when the refusal comes: the load fails, or rejects the row."""
     pipe = guarded.inrush.folder / "feed.csv"
     os.mkfifo(pipe)
     one = flow(TABLE, pipe.name, columns=COLUMNS, mode="append", rejects={"rows_max": 1})

@@ -1,4 +1,4 @@
-"""Rejects: kept with place and reason up to the limit, fixed and loaded; past it nothing is."""
+"""Rejects are kept with place and reason up to the limit, and can be replayed; beyond it, none."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_past_the_limit_nothing_is_changed(
 
 @pytest.mark.clause("D-9", "D-24", "D-34")
 def test_rejects_of_kept_units_are_not_lost(make_job: MakeJob) -> None:
-    """A run that is killed after units with rejects is resumed, and has all rejects in the end."""
+    """A run that is killed after units with rejects is resumed, and finally has all rejects."""
     job = make_job(rejects={"rows_max": 10})
     for part in range(job.parts):
         path = job.inrush.folder / f"package.{part}.csv"

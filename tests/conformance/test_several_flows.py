@@ -44,11 +44,11 @@ def test_all_tables_are_loaded(place: Place, inrush: Inrush) -> None:
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("time", [1, 2])
 def test_all_or_none_after_a_kill(place: Place, inrush: Inrush, point: str, time: int) -> None:
-    """One that publishes table by table reaches the steps of the switch once for each table."""
+    """A destination that publishes table by table reaches the switch's steps once per table."""
     words = write(place, inrush)
     died = inrush(*words, environment={"INRUSH_FAULT": f"{point}:{time}"})
     if died.status == CLEAN:
-        # The step comes once.
+        # The step is reached once.
         assert time == 2
         assert place.keeps("D-14") or point == "before_switch"
     else:

@@ -20,7 +20,7 @@ COUNTED_ONLY = "only the NULLs of these columns are verified"
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.clause("D-40")
+@pytest.mark.clause("D-42")
 @pytest.mark.parametrize("kind", SUMMING, ids=lambda kind: kind.name)
 def test_rows_of_any_type_have_their_sums(
     kind: type[Place], measure: Measure, make_place: MakePlace, tmp_path: Path
@@ -31,7 +31,7 @@ def test_rows_of_any_type_have_their_sums(
         assert summed.of(type_) == measure(kind, type_), type_.name
 
 
-@pytest.mark.clause("D-40")
+@pytest.mark.clause("D-42")
 @pytest.mark.parametrize("kind", SUMMING, ids=lambda kind: kind.name)
 def test_many_rows_have_their_sums(
     kind: type[Place], make_place: MakePlace, inrush: Inrush, tmp_path: Path
@@ -51,7 +51,7 @@ CHANGES: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.clause("D-40")
+@pytest.mark.clause("D-42")
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", [DuckDb, AdbcDuckDb, AdbcSqlite], ids=lambda kind: kind.name)
 def test_a_value_that_others_change_in_staging_is_found(
@@ -72,7 +72,7 @@ def test_a_value_that_others_change_in_staging_is_found(
     job.assert_done()
 
 
-@pytest.mark.clause("D-40")
+@pytest.mark.clause("D-42")
 def test_units_that_were_only_counted_are_loaded_again(inrush: Inrush, tmp_path: Path) -> None:
     place = DuckDb(tmp_path / "results.duckdb")
     job = Job(place, inrush)
@@ -84,7 +84,7 @@ def test_units_that_were_only_counted_are_loaded_again(inrush: Inrush, tmp_path:
     assert not any(unit["kept"] for unit in outcome.report["units"])
 
 
-@pytest.mark.clause("D-40")
+@pytest.mark.clause("D-42")
 def test_the_plan_names_columns_that_are_only_counted(inrush: Inrush, tmp_path: Path) -> None:
     inrush.write("a.csv", "id,v\n1,2\n")
     columns: list[Value] = ["id integer", "v double precision"]

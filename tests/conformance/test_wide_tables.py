@@ -1,4 +1,4 @@
-"""Very wide tables: loaded whole, or refused with the limit; never a crash, never a part."""
+"""Very wide tables are loaded completely, or refused with the limit; never a crash."""
 
 from __future__ import annotations
 

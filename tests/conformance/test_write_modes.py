@@ -1,4 +1,4 @@
-"""Append and replace: what becomes of the rows that are there."""
+"""Append and replace: what happens to the existing rows."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ PARTITIONED = ("id integer", "region integer", "day date")
 def partitioned_flow(place: Place, files: str, mode: str, **more: Value) -> str:
     """Return a package with a flow whose partitions, and files, have one `region` each."""
     if isinstance(place, PostgreSql):
-        # Partitions of PostgreSQL have bounds.
+        # Partitions in PostgreSQL have bounds.
         more |= {"bounds": [1, 2, 3, 4, 5]}
     columns: list[Value] = list(PARTITIONED)
     return place.package(

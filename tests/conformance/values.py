@@ -14,12 +14,12 @@ class Type:
 
     @property
     def test_id(self) -> str:
-        """Its name as tests are called."""
+        """Its name in the names of tests."""
         return self.name.replace(" ", "_")
 
 
 def label(value: str | None) -> str:
-    """Return how a value is called where it may be long."""
+    """Return a short form of a value that may be long."""
     if value is None:
         return "NULL"
     if len(value) > 50:
@@ -37,12 +37,12 @@ _TIMESTAMPS = (
     "2024-02-29 12:34:56.5",
     "0001-01-01 00:00:00",
     "9999-12-31 23:59:59.999999",
-    # Past the ends of 64 bits of nanoseconds.
+    # Beyond 64 bits of nanoseconds.
     "1677-09-20 00:00:00",
     "2262-04-12 00:00:00",
     "10000-01-01 00:00:00",
     "294246-12-31 23:59:59.999999",
-    # Past the end of 64 bits of microseconds since 1970.
+    # Beyond 64 bits of microseconds since 1970.
     "294276-12-31 23:59:59.999999",
     "4713-01-01 00:00:00 BC",
 )
@@ -98,7 +98,7 @@ TYPES = (
         "interval",
         *("00:00:00", "1 year 2 mons 3 days 04:05:06.789012", "-1 years -2 mons 3 days -04:05:06"),
         *("14 mons", "36 days", "178956970 years 7 mons", "2147483647 days"),
-        # Past the end of 64 bits of nanoseconds, and near that of microseconds.
+        # Beyond 64 bits of nanoseconds, and near the limit of microseconds.
         *("2562048:00:00", "2562047788:00:54.775806", "infinity"),
     ),
     _type(
@@ -112,7 +112,7 @@ TYPES = (
         *("{}", "null", '"text"', "1e400", '{"b": 1, "a": 2,  "a": 3}', '{"e": "\\u00e9\\n"}'),
         '"' + "x" * 200_000 + '"',
     ),
-    # What PostgreSQL alone has, and would change without a word.
+    # Types that only PostgreSQL has, and whose values it would change silently.
     _type("interval year to month", "1 year 2 mons", "-2 mons", "00:00:00", "1 day"),
     _type("timetz", "12:00:00+02", "24:00:00+00", "23:59:59.999999-15:59:59", "12:00:00"),
     _type("money", "$1,234.56", "-$0.01", "$92,233,720,368,547,758.07", "1.239"),

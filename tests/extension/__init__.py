@@ -1,1 +1,1 @@
-"""The server extension: its rows are COPY's, byte for byte, and so are its errors."""
+"""The server extension: its rows and its errors equal those of COPY, byte for byte."""

@@ -19,7 +19,7 @@ _numbers = itertools.count(1)
 def fast_server_of(
     start_server: Callable[..., Server], servers_folder: Path
 ) -> Callable[[int], Server]:
-    """Return a function that gives a version's running server that finds the extension."""
+    """Return a function that returns a version's running server that finds the extension."""
     running: dict[int, Server] = {}
 
     def of(version: int) -> Server:

@@ -1,11 +1,11 @@
-"""Tables and rows from a seed: every type that COPY BINARY can read, widths, NULLs, storage."""
+"""Random tables and rows from a seed: every type that COPY BINARY reads, widths, NULLs, storage."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-# Types with literals of each; `{n}` stands for a number of the row.
+# Types with literals of each; `{n}` is replaced by a number of the row.
 VALUES: dict[str, tuple[str, ...]] = {
     "bool": ("true", "false"),
     '"char"': ("a", "\\200", ""),
@@ -99,7 +99,7 @@ CREATE DOMAIN random_strict_domain AS int CHECK (value IS NULL OR value >= 0);
 
 SMALL = ("bool", '"char"', "int2", "int4", "char(1)", "date")
 STORAGES = ("plain", "main", "external", "extended")
-# Those whose value can be larger than a page if it may not be compressed or moved out.
+# Types whose values may exceed a page if they must not be compressed or moved out.
 PACKED = ("text", "varchar", "varchar(9)", "char(9)", "numeric", "numeric(15,2)", "bytea")
 
 
@@ -167,6 +167,14 @@ def random_table(seed: int, version: int) -> RandomTable:
         columns=tuple(name for name, _ in loaded),
         rows=f"SELECT {', '.join(expressions)} FROM generate_series(1, {row_count}) n",
     )
+
+
+def in_other_order(table: RandomTable, chance: random.Random) -> RandomTable:
+    """Return the same table and rows, but with columns that come in another order."""
+    shuffled = chance.sample(table.columns, len(table.columns))
+    names = ", ".join(table.columns)
+    rows = f"SELECT {', '.join(shuffled)} FROM ({table.rows}) AS made ({names})"
+    return replace(table, columns=tuple(shuffled), rows=rows)
 
 
 def _literal(value: str, chance: random.Random, *, large: bool) -> str:

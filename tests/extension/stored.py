@@ -1,4 +1,4 @@
-"""The tuples of a table as they lie in its file, without the fields that no two loads share."""
+"""The tuples in a table's file, without the fields that always differ between two loads."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from harness.servers import Database
 
 PAGE = 8192
 HAS_EXTERNAL = 4
-# HEAP_XMIN_COMMITTED and HEAP_XMAX_COMMITTED are hints that a reader leaves.
+# HEAP_XMIN_COMMITTED and HEAP_XMAX_COMMITTED are hints that readers set.
 HINTS = 0x0100 | 0x0400
 
 
 def tuples(database: Database, table: str) -> list[bytes]:
     """Return the tuples of a table, after a checkpoint: xmax, then all from `t_infomask2` on.
 
-    A value that lies in a TOAST table is known there by a number of its own: the number and the
-    table are left out here, and the values are compared as rows.
+    A value in a TOAST table is referenced by a number: the number and the table are left out here,
+    and the values are compared as rows.
     """
     path, toast = database.rows(
         "SELECT pg_relation_filepath(oid), reltoastrelid FROM pg_class"

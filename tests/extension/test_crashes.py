@@ -1,4 +1,4 @@
-"""Loads by the extension through crashes of the server, and on a standby: the rows are whole."""
+"""Loads by the extension during crashes of the server, and on a standby: all rows are right."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.servers import Database, Server
 WAYS = {"tuples": "require", "pages": "pages"}
 COLUMNS = ["id int not null", "amount numeric(15,2)", "note text"]
 ROWS = 3_000
-# Steps of the loader, and what is killed there: the first process, or the streams' backends.
+# Steps of the loader, and what is killed there: the main server process, or the backends.
 CRASHES = [
     ("in_copy", "server"),
     ("in_copy", "backends"),
@@ -44,7 +44,7 @@ def durable_server(
     fast_server_of: Callable[[int], Server],
     start_server: Callable[..., Server],
 ) -> Server:
-    """Return a server that survives crashes, of each WAL level."""
+    """Return a server that survives crashes, for each WAL level."""
     fast_server_of(18)
     senders = "5" if request.param == "replica" else "0"
     settings = {
@@ -56,7 +56,7 @@ def durable_server(
 
 
 def prepared(server: Server, servers_folder: Path, inrush: Inrush, name: str, way: str) -> Database:
-    """Make a database with the extension, and a package of two files that go this way."""
+    """Create a database with the extension, and a package of two files that are loaded by it."""
     database = server.create_database(name)
     extension.run_script(database, extension.built(18, servers_folder))
     for part in range(2):
@@ -68,7 +68,7 @@ def prepared(server: Server, servers_folder: Path, inrush: Inrush, name: str, wa
 
 
 def assert_whole(database: Database) -> None:
-    """Fail unless the target holds the rows of both files, value for value."""
+    """Fail unless the target has the rows of both files, value for value."""
     found = contents(database, "SELECT * FROM t ORDER BY id").text
     expected = []
     for line in (lines(0) + lines(1)).splitlines():
@@ -78,7 +78,7 @@ def assert_whole(database: Database) -> None:
 
 
 def kill_backends(database: Database) -> None:
-    """Kill the backends of the streams: the server restarts all of itself."""
+    """Kill the backends of the streams, so that the whole server restarts."""
     streams = database.rows(
         "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'inrush % stream %'"
     )
@@ -98,7 +98,7 @@ def test_the_same_command_goes_on_after_a_crash(
             durable_server.kill()
         else:
             kill_backends(database)
-        # A COMMIT that was on its way may have reached the disk: then the load is done.
+        # A COMMIT in transit may have reached the disk; then the load is done.
         running.resume().wait(120)
     if victim == "server":
         wait_for_no_server(durable_server.data, durable_server.first_process)

@@ -1,4 +1,4 @@
-"""Each error of COPY BINARY is the same by the extension: SQLSTATE, message and place."""
+"""Each error of COPY BINARY is the same with the extension: SQLSTATE, message and place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMERIC_BAD_SIGN = struct.pack(">hhHHh", 1, 0, 0x1234, 0, 1)
 NUMERIC_BAD_DIGIT = struct.pack(">hhHHh", 1, 0, 0, 0, 10000)
 NUMERIC_BAD_SCALE = struct.pack(">hhHHh", 1, 0, 0, 0x7FFF, 1)
 
-# The table's columns behind `a int`, a stream, and its SQLSTATE.
+# The table's columns after `a int`, a stream, and its SQLSTATE.
 STREAMS: dict[str, tuple[str, bytes, str]] = {
     "no header": ("text", b"", "22P04"),
     "half a signature": ("text", HEADER[:7], "22P04"),
@@ -99,11 +99,14 @@ STREAMS: dict[str, tuple[str, bytes, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "other order"])
 @pytest.mark.parametrize("name", STREAMS)
-def test_errors_are_those_of_copy(fast_database: Database, name: str) -> None:
+def test_errors_are_those_of_copy(fast_database: Database, name: str, *, is_in_order: bool) -> None:
     column, stream, sqlstate = STREAMS[name]
     more = ("ALTER TABLE {} ALTER b SET STORAGE plain",) if name == "a row too large" else ()
-    twins = Twins(fast_database, "t", f"(a int, b {column})", more=more, way="tuples")
+    definition = f"(a int, b {column})" if is_in_order else f"(b {column}, a int)"
+    columns = ("a", "b", "c") if ", c int" in column else ("a", "b")
+    twins = Twins(fast_database, "t", definition, columns, more, "tuples")
     copied, fast = twins.load([stream])
     assert fast == copied
     assert copied.sqlstate == sqlstate

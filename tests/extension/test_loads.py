@@ -1,4 +1,4 @@
-"""Loads go by the extension where it can, and by COPY where it cannot: the rows are the same."""
+"""Loads use the extension if possible, and COPY otherwise: the rows are the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from harness import extension, staging_triggers
-from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
+from harness.command import (
+    CLEAN,
+    FAILED,
+    LOADED_WITH_REJECTS,
+    REJECT_LIMIT,
+    USAGE,
+    Inrush,
+    Outcome,
+)
 from harness.contents import assert_same_rows
 from harness.packages import Value, flow, package
 from harness.servers import Database, Server
@@ -22,7 +30,7 @@ PARTITIONED = f"{TABLE} PARTITION BY RANGE (id)"
 
 
 def rows_of(start: int, count: int) -> str:
-    """Return lines whose keys are not in order, and of which some have NULLs."""
+    """Return lines with unordered keys; some have NULLs."""
     lines = []
     for n in range(count):
         key = start + (n * 7919) % count
@@ -32,12 +40,12 @@ def rows_of(start: int, count: int) -> str:
 
 
 def ways_of(outcome: Outcome) -> set[str]:
-    """Return the ways that a run's report tells, those of all units."""
+    """Return the methods in a run's report, for all units."""
     units = outcome.report["units"]
     return {unit.get("server_copy", {}).get("way", "not told") for unit in units}
 
 
-# The table that stands before ({} is its name), settings of the flow and of the run, and the way
+# The table before the load ({} is its name), settings of the flow and of the run, and the method
 # before PostgreSQL 18 and from it on.
 Kind = tuple[str, dict[str, Value], dict[str, Any], str, str]
 KINDS: dict[str, Kind] = {
@@ -130,6 +138,13 @@ KINDS: dict[str, Kind] = {
         "not told",
         "executor",
     ),
+    "columns in another order": (
+        "CREATE TABLE {} (note text, day date, id int NOT NULL, amount numeric(15,2))",
+        {"mode": "append", "columns": ["id", "amount", "day", "note"]},
+        {},
+        "tuples",
+        "tuples",
+    ),
     "a CHECK": (
         f"CREATE TABLE {{}} {TABLE}; ALTER TABLE {{}} ADD CHECK (id >= 0)",
         {"mode": "append"},
@@ -178,6 +193,21 @@ def test_a_unit_of_several_streams(is_fed: bool, fast_database: Database, inrush
     assert_same_rows(fast_database, "by_copy", "by_extension", "id")
 
 
+def test_all_databases_of_a_server_have_it_if_the_tests_are_asked_to(
+    start_server: Callable[..., Server], inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a run of all tests with INRUSH_TEST_EXTENSION=1 would show nothing."""
+    monkeypatch.setenv("INRUSH_TEST_EXTENSION", "1")
+    server = start_server(15)
+    inrush.write("rows.tbl", rows_of(0, 100))
+    one = flow("t", "rows.tbl", columns=COLUMNS)
+    url = loading_role(server.create_database("has_it"))
+    inrush.write("package.toml", package(url, one))
+    outcome = inrush("run", "package.toml").expect(CLEAN)
+    assert ways_of(outcome) == {"tuples"}
+    server.stop("immediate")
+
+
 def test_the_plan_says_the_way(fast_database: Database, inrush: Inrush) -> None:
     inrush.write("rows.tbl", rows_of(0, 10))
     one = flow("t", "rows.tbl", columns=COLUMNS, partition_by="id")
@@ -189,7 +219,7 @@ def test_the_plan_says_the_way(fast_database: Database, inrush: Inrush) -> None:
 
 
 def test_the_server_does_not_read_the_rows_again(fast_database: Database, inrush: Inrush) -> None:
-    """The number of rows is that of COPY's tag, and the ends of the key come from the COPY."""
+    """The number of rows comes from COPY's tag, and the smallest and largest key from the COPY."""
     inrush.write("rows.tbl", rows_of(0, 1_000))
     name = fast_database.name
     fast_database.execute(f"ALTER DATABASE {name} SET log_statement = 'all'")
@@ -210,7 +240,7 @@ def test_the_server_does_not_read_the_rows_again(fast_database: Database, inrush
 
 
 def test_keys_in_order_are_held_by_a_check(fast_database: Database, inrush: Inrush) -> None:
-    """The file's ends tell the keys, until a row is outside of them: then two COPYs tell theirs."""
+    """The file's first and last row show the keys, until a row is outside; then two COPYs tell."""
     last = 40_000
     lines = [f"{n}|1|2024-01-01|{'x' * 40}|\n" for n in range(last)]
     lines[last // 2] = f"{last + 5}|1|2024-01-01|outside|\n"
@@ -226,7 +256,7 @@ def test_keys_in_order_are_held_by_a_check(fast_database: Database, inrush: Inru
 
 
 def test_a_row_that_the_server_refuses(fast_database: Database, inrush: Inrush) -> None:
-    """It becomes a reject as by COPY, which loads its unit again."""
+    """It becomes a reject as with COPY, which loads its unit again."""
     fast_database.execute(f"CREATE TABLE t {TABLE}; ALTER TABLE t ADD CHECK (id <> 77)")
     inrush.write("rows.tbl", rows_of(0, 1_000))
     one = flow("t", "rows.tbl", mode="append", rejects={"rows_max": 1})
@@ -253,7 +283,7 @@ def loading_role(database: Database) -> str:
 
 
 def harm(database: Database, what: str) -> str:
-    """Make the extension one that cannot be used, and return the URL of the role that loads."""
+    """Make the extension unusable, and return the URL of the role that loads."""
     if what == "absent":
         is_whole = database.server.version >= 18
         what_goes = "EXTENSION inrush_fastcopy" if is_whole else "SCHEMA inrush_fastcopy CASCADE"
@@ -300,10 +330,25 @@ def test_the_grants_in_the_report_make_the_extension_usable(
     assert fast_database.value("SELECT count(*) FROM t") == 100
 
 
+def test_a_failed_run_tells_the_way_of_units_that_it_began(
+    fast_database: Database, inrush: Inrush
+) -> None:
+    """One stream takes the largest file first, and its bad row ends the run."""
+    url = harm(fast_database, "not granted")
+    inrush.write("rows.0.tbl", rows_of(0, 100) + "bad|1|2024-01-01|no number|\n")
+    inrush.write("rows.1.tbl", rows_of(200, 10))
+    one = flow("t", ["rows.0.tbl", "rows.1.tbl"], columns=COLUMNS, partition_by="id")
+    inrush.write("package.toml", package(url, one, streams=1))
+    outcome = inrush("run", "package.toml").expect(REJECT_LIMIT)
+    units = {unit["files"][0][-10:]: unit for unit in outcome.report["units"]}
+    assert units["rows.0.tbl"]["server_copy"]["fix"].startswith("GRANT ")
+    assert "server_copy" not in units["rows.1.tbl"]
+
+
 def test_functions_that_a_stranger_made_are_not_called(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """Anybody can make a schema of this name; only a superuser makes functions in C."""
+    """Anybody can create a schema with this name; only a superuser creates C functions."""
     newest_database.execute(
         "CREATE TABLE called (at timestamptz); CREATE SCHEMA inrush_fastcopy;"
         "CREATE FUNCTION inrush_fastcopy.open(OUT abi int, OUT version text, OUT ways text[]) AS "
@@ -324,7 +369,7 @@ def test_a_table_that_is_refused_late(
     servers_folder: Path,
     inrush: Inrush,
 ) -> None:
-    """The catalog cannot tell it: the extension refuses the table once it is made."""
+    """The catalog does not show it: the extension refuses the table once it is created."""
     server = fast_server_of(16)
     database = server.create_database("refused_late")
     extension.install(database, extension.built(16, servers_folder))

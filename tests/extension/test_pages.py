@@ -1,4 +1,4 @@
-"""What lies on disk after a load: whole, frozen, visible."""
+"""The data on the disk after a load: complete, frozen, visible."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def crashing_server(
     fast_server_of: Callable[[int], Server],
     start_server: Callable[..., Server],
 ) -> Server:
-    """Return a durable server of Debian's 15, which has amcheck, of each WAL level."""
+    """Return a durable Debian server of version 15, which has amcheck, for each WAL level."""
     fast_server_of(15)
     found: Server = start_server(15, servers.DURABLE | {"wal_level": request.param})
     return found
@@ -87,7 +87,7 @@ def test_a_killed_backend_leaves_nothing(crashing_server: Server, servers_folder
 
 @pytest.mark.parametrize("seed", range(2_000_000, 2_000_010))
 def test_appended_rows_are_stored_as_copy_stores_them(fast_database: Database, seed: int) -> None:
-    """Into tables that have rows already, some of them deleted."""
+    """Into tables that already have rows, some of them deleted."""
     fast_database.execute(PRELUDE)
     table = random_table(seed, fast_database.server.version)
     stream = binary_of(fast_database, table.rows)

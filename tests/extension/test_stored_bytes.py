@@ -7,19 +7,19 @@ import random
 
 import pytest
 
-from extension.random_tables import PRELUDE, VALUES, random_table
+from extension.random_tables import PRELUDE, VALUES, in_other_order, random_table
 from extension.stored import tuples
 from extension.twins import TRAILER, Twins, binary_of
 from harness.contents import contents
 from harness.servers import Database
 
-# INRUSH_SEEDS=1000:2000 in the environment plays other seeds, or more.
+# INRUSH_SEEDS=1000:2000 in the environment uses other or more seeds.
 FIRST, _, LAST = os.environ.get("INRUSH_SEEDS", "0:60").partition(":")
 GROUP = 20
 
 
 def cut(stream: bytes, chance: random.Random) -> list[bytes]:
-    """Cut a stream into messages: whole, or anywhere, some of one byte."""
+    """Cut a stream into messages: one message, or cuts anywhere, some messages of one byte."""
     largest = chance.choice((None, 7, 500, 8192, 100_000))
     if largest is None:
         return [stream]
@@ -56,6 +56,8 @@ def compare(fast_database: Database, seeds: range, way: str, *, freeze: bool | N
     for seed in seeds:
         chance = random.Random(-1 - seed)  # noqa: S311
         table = random_table(seed, fast_database.server.version)
+        if chance.random() < 0.3:
+            table = in_other_order(table, chance)
         twins = Twins(fast_database, f"t{seed}", table.definition, table.columns, table.more, way)
         stream = binary_of(fast_database, table.rows)
         ends = stream if chance.random() < 0.9 else stream.removesuffix(TRAILER)

@@ -34,7 +34,7 @@ def copy_statement(table: str, columns: Iterable[str], options: str) -> bytes:
 def send(
     connection: psycopg.Connection[tuple[object, ...]], statement: bytes, blocks: Iterable[bytes]
 ) -> Outcome:
-    """Send the blocks, each as a message, and return how it ended."""
+    """Send each block as a message, and return how the COPY ended."""
     cursor = connection.cursor()
     try:
         with cursor.copy(statement) as copy:
@@ -50,13 +50,13 @@ def send(
 
 @dataclass
 class Twins:
-    """Two tables of one definition and one name, in schemas of their own."""
+    """Two tables with the same definition and name, in separate schemas."""
 
     database: Database
     name: str
     definition: str
     columns: tuple[str, ...] = ()
-    # Statements behind CREATE TABLE, with {} for the table.
+    # Statements after CREATE TABLE, with {} for the table.
     more: tuple[str, ...] = ()
     way: str = "auto"
 

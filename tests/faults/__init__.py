@@ -1,1 +1,1 @@
-"""Loads that are killed, stopped or cut off, or that find less than was there."""
+"""Loads that are killed, stopped or cut off, or that find changed files or ledgers."""

@@ -1,7 +1,7 @@
-"""The faults: each runs the command of a scene once, and makes something go wrong meanwhile.
+"""The faults: each runs the command of a scene once, and disturbs it meanwhile.
 
-A moment is either a named step, where the command stands still (`stop:POINT`) or dies (`POINT`)
-by itself, or a random one. `struck` says whether the fault hit a command at work.
+A moment is either a named step, where the command stops (`stop:POINT`) or dies (`POINT`) by itself,
+or a random one. `struck` is true if the fault hit a running command.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from harness.proxy import Trouble
 
 @dataclass(frozen=True)
 class Struck:
-    """What came of a fault."""
+    """The outcome of a fault."""
 
     what: str
     hit: bool
@@ -34,9 +34,9 @@ class Struck:
 
 @dataclass
 class Result:
-    """What came of a scenario."""
+    """The outcome of a scenario."""
 
-    # Its faults, of which the last ones are not tried if the load has ended before.
+    # Its faults; the last ones are not tried if the load has ended before.
     names: list[str]
     struck: list[Struck] = field(default_factory=list)
     seconds: float = 0
@@ -53,7 +53,7 @@ class Disturbance:
     strike: Strike
     # The loads that it can hit.
     fits: Callable[[Load], bool]
-    # It needs the network before the server.
+    # True if it needs the proxy before the server.
     needs_proxy: bool = False
 
 
@@ -76,7 +76,7 @@ def _kind(
     return enter
 
 
-# Steps at which the command can stand still or die, and those that only dying reaches.
+# Steps at which the command can stop or die, and steps at which it can only die.
 STEPS = [
     "run_entered",
     "in_copy",
@@ -93,7 +93,7 @@ UNSWITCHED_STEPS = [*STEPS[:7], "unit_commit_sent"]
 
 
 def _step(scene: Scene, steps: list[str]) -> str:
-    """Return one of these steps; of those that come often, one of the first few times."""
+    """Return one of these steps; for frequent steps, one of the first few times."""
     point = scene.numbers.choice(steps)
     if "switch" in point or point in ("run_entered", "before_report"):
         return point
@@ -109,7 +109,7 @@ def _end(scene: Scene, running: Running, seconds: float = 90) -> Outcome:
 def random_moment(
     numbers: random.Random, running: Running, earliest_s: float, latest_s: float
 ) -> str | None:
-    """Wait until a random moment of the command's life; None where it ended before."""
+    """Wait until a random moment while the command runs; return None if it ended before."""
     moment = numbers.uniform(earliest_s, latest_s)
     try:
         running.process.wait(moment)
@@ -125,7 +125,7 @@ def _random_moment(scene: Scene, running: Running) -> str | None:
 
 
 def _at_some_time(scene: Scene, act: Callable[[Running], object]) -> tuple[str, bool, Outcome]:
-    """Run the command and act at a step where it stands still, or at a random moment."""
+    """Run the command and act at a step where it stops, or at a random moment."""
     if scene.numbers.random() < 0.6:
         step = _step(scene, STEPS)
         with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as running:
@@ -141,7 +141,7 @@ def _at_some_time(scene: Scene, act: Callable[[Running], object]) -> tuple[str, 
 
 @_kind()
 def killed_at_step(scene: Scene) -> Struck:
-    """`kill -9` of the command at a named step; it proves itself that it was there."""
+    """`kill -9` of the command at a named step; it proves by itself that it was there."""
     step = _step(scene, DYING_STEPS)
     outcome = scene.command(environment={"INRUSH_FAULT": step})
     point = step.partition(":")[0]
@@ -265,15 +265,15 @@ def network_cut(scene: Scene) -> Struck:
     is_told = scene.numbers.random() < 0.5
     held = ""
     if not is_told:
-        # The server was never told: sessions of streams stay, and the next command must cope with
-        # that. One that holds the run's lock keeps the run until keepalives end it.
+        # The server was never told, so sessions of streams remain, and the next command must cope
+        # with that. A session that holds the run's lock keeps the run until keepalives end it.
         holders = scene.silent_holders()
         if holders and not scene.is_loaded:
             scene.check_held(holders[0], running.process.pid)
             held = ", the run held"
         is_told = bool(holders)
     if is_told:
-        # In place of the keepalives, which the proxy's end answers.
+        # This replaces the keepalives, which the proxy answers.
         scene.proxy.end_connections()
         pauses.wait_until(scene.database, pauses.sessions_of_inrush(scene.database))
     return Struck(f"{trouble}{held}", trouble.struck.is_set())
@@ -281,7 +281,7 @@ def network_cut(scene: Scene) -> Struck:
 
 @_kind(needs_proxy=True)
 def network_stalled(scene: Scene) -> Struck:
-    """Nothing comes through for a while, or until the user has enough of it."""
+    """No bytes pass for a while, or until the user interrupts the command."""
     assert scene.proxy is not None
     assert scene.reference is not None
     trouble = Trouble(scene.numbers.choice(["stall", "client_gone"]))
@@ -299,8 +299,8 @@ def network_stalled(scene: Scene) -> Struck:
             trouble.healed.set()
             _end(scene, running)
         else:
-            # It must end at once though the network says nothing: the first time by itself,
-            # or with the second signal.
+            # It must end at once although the network is silent: by itself the first time, or with
+            # the second signal.
             running.send(signal.SIGINT)
             try:
                 running.process.wait(5)
@@ -318,11 +318,11 @@ def _is_large(load: Load) -> bool:
 
 @_kind()
 def disk_full(scene: Scene) -> Struck:
-    """Fill the disk of the staging tables; then it has room again."""
+    """Fill the disk of the staging tables, and free it again."""
     database, stand = scene.database, scene.stand
     room = scene.numbers.randint(16, LARGE_BYTES >> 10 if scene.load.is_large else 200) << 10
     if stand.disk is None:
-        # Nothing smaller: catalogs are files too.
+        # Nothing smaller, because catalogs are files, too.
         room = max(room, 3 << 20)
         with stand.file_limit(room):
             outcome = scene.command()
@@ -341,7 +341,7 @@ def disk_full(scene: Scene) -> Struck:
 
 @_kind(_is_large)
 def file_limit(scene: Scene) -> Struck:
-    """Let the system refuse the server files past a size."""
+    """Let the system refuse files of the server beyond a size."""
     room = scene.numbers.randint(3 << 20, LARGE_BYTES)
     with scene.stand.file_limit(room):
         outcome = scene.command()
@@ -352,8 +352,8 @@ def file_limit(scene: Scene) -> Struck:
 
 @_kind(lambda load: bool(load.rejected_rows))
 def run_folder_full(scene: Scene) -> Struck:
-    """Fill the disk of the run's folder; then it has room again."""
-    # A run begins with a MiB of room; its rejects take half as much again.
+    """Fill the disk of the run's folder, and free it again."""
+    # A run needs a MiB of room at its start; its rejects need half as much again.
     room = scene.numbers.randint(0, 400) << 10
     folder = scene.inrush.folder / "small"
     scene.runs_folder = folder / "runs"
@@ -370,7 +370,7 @@ def run_folder_full(scene: Scene) -> Struck:
 
 @_kind(lambda load: load.has_target)
 def target_locked(scene: Scene) -> Struck:
-    """Somebody holds a lock on a target until the command gives way, or until it waits."""
+    """Hold a lock on a target until the command gives up, or until it waits."""
     locked = [target for target in scene.load.targets if scene.before[target] is not None]
     target = scene.numbers.choice(locked)
     mode = scene.numbers.choice(["SHARE", "ROW EXCLUSIVE", "ACCESS EXCLUSIVE"])
@@ -423,7 +423,7 @@ def file_changed(scene: Scene) -> Struck:
 
 @_kind()
 def frozen_and_taken_over(scene: Scene) -> Struck:
-    """Let it stand still until another one has taken its run over, and then go on."""
+    """Stop it until another process has taken its run over, and then let it continue."""
     step = _step(scene, STEPS)
     with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
         stands = first.stops()
@@ -434,7 +434,7 @@ def frozen_and_taken_over(scene: Scene) -> Struck:
             assert scene.is_loaded
         first.resume()
         outcome = _end(scene, first)
-    # In the middle of the switch it asks the ledger what became of its run: it is loaded.
+    # In the middle of the switch it reads the outcome from the ledger: the run is loaded.
     if stands and step.partition(":")[0] in UNSWITCHED_STEPS[:5]:
         assert outcome.status == FAILED, outcome.said
     return Struck(f"taken over at {step}", stands)

@@ -1,7 +1,7 @@
-"""What is loaded under faults: every way that rows take into a target, with what must come out.
+"""The loads under faults: all ways in which rows get into a target, with the right results.
 
-The rows are made here and known here: what a load must leave in its targets is not read back
-from the loader, but told by whoever made the files.
+The rows are made here, so the expected result does not come from the loader, but from the code that
+made the files.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class Load:
     files: Callable[[], dict[str, bytes]]
     # The flows of its package.
     flows: tuple[str, ...]
-    # What each target holds in the end.
+    # The final rows of each target.
     full: Callable[[], dict[str, list[Row]]]
-    # Makes the targets that are there before.
+    # Makes the targets that exist before.
     setup: str = ""
     # Rows that are rejected.
     rejected_rows: int = 0
     # Its rows fill more than `LARGE_BYTES` of the server's disk.
     is_large: bool = False
-    # Readers see nothing or everything.
+    # True if readers see nothing or everything.
     is_atomic: bool = True
     # The table that it replaces is kept.
     keeps: bool = False
@@ -51,19 +51,19 @@ class Load:
 
     @property
     def status(self) -> int:
-        """How its command ends."""
+        """Its exit status."""
         return LOADED_WITH_REJECTS if self.rejected_rows else CLEAN
 
     @property
     def has_target(self) -> bool:
-        """Whether a target is there before."""
+        """Whether a target exists before."""
         return bool(self.setup)
 
 
 LARGE_BYTES = 12 << 20
 PART_ROWS = 1_500
 LARGE_ROWS = 18_000
-# Where the second, the third and the fourth part begin.
+# The first keys of the second, the third and the fourth part.
 SECOND, THIRD, FOURTH = PART_ROWS, 2 * PART_ROWS, 3 * PART_ROWS
 
 
@@ -84,13 +84,13 @@ def text_of(rows: Iterable[Row]) -> bytes:
 
 
 def part_files(count: int) -> dict[str, bytes]:
-    """Return files with a part each."""
+    """Return one file for each part."""
     return {f"rows.tbl.{part}": text_of(part_rows(part)) for part in range(count)}
 
 
 @cache
 def large_rows() -> list[Row]:
-    """Return rows of about a KiB each, which no compression makes small."""
+    """Return rows of about a KiB each, which compress badly."""
     numbers = random.Random(20261121)  # noqa: S311
     return [
         (number, number, base64.b64encode(numbers.randbytes(756)).decode())
@@ -120,14 +120,14 @@ def _insert_old(table: str) -> str:
 
 
 def _shuffled_files() -> dict[str, bytes]:
-    """Return the rows of four parts in files that line up with nothing."""
+    """Return the rows of four parts in files that do not match partitions."""
     rows = parts(4)
     random.Random(20261122).shuffle(rows)  # noqa: S311
     return {f"rows.tbl.{file}": text_of(rows[file::3]) for file in range(3)}
 
 
 def _merged_rows() -> list[Row]:
-    """Return what an upsert leaves: rows of before whose keys the files lack, and theirs."""
+    """Return the result of an upsert: old rows whose keys the files lack, and the files' rows."""
     return sorted(_before_upsert() + parts(2))
 
 
@@ -136,7 +136,7 @@ def _before_upsert() -> list[Row]:
 
 
 def bad_files() -> dict[str, bytes]:
-    """Return files of which each has ten rows that do not fit, 400 KiB in all."""
+    """Return files with ten bad rows each, 400 KiB in all."""
     files = {}
     for part in range(4):
         lines = text_of(part_rows(part)).splitlines(keepends=True)
@@ -160,7 +160,7 @@ _APPENDED_PARTITIONED = (
 )
 
 _REPLACED_PLAIN = f"CREATE TABLE journal ({COLUMNS}, PRIMARY KEY (id));" + _insert_old("journal")
-# Two partitions that are replaced, and one that stays.
+# Two partitions that are replaced, and one that is kept.
 _REPLACED_PARTITIONED = (
     f"CREATE TABLE history ({COLUMNS}) PARTITION BY RANGE (k);"
     "CREATE INDEX ON history (note);"
@@ -175,7 +175,7 @@ _UPSERTED = (
     f"INSERT INTO journal SELECT n, -1, 'kept' FROM generate_series({THIRD}, {THIRD + 49}) n;"
     f"INSERT INTO journal SELECT n, -1, 'updated' FROM generate_series(0, {THIRD - 1}, 3) n;"
 )
-# Some partitions that are there, one of them partitioned again, for rows in any order.
+# Some existing partitions, one of them with subpartitions, for rows in any order.
 _ROUTED = (
     f"CREATE TABLE history ({COLUMNS}) PARTITION BY RANGE (k);"
     "CREATE INDEX ON history (note);"

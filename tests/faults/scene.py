@@ -1,4 +1,4 @@
-"""One load on one server, ready to be disturbed: its database, files, package and watchers."""
+"""One load on one server, for faults: its database, files, package and watchers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGE = "package.toml"
 
 
 def check_ended(outcome: Outcome, status: int) -> None:
-    """Fail where a disturbed command ended in a way that no fault explains."""
+    """Fail if a disturbed command ended in a way that no fault explains."""
     assert "panicked at" not in outcome.said, outcome.said
     # While Python starts, a signal ends the command in Python's own way.
     if "KeyboardInterrupt" not in outcome.errors:
@@ -44,7 +44,7 @@ class Reference:
     """The targets after a load without faults."""
 
     full: dict[str, Digest]
-    # How long it takes, and how much it sends.
+    # Its seconds, and the bytes that it sends.
     seconds: float
     sent_bytes: int
     commits: int
@@ -60,10 +60,11 @@ class Scene:
     inrush: Inrush
     numbers: random.Random
     proxy: Proxy | None = None
+    server_copy: str = "plain"
     reference: Reference | None = None
     # A folder of runs elsewhere, such as on a small disk.
     runs_folder: Path | None = None
-    # File systems to be taken away in the end.
+    # File systems to be unmounted at the end.
     mounts: list[Path] = field(default_factory=list)
     before: dict[str, Digest | None] = field(default_factory=dict)
     full_rows: dict[str, list[Row]] = field(default_factory=dict)
@@ -79,7 +80,10 @@ class Scene:
         self.full = dict(self.reference.full) if self.reference else {}
         # The timeout also limits the wait of streams that extend a shared table at the same time,
         # which takes longer on a busy machine.
-        self.inrush.write(PACKAGE, package(self.url, *self.load.flows, lock_timeout_ms=3000))
+        text = package(
+            self.url, *self.load.flows, lock_timeout_ms=3000, server_copy=self.server_copy
+        )
+        self.inrush.write(PACKAGE, text)
         with self.database.connect() as connection:
             self.before = {
                 target: Watcher(self.database, target).look(connection)
@@ -96,7 +100,7 @@ class Scene:
         return f"postgresql://{server.user}@{place}?sslmode=disable"
 
     def start(self, **options: dict[str, str] | list[str]) -> Running:
-        """Start the command: the same one at each time."""
+        """Start the command, which is the same each time."""
         words: list[str | Path] = ["run", PACKAGE, "--quiet"]
         if self.runs_folder is not None:
             words += ["--runs-folder", self.runs_folder]
@@ -118,12 +122,12 @@ class Scene:
         return found
 
     def now(self) -> dict[str, Digest | None]:
-        """Return the present rows of the targets."""
+        """Return the current rows of the targets."""
         return {target: Watcher(self.database, target).now() for target in self.load.targets}
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the targets have all rows. If that is promised, they must have all or none."""
+        """Whether the targets have all rows; if that is promised, they must have all or none."""
         now = self.now()
         if now == self.full:
             return True
@@ -134,14 +138,14 @@ class Scene:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Watch every target all the while; fail if one was ever seen half loaded."""
+        """Watch every target all the time; fail if one was ever seen half loaded."""
         watchers = [Watcher(self.database, target, pause_s=0.004) for target in self.load.targets]
         with ExitStack() as stack:
             for watcher in watchers:
                 stack.enter_context(watcher)
             yield
         if not self.load.is_atomic:
-            # Rows are seen as they come.
+            # Rows are visible as they are committed.
             return
         for watcher in watchers:
             allowed = {self.before[watcher.table], self.full[watcher.table]}
@@ -150,21 +154,21 @@ class Scene:
             )
 
     def check_ended(self, outcome: Outcome) -> None:
-        """Fail where a disturbed command ended in a way that no fault explains."""
+        """Fail if a disturbed command ended in a way that no fault explains."""
         check_ended(outcome, self.load.status)
 
     def finish(self) -> Outcome:
-        """Give the same command again: it must end well, at the first try."""
+        """Run the same command again: it must succeed at the first try."""
         outcome = self.command()
         if outcome.status == FAILED and "changed" in outcome.said:
             # A changed file is refused until the stopped run is given up.
             self.inrush("cleanup", "--to", self.database.url).expect(CLEAN)
             outcome = self.command()
-        # Where it was loaded before the fault, the status is that of the run that loaded it.
+        # If it was loaded before the fault, the status is that of the run that loaded it.
         return outcome.expect(self.load.status)
 
     def silent_holders(self) -> list[int]:
-        """Return the backend that holds a lock of a load, and was never told of its cut network."""
+        """Return the backend that holds a lock of a load and was not told of its cut network."""
         assert self.proxy is not None
         ports = ", ".join(map(str, self.proxy.stalled_ports()))
         rows = self.database.rows(
@@ -178,8 +182,8 @@ class Scene:
     def check_held(self, holder: int, process: int) -> None:
         """Fail unless a run is held by the session of a process that is gone.
 
-        Only its keepalives tell the server so. Until then `inrush status` says that the run is
-        held, and the same command names process and session, and changes nothing.
+        Only keepalives tell the server. Until then `inrush status` says that the run is held, and
+        the same command names process and session, and changes nothing.
         """
         before = self.now()
         outcome = self.inrush("status", "--to", self.database.url, "--json").expect(CLEAN)
@@ -201,7 +205,7 @@ class Scene:
         assert all(not run["held"] for run in told), outcome.said
 
     def clean_up(self) -> None:
-        """Remove what a stopped run left, and fail unless all of it and nothing else is gone."""
+        """Remove the leftovers of a stopped run, and fail unless exactly these are gone."""
         before = self.now()
         self.inrush("cleanup", "--to", self.database.url).expect(CLEAN)
         self.check_nothing_staged()
@@ -214,7 +218,7 @@ class Scene:
         assert left == [], left
 
     def check_loaded(self) -> None:
-        """Fail unless the targets hold exactly the right rows, and nothing is left behind."""
+        """Fail unless the targets have exactly the right rows, and nothing is left behind."""
         for target, rows in self.full_rows.items():
             query = f"SELECT id, k, note FROM {target} ORDER BY id"
             found = contents(self.database, query, binary=False).text
@@ -223,7 +227,7 @@ class Scene:
         assert self.now() == self.full
         self.check_nothing_staged()
         if self.proxy is not None:
-            # Keepalives tell a server of a cut network; here the proxy's end answers them.
+            # Keepalives tell a server that its network was cut; here the proxy answers them.
             self.proxy.end_connections()
         pauses.wait_until(self.database, pauses.sessions_of_inrush(self.database))
         states = self.database.rows("SELECT state FROM inrush.run WHERE state <> 'discarded'")
@@ -233,7 +237,7 @@ class Scene:
         assert self.now() == self.full, "the same command after success changed a target"
 
     def check_folders(self) -> None:
-        """Fail where a run left a draft, or where the kept rejects are not those of the load."""
+        """Fail if a run left a draft, or if the kept rejects are not those of the load."""
         for draft in self.inrush.folder.rglob("*.draft"):
             # A run that was killed while it wrote its report has a draft and no report.
             report = draft.with_suffix("")

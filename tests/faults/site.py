@@ -1,4 +1,4 @@
-"""The servers that faults are made on: durable, on TCP too, with a disk that can be full."""
+"""The servers for faults: durable, also on TCP, with a disk that can be filled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import psycopg
 from harness import extension, servers
 from harness.servers import Server
 
-# By name: the version, and what differs from a durable server without a WAL of bulk loads.
+# By name: the version, and the settings that differ from a durable server with full WAL.
 STANDS: dict[str, tuple[int, dict[str, str]]] = {
     "pg18": (18, {}),
     "pg15": (15, {}),
@@ -29,11 +29,11 @@ class Stand:
 
     name: str
     server: Server
-    # A tablespace on a file system of its own, where this user may mount one.
+    # A tablespace on a separate file system, if this user may mount one.
     disk: Path | None
 
     def await_server(self) -> None:
-        """Start the server where it is down, and wait until it takes connections."""
+        """Start the server if it is down, and wait until it accepts connections."""
         if not self.server.running:
             self.server.start()
         # After the crash of a backend the server restarts; until then it refuses connections.
@@ -49,7 +49,7 @@ class Stand:
     def full_disk(self, disk_bytes: int) -> Iterator[None]:
         """Limit the small disk to this number of bytes."""
         assert self.disk is not None
-        # What an earlier fault has left there stays.
+        # Leftovers of an earlier fault stay there.
         resize(self.disk, disk_bytes)
         try:
             yield
@@ -58,10 +58,10 @@ class Stand:
 
     @contextmanager
     def file_limit(self, file_bytes: int) -> Iterator[None]:
-        """Limit the files of the sessions that begin now to this number of bytes.
+        """Limit the files of sessions that begin now to this number of bytes.
 
-        What every user may do where none may mount a file system: the server's writes are refused
-        by the system, as on a full disk.
+        This works without the right to mount a file system: the system refuses the server's writes,
+        as on a full disk.
         """
         first = self.server.first_process
         _limit_files(first, file_bytes)
@@ -74,7 +74,7 @@ class Stand:
 
 def _limit_files(process: int, file_bytes: int | None) -> None:
     limit = "unlimited" if file_bytes is None else str(file_bytes)
-    # By the servers' own user: root of a container may not limit another user's process.
+    # As the servers' own user: root in a container may not limit another user's process.
     servers.run_as_server(["prlimit", f"--pid={process}", f"--fsize={limit}:unlimited"])
 
 
@@ -86,7 +86,7 @@ def resize(disk: Path, disk_bytes: int) -> None:
 
 
 def mount(folder: Path, disk_bytes: int) -> bool:
-    """Mount a small file system in memory on a folder; false where this user may not."""
+    """Mount a small file system in memory on a folder; return false if this user may not."""
     folder.mkdir(parents=True, exist_ok=True)
     command = ["mount", "-t", "tmpfs", "-o", f"size={disk_bytes}", "tmpfs", str(folder)]
     with contextlib.suppress(FileNotFoundError):
@@ -100,12 +100,12 @@ def used_bytes(folder: Path) -> int:
 
 
 def unmount(folder: Path) -> None:
-    """Take the file system away again."""
+    """Unmount the file system."""
     subprocess.run(["umount", "--lazy", folder], check=True, capture_output=True)
 
 
 class Site:
-    """Stands, each started when it is first asked for."""
+    """Servers with their disks, each started when it is first needed."""
 
     def __init__(self, folder: Path, programs: Callable[[int], Path]) -> None:
         self._folder = folder
@@ -123,9 +123,9 @@ class Site:
         version, settings = STANDS[name]
         port = servers.free_port()
         server = Server(version, self._programs(version), self._folder / name, port=port)
-        # Small segments of the WAL stay below the limits that faults set on files.
+        # Small WAL segments stay below the limits that faults set for files.
         server.initialise(wal_segment_mib=1)
-        # Written data outlives its process, and no fault here crashes the system.
+        # Written data survives its process, and no fault here crashes the system.
         server.configure(servers.DURABLE | {"fsync": "off"} | settings, addresses="127.0.0.1")
         server.start()
         extension.install_everywhere(server, self._folder)

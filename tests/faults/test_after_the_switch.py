@@ -1,4 +1,4 @@
-"""Failures after the rows are in their targets change no exit status."""
+"""Failures after the rows are in their targets do not change the exit status."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def remove_folder(inrush: Inrush, running: Running) -> None:
 
 
 def limit_files(inrush: Inrush, running: Running) -> None:
-    """Let no file grow past a few bytes from now on, as `ulimit -f` does."""
+    """Limit the size of files to a few bytes from now on, like `ulimit -f`."""
     del inrush
     limit = ["prlimit", f"--pid={running.process.pid}", "--fsize=16"]
     subprocess.run(limit, check=True, capture_output=True)
@@ -82,7 +82,7 @@ def test_a_report_that_cannot_be_written(
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(runs)]
     is_mounted = harm == "full" and subprocess.run(mount, check=False).returncode == 0
     if harm == "full" and not is_mounted:
-        # Root alone mounts a disk.
+        # Only root can mount a disk.
         harm = "limited"
     try:
         with inrush.stopped_by("stop:after_switch_commit", *words) as running:
@@ -90,7 +90,7 @@ def test_a_report_that_cannot_be_written(
             outcome = running.resume().wait()
         assert found() == GOOD
         outcome.expect(status, "the rows are in their targets", "report.json", "already loaded")
-        # The same command says the same, as long as it has nothing to do.
+        # The same command reports the same, as long as there is nothing to do.
         inrush(*words).expect(status, "already loaded by run")
         assert found() == GOOD
     finally:

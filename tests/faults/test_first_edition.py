@@ -1,7 +1,7 @@
-"""What the build of commit e68f33c left, given to this build: ledgers, run folders, half a load.
+"""The leftovers of the build of commit e68f33c with this build: ledgers, run folders, half a load.
 
-A unit that another version has named in its own way cannot be resumed: it is loaded again from the
-beginning, and a sentence says so. `first_edition/` has the fixtures.
+A unit whose key another version has computed differently cannot be resumed: it is loaded again from
+the beginning, and a note says so. `first_edition/` has the fixtures.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _named(case: Case) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """A fixture that is restored: its place, its folder, and the command."""
+    """A restored fixture: its place, its folder, and the command."""
 
     left: Left
     inrush: Inrush
@@ -63,7 +63,7 @@ class Found:
 
     @property
     def run(self) -> str:
-        """The name of the run that was left."""
+        """The name of the unfinished run."""
         (folder,) = (self.inrush.folder / "runs").iterdir()
         return folder.name
 
@@ -72,13 +72,13 @@ class Found:
         return self.place.rows(target, TYPES)
 
     def assert_loaded(self) -> None:
-        """Fail unless the targets hold exactly their rows, and nothing else is left."""
+        """Fail unless the targets have exactly their rows, and nothing else is left."""
         for target, rows in self.left.full.items():
             assert self.rows(target) == _canonical(rows)
         self.assert_nothing_staged()
 
     def assert_nothing_staged(self) -> None:
-        """Fail where a staging table or file stands."""
+        """Fail if there is a staging table or file."""
         if self.database is not None:
             assert_nothing_staged(self.database)
             return
@@ -92,7 +92,7 @@ class Found:
         assert len(outcome.rejects()) == self.left.rejected_rows
 
     def stopped_runs(self) -> list[str]:
-        """Return the names of the runs that `inrush status` tells of."""
+        """Return the names of the runs that `inrush status` lists."""
         told = self.inrush("status", PACKAGE, "--json").expect(CLEAN)
         return [run["run"] for run in json.loads(told.output)]
 
@@ -147,7 +147,7 @@ def test_it_can_be_given_up(found: Found) -> None:
     before = {target: found.rows(target) for target in found.left.full}
     if found.left.straight_rows:
         left_alone = found.inrush("cleanup", PACKAGE).expect(CLEAN, "left alone", found.run)
-        # Its own command would be refused: the hint is that of the refusal.
+        # Its own command would be refused, so the hint is that of the refusal.
         assert "loads the rest" not in left_alone.said
         hint = "resume it with the version that began it; or delete these rows and give the run up"
         assert f"{hint}: inrush cleanup --run {found.run}" in left_alone.said
@@ -190,10 +190,10 @@ def test_what_it_loaded_is_not_loaded_again(found: Found) -> None:
 
 @pytest.mark.parametrize("found", CASES, ids=_named, indirect=True)
 def test_its_rejects_are_read(found: Found) -> None:
-    """Those of a stopped run, too: as far as it came."""
+    """Also those of a stopped run, as far as it came."""
     shown = found.inrush("rejects", "show", found.run, "--json").expect(CLEAN)
     told = json.loads(shown.output)
-    # A run that was stopped after its first unit met one of them.
+    # A run that was stopped after its first unit found one of them.
     assert told["rows"] == (1 if found.left.straight_rows else found.left.rejected_rows)
     assert {cause["column"] for cause in told["causes"]} <= {"id"}
 
@@ -210,7 +210,7 @@ def test_its_report_is_read(found: Found) -> None:
 
 @pytest.mark.parametrize("found", ENDED, ids=_named, indirect=True)
 def test_its_rejects_are_replayed(found: Found) -> None:
-    # Keys that the partitions of the target take.
+    # Keys within the partitions of the target.
     fixed = itertools.count(4)
     for path in (found.inrush.folder / "runs" / found.run / "rejects").glob("*.rejects"):
         path.write_text(path.read_text().replace("x", str(next(fixed))))
@@ -234,7 +234,7 @@ def test_it_is_undone(found: Found) -> None:
 
 
 def _make_newer(found: Found) -> None:
-    """Let the ledger be one of a version that does not exist."""
+    """Give the ledger a version that does not exist."""
     if found.database is not None:
         found.database.execute("COMMENT ON SCHEMA inrush IS 'The ledger of Inrush, version 99: x'")
     elif found.left.destination == "duckdb":

@@ -1,4 +1,4 @@
-"""A PostgreSQL ledger of the version before is read as it is, and altered by the next run."""
+"""A PostgreSQL ledger of the previous version is read unchanged, and altered by the next run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A limited address space (`ulimit -v`) ends a load with a sentence, and never without a word."""
+"""With a limited address space (`ulimit -v`), a load ends with a message, never silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""If the ledger is lost, appended files are not silently appended once more."""
+"""If the ledger is lost, appended files are not silently appended again."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_other_files_and_other_tables_are_loaded(database: Database, inrush: Inr
     inrush.write("rows.tbl.9", "9|note 9|\n")
     inrush("run", "package.toml").expect(CLEAN)
     assert found(database) == [*ROWS, (9, "note 9")]
-    # An empty table has nothing twice, and neither has a new one.
+    # An empty table cannot get rows twice, and neither can a new one.
     write(inrush, database.url)
     for statement in ("TRUNCATE events", f"DROP TABLE events; CREATE TABLE events ({COLUMNS})"):
         database.execute(f"{LOSE}; {statement}; INSERT INTO events SELECT -1, 'x' WHERE false")
@@ -156,7 +156,7 @@ def test_marks_do_not_pile_up_with_attempts(newest_database: Database, inrush: I
         assert died.status == -signal.SIGKILL, died.said
     inrush("run", "package.toml").expect(CLEAN)
     assert database.value("SELECT count(*) FROM pg_largeobject_metadata") == 1
-    # A role that dumps the database may read it, and its text says what it is.
+    # A role that dumps the database may read it, and its text explains itself.
     assert database.value("SELECT length(lo_get(oid)) FROM pg_largeobject_metadata") == 0
     comment = "SELECT obj_description(oid, 'pg_largeobject') FROM pg_largeobject_metadata"
     assert "Inrush run" in str(database.value(comment))
@@ -197,7 +197,7 @@ def test_marks_of_many_files_stay_small(newest_database: Database, inrush: Inrus
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
     print(f"a row loaded beside 490 marks of 10,000 files in {took_s:.2f} s, {peak} MiB at most")
     assert database.value(f"SELECT sum(octet_length(description)) <= 1048576 {marks}") is True
-    # The newest ones stay.
+    # The newest ones are kept.
     database.execute(LOSE)
     inrush("run", "package.toml").expect(FAILED, "does not know")
 

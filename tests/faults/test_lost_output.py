@@ -1,4 +1,4 @@
-"""A disk that is full while a command prints: the command says so at its end."""
+"""A disk that is full while a command prints: the command reports it at its end."""
 
 from __future__ import annotations
 

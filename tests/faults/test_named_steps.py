@@ -1,7 +1,7 @@
 """Faults at chosen moments, then the same command again: exactly the right rows, never a part.
 
-Two ways lead to the moments. `INRUSH_FAULT` makes the command kill itself at a named place. A
-gate in the server holds a load still (see pauses.py) while the test does what it wants.
+There are two methods. With `INRUSH_FAULT` the command kills itself at a named step. With a gate in
+the server (see pauses.py) a load is paused while the test acts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from harness.watcher import Watcher
 PARTS = 4
 ROWS_OF_A_PART = 2_000
 
-# Every place where the command can be made to die: `POINT`, or `POINT:N` for the Nth time.
+# Every step at which the command can die: `POINT`, or `POINT:N` for the Nth time.
 KILL_POINTS = [
     "run_entered",
     "in_copy",
@@ -47,12 +47,12 @@ KILL_POINTS = [
     "before_report",
 ]
 SWITCHED_AFTER = {"after_switch_commit", "before_report"}
-# The COMMIT is on its way when the command dies: both ends are right.
+# The COMMIT is in transit when the command dies, so both outcomes are right.
 SWITCHED_OR_NOT_AFTER = {"switch_commit_sent"}
 
 
 class Job:
-    """A load of four parts into a partitioned table, beside a table of what is expected.
+    """A load of four parts into a partitioned table, beside a table with the expected rows.
 
     The target is new, or with `held` it exists and has a gate (see pauses.py).
     """
@@ -70,7 +70,7 @@ class Job:
             lines = []
             for row in range(ROWS_OF_A_PART):
                 number = part * ROWS_OF_A_PART + row
-                # The last row of the last part waits at the gate, where there is one.
+                # The last row of the last part waits at the gate, if there is one.
                 last = part == PARTS - 1 and row == ROWS_OF_A_PART - 1
                 lines.append(f"{number}|{number}|{-1 if last else 1}|note {number}|")
             file = inrush.write(f"rows.tbl.{part}", "\n".join(lines) + "\n")
@@ -128,7 +128,7 @@ def test_killed_twice_and_run_again(newest_database: Database, inrush: Inrush, p
 def test_finished_units_are_kept(newest_database: Database, inrush: Inrush) -> None:
     job = Job(newest_database, inrush)
     inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
-    # All units are committed: the files are not needed any more, but they must be the same.
+    # All units are committed: the files are not needed any more, but must be unchanged.
     report = inrush("run", job.package).expect(CLEAN).report
     assert report["account"]["rows_loaded"] == PARTS * ROWS_OF_A_PART
     assert sum(1 for unit in report["units"] if unit["kept"]) == PARTS
@@ -186,7 +186,7 @@ def test_other_text_of_the_same_size_and_time_is_refused(
 def test_a_file_that_was_only_touched_is_the_same(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Also one that was copied to its old place; and then its load is known by its new time."""
+    """Also one that was copied to its old place; afterwards the ledger has its new time."""
     job = Job(newest_database, inrush)
     inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
     for number in range(2):
@@ -202,7 +202,7 @@ def test_a_file_that_was_only_touched_is_the_same(
     inrush("run", job.package).expect(CLEAN, "already loaded")
 
 
-# How the text of one large file stands in it.
+# The number of rows of one large file in the ledger's splits.
 LARGE: dict[str, tuple[str, dict[str, Value], Callable[[str], bytes]]] = {
     "ranges": ("rows.csv", {}, str.encode),
     "compressed": ("rows.csv.gz", {}, lambda text: gzip.compress(text.encode(), 1)),
@@ -251,7 +251,7 @@ def test_the_text_of_a_part_of_a_file(
 def test_a_file_that_gets_other_text_while_it_is_loaded(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Of the same size and with its time put back: only its text tells."""
+    """With the same size and the old time: only its text differs."""
     job = Job(newest_database, inrush)
     for old, new, ends in (("note 7|", "NOTE 7|", FAILED), ("", "", CLEAN)):
         with inrush.stopped_by("stop:before_switch", "run", job.package) as running:
@@ -265,7 +265,7 @@ def test_a_file_that_gets_other_text_while_it_is_loaded(
 
 
 def test_the_holder_of_the_lock_is_named(newest_database: Database, inrush: Inrush) -> None:
-    """Not a run that is over, whose process is gone."""
+    """But not a finished run, whose process is gone."""
     job = Job(newest_database, inrush)
     done = inrush("run", job.package).expect(CLEAN).report["run"]
     key = newest_database.value("SELECT run_key FROM inrush.run")
@@ -301,7 +301,7 @@ def test_a_changed_file_is_begun_anew_after_cleanup(
 
 
 def test_each_range_has_a_hash_of_its_text(newest_database: Database, inrush: Inrush) -> None:
-    """The same text has the same hash in every run, and other text another one."""
+    """The same text has the same hash in every run, and another text has another hash."""
     hashes = []
     for name in ("one", "two"):
         newest_database.execute(f"CREATE TABLE {name} (id int)")
@@ -345,7 +345,7 @@ def test_one_signal_stops_cleanly(
             running.send(which)
             outcome = running.wait(20)
         outcome.expect(INTERRUPTED)
-        # It ended its own sessions, and says how to go on.
+        # It ended its own sessions, and says how to resume.
         pauses.wait_until(newest_database, pauses.sessions_of_inrush(newest_database))
         job.assert_nothing()
         inrush("run", job.package).expect(CLEAN)
@@ -373,7 +373,7 @@ def test_after_a_pipe_nothing_is_promised_that_a_pipe_cannot_do(
     words = ("load", pipe.name, "--to", newest_database.url, "--table", "people")
     for signal_count in (1, 2):
         with inrush.start(*words) as running, pipe.open("wb") as writer:
-            # More than the planner looks at, and no end: the load waits for the rest.
+            # More than the planner reads, and no end: the load waits for the rest.
             writer.write(b"id,note\n" + b"1,x\n" * (1 << 20))
             for _ in range(signal_count):
                 running.send(signal.SIGINT)
@@ -403,7 +403,7 @@ def test_a_run_that_was_taken_over_changes_nothing_more(
     with job.watcher, inrush.start("run", job.package) as first:
         with pauses.closed_gate(newest_database):
             pauses.wait_until_held(newest_database)
-            # It sleeps, and its sessions end: for the world it is dead.
+            # It is stopped, and its sessions end: for the server it is dead.
             first.send(signal.SIGSTOP)
             newest_database.execute(
                 "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
@@ -459,7 +459,7 @@ def test_the_server_crashes_in_the_middle(
         job.assert_nothing()
         inrush("run", job.package).expect(CLEAN)
     job.assert_done()
-    # Rows that are reported as committed survive one more crash.
+    # Rows that are reported as committed survive another crash.
     server.restart("immediate")
     job.assert_done()
     server.stop()

@@ -1,4 +1,4 @@
-"""A silent network: no user waits forever, and the run learns whether a commit succeeded."""
+"""A silent network: no user waits forever, and the run finds out if a commit succeeded."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def test_one_signal_ends_a_load_whose_network_stalls(
 def test_a_commit_whose_answer_is_lost_is_settled(
     tcp_server: Server, proxy: Proxy, inrush: Inrush
 ) -> None:
-    """The switch is committed, its answer is lost: the run finds out and ends well."""
+    """The switch is committed, its reply is lost: the run finds out and succeeds."""
     database = tcp_server.create_database("settled")
     prepare(inrush, proxy, database)
     proxy.begin(None)
     inrush("check", "package.toml").expect(CLEAN)
-    # The switch's COMMIT is the last one: it is looked for from a load of the same form.
+    # The switch's COMMIT is the last one, as a load of the same form shows.
     other = tcp_server.create_database("counted")
     text = (inrush.folder / "package.toml").read_text()
     proxy.begin(None)
@@ -93,7 +93,7 @@ def test_a_commit_whose_answer_is_lost_is_settled(
 def test_a_switch_that_the_server_never_hears_the_end_of_is_settled(
     tcp_server: Server, proxy: Proxy, inrush: Inrush
 ) -> None:
-    """The connection is lost before COMMIT, and its backend waits while it still holds the run."""
+    """The connection is lost before COMMIT, while its backend waits and still holds the run."""
     database = tcp_server.create_database("unheard")
     prepare(inrush, proxy, database)
     counted = inrush.write(

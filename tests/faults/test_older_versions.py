@@ -1,7 +1,7 @@
-"""Runs that another version of Inrush has left half done.
+"""Runs that another version of Inrush has left unfinished.
 
-What a unit's rows depend on is described in the unit's key, and the key says by which version of
-that description it was made (`plan/identity`). The keys of version 1 had no version.
+A unit's key describes all settings that affect the unit's rows, and contains the version of that
+description (`plan/identity`). The keys of version 1 had no version.
 """
 
 from __future__ import annotations

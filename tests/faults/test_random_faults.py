@@ -1,4 +1,4 @@
-"""Scenarios out of seeds: each kind of fault, on several loads and servers (see torture.py)."""
+"""Scenarios from seeds: each kind of fault, on several loads and servers (see torture.py)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _tried: list[Struck] = []
 
 
 def test_most_faults_hit() -> None:
-    """Fail where the faults miss: then the scenarios above show nothing."""
+    """Fail if the faults miss, because then the scenarios above show nothing."""
     hit = sum(struck.hit for struck in _tried)
     print(f"{len(_tried)} faults tried, {hit} hit")
     assert hit >= 0.7 * len(_tried)

@@ -1,4 +1,4 @@
-"""Servers and networks that say nothing: no command waits for what nobody is left to answer."""
+"""Silent servers and networks: no command waits for an answer that cannot come."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.packages import flow, package
 from harness.proxy import Proxy, Trouble
 from harness.servers import VERSIONS, Database, Server
 
-# A connection that was silent for two seconds is asked about; the system alone gives none up.
+# A connection that was silent for two seconds is checked; the system's own timeouts are off.
 SOON = "keepalives_idle=1&keepalives_interval=1&keepalives_count=1&tcp_user_timeout=0"
 ROWS = [(-1, "held"), *((number, f"row {number}") for number in range(2_000))]
 
@@ -41,7 +41,7 @@ def proxy(tcp_server: Server) -> Iterator[Proxy]:
 def held(
     tcp_server: Server, proxy: Proxy, inrush: Inrush, request: pytest.FixtureRequest
 ) -> Database:
-    """Return a database whose load through the proxy stands still at its first row."""
+    """Return a database and a load through the proxy that is paused at its first row."""
     name = "".join(letter for letter in request.node.name if letter.isalnum())[:60].lower()
     database = tcp_server.create_database(name)
     database.execute(pauses.HELD_DOMAIN + "CREATE TABLE target (id held, note text)")
@@ -58,7 +58,7 @@ def loaded(database: Database) -> bool:
 
 
 def test_a_backend_that_ended_without_a_word(held: Database, proxy: Proxy, inrush: Inrush) -> None:
-    """A proxy keeps the client's connection and answers for it when the server's is gone."""
+    """A proxy keeps the client's connection and answers for it after the server's is gone."""
     with pauses.closed_gate(held), inrush.start("run", "package.toml") as running:
         pauses.wait_until_held(held)
         trouble = Trouble("client_gone")
@@ -74,7 +74,7 @@ def test_a_backend_that_ended_without_a_word(held: Database, proxy: Proxy, inrus
 
 
 def test_a_backend_that_is_at_work_is_waited_for(held: Database, inrush: Inrush) -> None:
-    """A statement that takes long is not given up, however often it is asked about."""
+    """A slow statement is not given up, however often it is checked."""
     sessions = "SELECT sessions FROM pg_stat_database WHERE datname = current_database()"
     with inrush.start("run", "package.toml") as running:
         with pauses.closed_gate(held):
@@ -106,7 +106,7 @@ def _message(kind: bytes, body: bytes) -> bytes:
     return kind + struct.pack(">i", len(body) + 4) + body
 
 
-# The messages of a server to any client: AuthenticationOk, BackendKeyData, ReadyForQuery.
+# A server's messages to any client: AuthenticationOk, BackendKeyData, ReadyForQuery.
 WELCOME = (
     _message(b"R", struct.pack(">i", 0))
     + _message(b"K", struct.pack(">ii", 4711, 1))

@@ -1,4 +1,4 @@
-"""A signal while an embedded server is made: the command was stopped, and leaves nothing."""
+"""A signal while an embedded server is created: the command stops, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.command import INTERRUPTED, Inrush
 from harness.packages import flow, package
 from harness.processes import wait_for_no_process
 
-# Programs that stand in for PostgreSQL's: making a data folder takes them for ever.
+# Programs in place of PostgreSQL's: creating a data folder never ends.
 POSTGRES = "#!/bin/sh\necho 'postgres (PostgreSQL) 18.0'\n"
 INITDB = """#!/bin/sh
 case "$1" in --version) echo 'initdb (PostgreSQL) 18.0'; exit;; esac
@@ -50,7 +50,7 @@ def test_a_signal_while_the_server_is_made(
     }[command]
     environment = {"INRUSH_POSTGRES_BIN": str(inrush.folder / "bin")}
     with inrush.start(*words, environment=environment) as running:
-        # The script opens it once its folder is there.
+        # The script opens it once its folder exists.
         assert fifo.read_text() == "begun\n"
         running.send(which)
         running.wait().expect(INTERRUPTED)

@@ -1,4 +1,4 @@
-"""A signal ends a load at every step, also where no row is sent."""
+"""A signal ends a load at every step, even where no row is sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.servers import Database
 CHUNK_BYTES = 65536
 ROWS = 400_000
 
-# Input that gives no rows to send, and the columns with which it is read.
+# Input that gives no rows to send, and the columns for reading it.
 TEXTS = {
     "rejects": "x\n" * ROWS,
     "blank_lines": "1\n" + "\n" * ROWS,
@@ -24,7 +24,7 @@ TEXTS = {
 
 
 def chunks_told(running: Running, status: int) -> int:
-    """Let it end, and return how many chunks it had read."""
+    """Let it end, and return the number of chunks that it had read."""
     outcome = running.wait().expect(status)
     events = [json.loads(line) for line in outcome.output.splitlines()]
     return sum(event["event"] == "progress" for event in events)
@@ -51,5 +51,5 @@ def test_a_signal_ends_a_load_that_sends_nothing(
     with inrush.stopped_by("stop_until_asked:in_copy", "run", path, "--json") as running:
         running.send(signal.SIGTERM)
         running.resume()
-        # The chunk at which it was paused, and no other.
+        # Only the chunk at which it was paused.
         assert chunks_told(running, INTERRUPTED) == 1

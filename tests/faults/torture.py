@@ -1,4 +1,4 @@
-"""Breaks loads in hundreds of ways, and says how many were tried and hit: `make torture`."""
+"""Disturbs loads in hundreds of ways, and reports how many were tried and hit: `make torture`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def programs(folder: Path, version: int) -> Path:
     return found
 
 
-# Of ten scenarios in a row, so many break loads into files.
+# The number of scenarios, of ten in a row, that disturb loads into files.
 FILES_OF_TEN = 4
 CHOICES = ["all", "postgresql", "files"]
 
@@ -36,7 +36,7 @@ Play = Callable[[], Result]
 
 
 class Stage:
-    """Where scenarios are played: servers, and folders of files."""
+    """The places for scenarios: servers, and folders of files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -45,7 +45,7 @@ class Stage:
         self._file_references = file_scenarios.FileReferences(folder)
 
     def draw(self, seed: int, destination: str) -> tuple[str, Play]:
-        """Return what the scenario of a seed is, and what plays it."""
+        """Return the scenario of a seed, and the function that plays it."""
         if destination == "files" or (destination == "all" and seed % 10 < FILES_OF_TEN):
             files = file_scenarios.scenario(seed)
             references = self._file_references

@@ -1,4 +1,4 @@
-"""Bad input: one clear message with the place, the right exit status, the target as it was."""
+"""Bad input: one clear message with the place, the right exit status, the target unchanged."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from harness.servers import Database
 
 Rows = list[tuple[Any, ...]]
 
-# Records that COPY loads and Inrush rejects, because readers disagree on their meaning.
+# Records that COPY loads and Inrush rejects, because readers interpret them differently.
 COPY_TAKES = {"stray_quote", "text_after_quote", "bare_carriage_return"}
 
 # The environment can set a larger number and another seed, for a longer search.
@@ -50,7 +50,7 @@ def comparable(rows: Rows) -> Rows:
 
 
 def copied(connection: psycopg.Connection[Any], dialect: Dialect, text: bytes) -> Rows | str:
-    """Return the rows that COPY makes of a text, or why it refuses it."""
+    """Return the rows that COPY reads from a text, or why it refuses it."""
     columns = ", ".join(f"{name} text" for name in dialect.names)
     with connection.transaction(force_rollback=True):
         connection.execute(f"CREATE TEMPORARY TABLE copied ({columns})".encode())
@@ -99,7 +99,7 @@ def load(database: Database, inrush: Inrush, files: list[NastyFile]) -> dict[int
 
 
 def without_rejects(file: NastyFile, rejects: list[dict[str, Any]]) -> bytes:
-    """Return a file without its mark and the records that were rejected, each at its place."""
+    """Return a file without its mark and its rejected records."""
     kept = bytearray()
     begin = len(BYTE_ORDER_MARK) if file.has_mark else 0
     for reject in rejects:
@@ -116,7 +116,7 @@ def without_rejects(file: NastyFile, rejects: list[dict[str, Any]]) -> bytes:
 
 
 def judge(connection: psycopg.Connection[Any], file: NastyFile, loaded: Loaded) -> set[str]:
-    """Fail unless Inrush made of a file what COPY makes of it, or differs as it is documented.
+    """Fail unless Inrush and COPY read a file alike, or differ in a documented way.
 
     Returns the names of the differences, or that both read it alike.
     """

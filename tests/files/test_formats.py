@@ -1,4 +1,4 @@
-"""How files may be written: presets, quotes, line ends, compression, headers."""
+"""The formats of files: presets, quotes, line ends, compression, headers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PEOPLE = [
 
 
 def gzipped(text: str) -> bytes:
-    """Return a `.gz` without its time: processes that share the tests name the same tests alike."""
+    """Return a `.gz` without a time, so that parallel test processes agree on names of tests."""
     return gzip.compress(text.encode(), mtime=0)
 
 
 CSV = 'id,name,balance\n1,Ann,1.50\n2,,-0.01\n3,"",\n'
 TSV = "1\tAnn\t1.50\n2\t\\N\t-0.01\n3\t\t\\N\n"
-# Two frames and two members stand for files that were put together with `cat`.
+# Two frames and two members, as in files that were joined with `cat`.
 GZIP_MEMBERS = gzipped(CSV[:20]) + gzipped(CSV[20:])
 ZSTD_FRAMES = zstandard.compress(CSV[:20].encode()) + zstandard.compress(CSV[20:].encode())
 
@@ -122,7 +122,7 @@ def test_quoted_fields_hold_anything(database: Database, inrush: Inrush) -> None
 
 
 def random_csv(rows: int, seed: int) -> str:
-    """Return rows whose fields are now quoted, now not, and long and short by turns."""
+    """Return rows whose fields are quoted or not, and long or short, by turns."""
     numbers = random.Random(seed)  # noqa: S311
     alphabet = ["a", "é", "😀", " ", ",", '"', "\n", "\r\n", "\\", "|", "\t", "x" * 50]
     lines = ["id,first,second"]
@@ -139,7 +139,7 @@ def random_csv(rows: int, seed: int) -> str:
 
 
 def compressed(text: str, suffix: str) -> bytes:
-    """Return a text as the files with this suffix hold it."""
+    """Return a text in the form of files with this suffix."""
     if suffix == ".gz":
         return gzipped(text)
     if suffix == ".zst":
@@ -162,7 +162,7 @@ def test_records_across_chunks(
         plain = inrush.write(f"plain/{part}.csv", text)
         database.psql(f"\\copy expected FROM '{plain}' (FORMAT csv, HEADER)")
         inrush.write(f"parts/{part}.csv{suffix}", compressed(text, suffix))
-    # The smallest chunk that is allowed, so that many records lie across two of them.
+    # The smallest allowed chunk, so that many records extend over two of them.
     text = package(
         database.url,
         flow("loaded", f"parts/*.csv{suffix}"),

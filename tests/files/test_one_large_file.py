@@ -1,6 +1,6 @@
-"""One large file, cut into ranges or fed to streams, is read as a careful serial reader would.
+"""One large file, cut into ranges or fed to streams, is read as by a careful serial reader.
 
-What must come out is known from how the file is made: every row, and the place of every reject.
+The code that makes the file knows the right result: every row, and the place of every reject.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FAULTS = {
     ',nul \0 byte,"\n\n"': "nul_byte",
 }
 
-# Text of a quoted field that reads as good records to who starts in the middle of it.
+# Text of a quoted field that looks like good records to a reader that starts inside it.
 DECEPTION = '""\n1,a,b\r\n2,"",c"",d\n\n3,,""""\n'
 
 
@@ -43,7 +43,7 @@ DIALECTS = {
 
 
 def in_dialect(text: str, dialect: Dialect) -> str:
-    """Return a text of RFC 4180 as another dialect writes it."""
+    """Return an RFC 4180 text in another dialect."""
     for pair in (
         (",", dialect.delimiter),
         ('""', dialect.escape + dialect.quote),
@@ -66,7 +66,7 @@ class LargeFile:
     rejected_text: str = ""
 
     def encoded(self, encoding: str) -> bytes:
-        """Return its bytes, with a byte order mark where it is UTF-16."""
+        """Return its bytes, with a byte order mark for UTF-16."""
         mark = "\ufeff" if encoding == "utf-16-le" else ""
         return (mark + self.text).encode(encoding)
 
@@ -113,8 +113,9 @@ def make(numbers: random.Random, database: Database, dialect: Dialect) -> LargeF
         else:
             for encoding, offset in offsets.items():
                 made.rejects[encoding].append((line, offset, code))
-            # A return before the line feed is a part of the line end. One before that stays a fault
-            # when the row is read again, since its line end has a return of its own.
+            # A return before the line feed is part of the line end. A second one before that is
+            # still a fault when the row is read again, because its line end has a return of its
+            # own.
             row = f"{number}{tail}{line_end}".removesuffix("\n").removesuffix("\r")
             bad.append(row + ("\r\n" if row.endswith("\r") else "\n"))
         put(str(number))

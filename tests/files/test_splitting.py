@@ -1,4 +1,4 @@
-"""One large file for several streams: cut into ranges, or fed to them; the same rows as by one."""
+"""One large file for several streams, cut or fed: the same rows as by one stream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.servers import Database
 ROWS = 220_000
 BAD_ROW = 201_000
 STREAMS = 3
-# Text that does not become tiny when it is compressed.
+# Text that does not compress to almost nothing.
 NOISE = "".join(sha256(str(number).encode()).hexdigest() for number in range(1_600))
 
 
@@ -110,7 +110,7 @@ def loaded(database: Database) -> list[Row]:
 
 
 def expected(kind: Kind, rows: list[Row]) -> list[Row]:
-    # A file of lone carriage returns has them inside of its quotes too.
+    # A file with carriage returns as line ends also has them inside its quotes.
     mend = kind.format.get("terminator") == "cr"
     return [(key, line, note.replace("\n", "\r") if mend else note) for key, line, note in rows]
 
@@ -200,7 +200,7 @@ def test_each_member_of_an_archive_is_a_file(newest_database: Database, inrush: 
         lines = ["id,note"]
         for line in range(2, 30_002):
             key = part * 100_000 + line
-            # Sometimes nothing, which is NULL.
+            # Sometimes an empty text, which is NULL.
             note = noise(key)
             rows.append((key, f"feed.zip/part.{part}.csv", line, note or None))
             lines.append(f"{key},{note}")
@@ -208,7 +208,7 @@ def test_each_member_of_an_archive_is_a_file(newest_database: Database, inrush: 
     file_column = '{ name = "file", type = "text", source = "file" }'
     line_column = '{ name = "line", type = "int", source = "line" }'
     columns = f'columns = ["id int not null", {file_column}, {line_column}, "note text"]\n'
-    # A damaged file may give rows before the damage is found.
+    # A damaged file may return rows before the damage is found.
     written = flow("loaded", "feed.zip/*.csv", rejects={"rows_max": 1_000_000})
     text = package(newest_database.url, written.rstrip("\n") + "\n" + columns, streams=2)
     path = inrush.write("package.toml", text)
@@ -218,8 +218,8 @@ def test_each_member_of_an_archive_is_a_file(newest_database: Database, inrush: 
     inrush.write("feed.zip", whole[:start] + bytes(64) + whole[start + 64 :])
     outcome = inrush("run", path).expect(FAILED, "feed.zip/part.2.csv", "damaged")
     assert "loaded" not in str(state(newest_database)), outcome.said
-    # After the fix, a load that was killed after its first commit resumes where it stopped: the
-    # members that were loaded before have unchanged text.
+    # After the fix, a load that was killed after its first commit resumes where it stopped, because
+    # the text of the members that were loaded before is unchanged.
     inrush.write("feed.zip", whole)
     environment = {"INRUSH_FAULT": "after_unit_commit:1"}
     with inrush.start("run", path, environment=environment) as killed:
@@ -331,7 +331,7 @@ def test_a_header_behind_the_first_range_is_no_row(
 def test_an_end_marker_is_a_reject_wherever_a_chunk_ends(
     newest_database: Database, inrush: Inrush, name: str
 ) -> None:
-    # Every chunk of every range ends right after one, or nearly so.
+    # Every chunk of every range ends right after a record, or nearly so.
     noted = [f"{number}\t{noise(number)}\n" for number in range(60_000)]
     text = "".join(line + "\\.\n" * (number % 2) for number, line in enumerate(noted))
     write = gzip.compress if name.endswith(".gz") else lambda text: text.decode().encode("utf-16")
@@ -383,7 +383,7 @@ def test_no_standard_input_is_said(newest_database: Database, inrush: Inrush) ->
     words = ("load", "-", "--to", newest_database.url, "--table", "t", "--columns", "id int")
     with inrush.start(*words, before=("bash", "-c", 'exec "$0" "$@" <&-')) as running:
         running.wait().expect(FAILED, "-: there is no standard input")
-    # A user who reads files needs none.
+    # A user who reads files does not need it.
     file = inrush.write("a.csv", "id\n1\n")
     words = ("load", str(file), *words[2:])
     with inrush.start(*words, before=("bash", "-c", 'exec "$0" "$@" <&-')) as running:

@@ -1,6 +1,6 @@
-"""Files of typed rows (Parquet, Arrow IPC): each value as it is, with the promises of all files.
+"""Files of typed rows (Parquet, Arrow IPC): each value unchanged, with the promises for all files.
 
-What must be in the tables is put there by INSERT, from the values that pyarrow itself reads.
+The expected tables are filled by INSERT, with the values that pyarrow itself reads.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def write(kind: str, inrush: Inrush) -> Write:
 
 
 def insert(database: Database, name: str, table: pa.Table) -> None:
-    """Put the rows of a table into one of the database by INSERT."""
+    """Insert the rows of a table into one of the database."""
     columns = ", ".join(f'"{column}"' for column in table.column_names)
     places = ", ".join(["%s"] * table.num_columns)
     rows = [tuple(row.values()) for row in table.to_pylist()]
@@ -310,7 +310,7 @@ def test_a_killed_load_goes_on(database: Database, inrush: Inrush, write: Write)
     text = package(database.url, flow("t", str(path)), streams=2)
     p = inrush.write("p.toml", text)
     inrush("run", p, environment={"INRUSH_FAULT": "after_unit_commit:3"}).expect(-9)
-    # Its time is another one, its rows are not.
+    # Its time has changed, its rows have not.
     os.utime(path)
     outcome = inrush("run", p)
     outcome.expect(CLEAN)
@@ -459,7 +459,7 @@ def test_a_damaged_page_is_found_by_its_checksum(newest_database: Database, inru
 
 
 def varint(number: int) -> bytes:
-    """Return a number as Thrift's compact form writes it."""
+    """Return a number in Thrift's compact form."""
     number *= 2
     out = b""
     while number > 127:

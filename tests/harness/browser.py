@@ -1,4 +1,4 @@
-"""Looks at reports' pages in headless Chromium, by the script in the folder `browser`."""
+"""Opens report pages in headless Chromium, with the script in the folder `browser`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _missing(reason: str) -> None:
 
 
 def node(packages: Path) -> str:
-    """Return the program `node`, where it and the packages of a folder are there."""
+    """Return the program `node`, if it and the packages of a folder are installed."""
     program = shutil.which("node")
     if program is None or shutil.which("npm") is None:
         _missing("Node.js and npm are not installed (on Debian: apt-get install nodejs npm)")
@@ -71,7 +71,8 @@ def look(page: Path, parts: str = ALL) -> dict[str, Any]:
     if "pdf" in seen:
         assert seen["pdf"]["begin"] == "%PDF-"
         assert seen["pdf"]["pages"] >= 1
-        # Drawn anew for paper, each on one sheet, dark on white without what only a screen needs.
+        # Drawn anew for paper, each on one sheet, dark on white, without parts that only a screen
+        # needs.
         assert all(width == 680 and height < 900 for width, height in seen["printed"])
         assert seen["paper"] == {
             "ground": "rgb(255, 255, 255)",
@@ -82,7 +83,7 @@ def look(page: Path, parts: str = ALL) -> dict[str, Any]:
 
 
 def assert_readable(seen: dict[str, Any]) -> None:
-    """Assert what holds for every page, for those who see it and for those who hear it."""
+    """Assert what must hold for every page, for people who see it and people who hear it."""
     page = seen["page"]
     assert page["links"] == page["sections"]
     assert page["headings"][0] == 1
@@ -99,7 +100,7 @@ def assert_readable(seen: dict[str, Any]) -> None:
             assert rows, name
             assert all(len(row) == len(head) for row in rows), name
     assert seen["shifts"] == 0
-    # From the top to the bottom, each with a name, and seen where it is.
+    # From top to bottom, each with a name, and visible.
     order = seen["order"]
     assert [one["name"] for one in order[:2]] == ["To the report", "As the system"]
     tops = [one["top"] for one in order]
@@ -107,6 +108,6 @@ def assert_readable(seen: dict[str, Any]) -> None:
     assert all(one["name"] and one["outlined"] for one in order), order
     names = [one["name"] for one in order]
     assert len(set(names)) == len(names)
-    # As the system is (light here), light, dark, and back.
+    # As in the system's setting (light here), light, dark, and back.
     light, same, dark, back = seen["grounds"]
     assert light == same == back != dark

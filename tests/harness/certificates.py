@@ -1,4 +1,4 @@
-"""Makes certificates of every sort by `openssl`."""
+"""Makes certificates of every kind with `openssl`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ authorityKeyIdentifier = keyid
 
 
 def openssl(*words: str | Path) -> None:
-    """Run it, and show its output if it failed."""
+    """Run a command, and show its output if it fails."""
     done = subprocess.run(
         ["openssl", *map(str, words)], check=False, capture_output=True, text=True
     )
@@ -29,7 +29,7 @@ def openssl(*words: str | Path) -> None:
 
 @dataclass(frozen=True)
 class Authority:
-    """An authority whose files lie in a folder."""
+    """A certificate authority whose files are in a folder."""
 
     folder: Path
     name: str
@@ -95,7 +95,7 @@ def authority(folder: Path, name: str, *more: str) -> Authority:
 
 
 def self_signed(folder: Path, name: str, subject: str, *more: str) -> Path:
-    """Make a certificate that nobody else has signed."""
+    """Make a self-signed certificate."""
     certificate = folder / f"{name}.crt"
     openssl(
         "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", subject,
@@ -106,7 +106,7 @@ def self_signed(folder: Path, name: str, subject: str, *more: str) -> Path:
 
 
 def authority_of_version_1(folder: Path, name: str) -> Authority:
-    """Make an authority as `openssl x509 -req -signkey` did it: without any extension."""
+    """Make an authority as `openssl x509 -req -signkey` did: without any extensions."""
     found = Authority(folder, name)
     request = folder / f"{name}.csr"
     openssl(

@@ -1,4 +1,4 @@
-"""Where things lie in this checkout."""
+"""Paths in this checkout."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-# Runs a command and writes what it took.
+# Runs a command and records its time and memory.
 MEASURED = ROOT / "benchmarks" / "measured.py"

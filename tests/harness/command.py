@@ -1,4 +1,4 @@
-"""Runs the `inrush` command as a user would, and reads its files."""
+"""Runs the `inrush` command like a user, and reads its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.checkout import MEASURED
 
 COMMAND = Path(sys.executable).parent / "inrush"
 
-# The exit statuses that the design names.
+# The documented exit statuses.
 CLEAN = 0
 FAILED = 1
 USAGE = 2
@@ -45,12 +45,12 @@ class Outcome:
         return self.output + self.errors
 
     def expect(self, status: int, *parts: str) -> Outcome:
-        """Fail unless it ended with this status and its errors hold these parts."""
+        """Fail unless it ended with this status and its errors contain these parts."""
         place = f"{self.words} ended with {self.status}\n{self.output}{self.errors}"
         assert self.status == status, place
         for part in parts:
             assert part in self.said, f"{part!r} is not in what {place}"
-        # A user's mistake, or a fault of the world, is never a panic.
+        # Mistakes of users and failures of the environment never cause a panic.
         assert "panicked at" not in self.said, place
         assert "Traceback" not in self.said, place
         return self
@@ -67,7 +67,7 @@ class Outcome:
         return report
 
     def rejects(self) -> list[dict[str, Any]]:
-        """Return the reject lines of the newest run, those of each file in its order."""
+        """Return the reject lines of the newest run, file by file, in order."""
         found: list[dict[str, Any]] = []
         for path in sorted((self.run_folders()[-1] / "rejects").glob("*.rejects.jsonl")):
             found += [json.loads(line) for line in path.read_text().splitlines()]
@@ -75,10 +75,10 @@ class Outcome:
 
 
 class StillRunning(subprocess.TimeoutExpired):
-    """A command that does not end, with what it printed and what its threads wait for."""
+    """A command that does not end, with its output and the waits of its threads."""
 
     def __init__(self, words: list[str], late: subprocess.TimeoutExpired, process: int) -> None:
-        """Look at its threads while they are there."""
+        """Examine its threads while they exist."""
         super().__init__(words, late.timeout, late.output, late.stderr)
         self.threads = "\n".join(
             f"{task.name} {_said(task / 'comm')}: {_state(task)}, in {_said(task / 'wchan')}"
@@ -131,7 +131,7 @@ class Running(AbstractContextManager["Running"]):
         return Outcome(self.words, self.process.returncode, output, errors, self.folder)
 
     def stops(self, seconds: float = 150) -> bool:
-        """Wait until a fault point or a signal stops it; false where it ends instead."""
+        """Wait until a fault point or a signal stops it; return false if it ends instead."""
         end = monotonic() + seconds
         while monotonic() < end:
             found = os.waitid(
@@ -139,21 +139,21 @@ class Running(AbstractContextManager["Running"]):
             )
             if found is not None:
                 return found.si_code == os.CLD_STOPPED
-            # Asked again and again, it would take the processor from the very load.
+            # Polling without a pause would take the CPU from the load itself.
             _pause.wait(0.005)
         raise AssertionError("it neither stops nor ends")
 
     def wait_until_stopped(self) -> None:
-        """Wait until a fault point stops it; fail where it ends instead."""
+        """Wait until a fault point stops it; fail if it ends instead."""
         assert self.stops(), f"it ended and was never stopped: {self.wait()}"
 
     def resume(self) -> Running:
-        """Let it go on after a stop."""
+        """Let it continue after a stop."""
         self.send(signal.SIGCONT)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill it if it still runs; its output is not read any more."""
+        """Kill it if it still runs, and discard its output."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
@@ -175,7 +175,7 @@ class Inrush:
         before: Sequence[str] = (),
         stdin: int = subprocess.DEVNULL,
     ) -> Running:
-        """Start it; the words in `before` are a program that starts it, as `prlimit` does."""
+        """Start it; the words in `before` are a program that starts it, such as `prlimit`."""
         surroundings = {
             name: value
             for name, value in os.environ.items()
@@ -205,7 +205,7 @@ class Inrush:
             yield running
 
     def peak_kib(self, *words: str | Path, status: int = CLEAN, says: Sequence[str] = ()) -> int:
-        """Run it, expect this end of it, and return the peak of its resident memory in KiB."""
+        """Run it, expect this status, and return the peak of its resident memory in KiB."""
         result = self.folder / "measured"
         before = [sys.executable, "-I", "-S", str(MEASURED), str(result)]
         with self.start(*words, before=before) as running:

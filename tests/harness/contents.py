@@ -1,4 +1,4 @@
-"""Compares what tables hold: every value of every row, never only counts."""
+"""Compares the contents of tables: every value of every row, never only counts."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from harness.servers import Database
 
 @dataclass(frozen=True)
 class Contents:
-    """The rows of a query, as the server itself writes them in both forms of COPY."""
+    """The rows of a query, in the text and the binary form of the server's COPY."""
 
     text: tuple[str, ...]
     binary: str | None
 
 
 def contents(database: Database, query: str, *, binary: bool = True) -> Contents:
-    """Return what a query gives.
+    """Return the result of a query.
 
-    The text form is kept row by row, so that a difference can be read; the binary form tells
-    apart what the text form writes alike. Types without a binary form have `binary` off.
+    The text form is kept row by row, so that a difference can be read; the binary form
+    distinguishes values with the same text form. If a type has no binary form, `binary` is off.
     """
     digest = sha256()
     with database.connect() as connection:
-        # Shortest digits that read back to the same float.
+        # The shortest digits that are read back as the same float.
         connection.execute("SET extra_float_digits = 1")
         with connection.cursor().copy(f"COPY ({query}) TO STDOUT".encode()) as copy:
             text = b"".join(bytes(block) for block in copy).decode()
@@ -49,7 +49,7 @@ def assert_same_rows(
 def differing_rows(database: Database, left: str, right: str) -> int:
     """Return how many rows one of two tables has and the other has not, duplicates counted.
 
-    For tables too large to be read here; all their types need an equality.
+    For tables too large to be read here; all their types need an equality operator.
     """
     query = (
         f"SELECT count(*) FROM ((TABLE {left} EXCEPT ALL TABLE {right}) "
@@ -78,7 +78,7 @@ def state(database: Database, schema: str = "public") -> list[tuple[str, ...]]:
 
 
 def assert_no_rows(database: Database, table: str = "loaded") -> None:
-    """Fail unless a target is not there, or has no row."""
+    """Fail unless a target does not exist, or is empty."""
     there = database.value(f"SELECT to_regclass('{table}') IS NOT NULL")
     assert not there or database.value(f"SELECT count(*) FROM {table}") == 0
 
@@ -94,5 +94,5 @@ def staging_tables(database: Database) -> list[str]:
 
 
 def assert_nothing_staged(database: Database) -> None:
-    """Fail where the schema of staging tables holds anything: tables, indexes, sequences."""
+    """Fail if the schema of staging tables has any objects: tables, indexes, sequences."""
     assert state(database, "inrush_staging") == []

@@ -13,14 +13,16 @@ from harness import servers
 from harness.servers import Database, Server
 
 ROOT = Path(__file__).parents[2]
-# The versions that it is tested with; the wheel has the headers of 18 and 16, Debian those of 15.
+# The versions that it is tested with; the wheel has headers of 18 and 16, Debian those of 15.
 EXTENSION_VERSIONS = (18, 16, 15)
+# A database may have it from its template: see `install_everywhere`.
+WITHOUT_IT = "DROP SCHEMA IF EXISTS inrush_fastcopy CASCADE"
 
 
 def pg_config(version: int) -> Path | None:
     """Return a version's `pg_config`, if its headers are there.
 
-    `PG_CONFIG_15` in the environment names another one.
+    `PG_CONFIG_15` in the environment names another program.
     """
     programs = servers.programs(version)
     if programs is None:
@@ -34,7 +36,7 @@ def pg_config(version: int) -> Path | None:
 
 @functools.cache
 def built(version: int, folder: Path) -> Path:
-    """Build it as a user does, and return a copy in a folder that the servers' user can enter."""
+    """Build it like a user, and return a copy in a folder that the servers' user can enter."""
     config = pg_config(version)
     assert config is not None, f"no headers of PostgreSQL {version}"
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -55,29 +57,28 @@ def built(version: int, folder: Path) -> Path:
 
 
 def install(database: Database, folder: Path) -> None:
-    """Make the extension in a database, out of the folder that it was built into.
+    """Create the extension in a database, from the folder that it was built into.
 
-    Before PostgreSQL 18 an extension must lie in the server's own folder, which is not ours: its
+    Before PostgreSQL 18 an extension must be in the server's own folder, which is not ours, so its
     script is run by hand.
     """
     if database.server.version >= 18:
-        database.execute("CREATE EXTENSION inrush_fastcopy")
+        database.execute(f"{WITHOUT_IT}; CREATE EXTENSION inrush_fastcopy")
         return
     run_script(database, folder)
 
 
 def run_script(database: Database, folder: Path) -> None:
-    """Make the functions of the extension by its script, which needs no setting of the server."""
+    """Create the functions of the extension by its script, which needs no setting of the server."""
     (script,) = (folder / "extension").glob("inrush_fastcopy--*.sql")
     text = script.read_text().split("\\quit\n", 1)[1]
     text = text.replace("MODULE_PATHNAME", str(folder / "lib" / "inrush_fastcopy.so"))
-    database.execute(
-        "CREATE SCHEMA inrush_fastcopy;" + text.replace("@extschema@", "inrush_fastcopy")
-    )
+    made = text.replace("@extschema@", "inrush_fastcopy")
+    database.execute(f"{WITHOUT_IT}; CREATE SCHEMA inrush_fastcopy; {made}")
 
 
 def grant(database: Database, role: str) -> None:
-    """Allow a role to load by the extension, as docs/fast-copy.md says."""
+    """Allow a role to load by the extension, as in docs/fast-copy.md."""
     database.execute(
         f"GRANT USAGE ON SCHEMA inrush_fastcopy TO {role};"
         f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA inrush_fastcopy TO {role}"
@@ -85,9 +86,9 @@ def grant(database: Database, role: str) -> None:
 
 
 def install_everywhere(server: Server, folder: Path) -> None:
-    """Give every database that a server will make the extension, if INRUSH_TEST_EXTENSION=1 asks.
+    """Create the extension in every new database of a server, if INRUSH_TEST_EXTENSION=1 is set.
 
-    Then all loads of a run of the tests go by it, where their tables can.
+    Then all loads of a test run use it if their tables allow it.
     """
     if os.environ.get("INRUSH_TEST_EXTENSION") != "1" or pg_config(server.version) is None:
         return
@@ -97,7 +98,7 @@ def install_everywhere(server: Server, folder: Path) -> None:
 
 
 def settings(server_version: int, folder: Path) -> dict[str, str]:
-    """Return the settings by which a server finds it."""
+    """Return the settings with which a server finds it."""
     if server_version < 18:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""A server on the loopback that speaks PostgreSQL's protocol and means harm."""
+"""A malicious server on the loopback that speaks PostgreSQL's protocol."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Script = Callable[["Client"], None]
 
 
 def message(kind: bytes, body: bytes, length: int | None = None) -> bytes:
-    """Return a message; its length may be a lie."""
+    """Return a message; its length may be false."""
     return kind + struct.pack("!I", len(body) + 4 if length is None else length) + body
 
 
 @dataclass
 class Client:
-    """A connection from a client, as a script sees it."""
+    """A connection from a client, for a script."""
 
     socket: socket.socket
     received: bytearray
@@ -52,7 +52,7 @@ class Client:
         return bytes(found)
 
     def start_up(self) -> None:
-        """Read the first message, and refuse TLS where it is asked for."""
+        """Read the first message, and refuse TLS if it is requested."""
         (length,) = struct.unpack("!I", first := self.read(4))
         rest = self.read(length - 4)
         if first + rest == SSL_REQUEST:
@@ -71,7 +71,7 @@ class Client:
         self.socket.sendall(b"".join(parts))
 
     def send_without_end(self, piece: Callable[[int], bytes]) -> None:
-        """Send pieces until the client is gone, or a client that keeps all would be seen to."""
+        """Send pieces until the client is gone, or has clearly kept too many."""
         sent = 0
         for number in itertools.count():
             if sent > ENDLESS_BYTES:
@@ -136,7 +136,7 @@ def saying(*parts: bytes) -> Script:
 
 
 def without_end(piece: Callable[[int], bytes], *before: bytes) -> Script:
-    """Return a script that sends pieces without an end."""
+    """Return a script that sends pieces without end."""
 
     def script(client: Client) -> None:
         client.start_up()
@@ -147,7 +147,7 @@ def without_end(piece: Callable[[int], bytes], *before: bytes) -> Script:
 
 
 def after_login(hostile: Script) -> Script:
-    """Return a script that lets the client in and waits for its first statement."""
+    """Return a script that accepts the client and waits for its first statement."""
 
     def script(client: Client) -> None:
         client.start_up()
@@ -159,7 +159,7 @@ def after_login(hostile: Script) -> Script:
 
 
 def lying(kind: bytes, length: int) -> Script:
-    """Return a script that begins a message of this length, and sends as much as is taken."""
+    """Return a script that begins a message of this length, and sends until the client is gone."""
 
     def script(client: Client) -> None:
         client.send(message(kind, b"", length))
@@ -174,7 +174,7 @@ def zeros(_: int) -> bytes:
 
 
 def rows_without_end(client: Client) -> None:
-    """Answer a session's first question, and the next one by rows without an end."""
+    """Answer a session's first query, and the next one with endless rows."""
     client.send(message(b"C", b"SET\0"), READY)
     columns = [(23, 4), (16, 1), (16, 1), (20, 8), (20, 8)]
     described = b"".join(
@@ -203,7 +203,7 @@ def rows_without_end(client: Client) -> None:
 
 @contextlib.contextmanager
 def tls_before(path: Path, context: ssl.SSLContext, seen: list[str | None]) -> Iterator[int]:
-    """Take TLS that nobody asked for (`sslnegotiation=direct`) before a server's socket."""
+    """Accept TLS without a request (`sslnegotiation=direct`) in front of a server's socket."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def pump(source: socket.socket, target: socket.socket) -> None:

@@ -1,8 +1,8 @@
-"""Makes CSV files as nasty as files can be, from a seed, and says how two readers may differ.
+"""Makes difficult CSV files from a seed, and says how two readers may differ.
 
-Every file is small: many of them are loaded at once. What is drawn for a file is its dialect,
-whether its records are sound, and how its lines end; a file is damaged by single bytes now and
-then, so that faults come where nobody thought of them.
+Every file is small, because many of them are loaded at once. Each file gets a random dialect, sound
+or faulty records, and random line ends. Sometimes single bytes are damaged, to find faults that
+nobody thought of.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def seed() -> int:
-    """Return the seed of this run: `INRUSH_TEST_SEED`, else always the same."""
+    """Return the seed of this run: `INRUSH_TEST_SEED`, or a fixed one."""
     return int(os.environ.get("INRUSH_TEST_SEED", "3"))
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a file is written, in the words of both readers."""
+    """The dialect of a file, in the terms of both readers."""
 
     columns: int = 3
     delimiter: str = ","
@@ -89,18 +89,18 @@ class NastyFile:
 
     @property
     def has_mark(self) -> bool:
-        """Whether it begins with a byte order mark, which COPY takes as text."""
+        """Whether it begins with a byte order mark, which COPY reads as text."""
         return self.text.startswith(BYTE_ORDER_MARK)
 
     @property
     def inrush_format(self) -> dict[str, str | int | bool]:
-        """Its format in the words of Inrush."""
+        """Its format in the terms of Inrush."""
         found = self.dialect.inrush_format
-        # NUL bytes among the first ones are taken for UTF-16 where no encoding is declared.
+        # NUL bytes at the beginning would be taken for UTF-16 if no encoding is declared.
         return found | {"encoding": "utf-8"} if b"\0" in self.text[:4] else found
 
     def __str__(self) -> str:
-        """Show all that is needed to see it again."""
+        """Show all that is needed to reproduce it."""
         return f"file {self.number} of seed {seed()}, {self.dialect}\n{self.text!r}"
 
 
@@ -132,7 +132,7 @@ def _dialect(numbers: random.Random) -> Dialect:
 
 
 def _faults(dialect: Dialect) -> list[str]:
-    """Return fields that spoil their records."""
+    """Return fields that make their records faulty."""
     quote = dialect.quote
     return [
         f"a{quote}b",
@@ -151,7 +151,7 @@ def _faults(dialect: Dialect) -> list[str]:
         "nul \0 byte",
         "\0",
         f"{quote}\0{quote}",
-        # Stand for bytes that are not UTF-8.
+        # These stand for bytes that are not UTF-8.
         "latin \udce9",
         f"{quote}\udcff\udcfe{quote}",
     ]
@@ -171,7 +171,7 @@ class Writer:
         self.numbers = numbers
         self.dialect = dialect
         self.fault_share = fault_share
-        # Few kinds in a file: with many, one of them makes COPY refuse nearly every file.
+        # Only few kinds in a file, because with many COPY would refuse nearly every file.
         self.faults = numbers.choices(_faults(dialect), k=numbers.choice([1, 1, 2, 10]))
         self.ragged_share = fault_share / 2 if numbers.random() < 0.3 else 0.0
         self.words = [
@@ -201,7 +201,7 @@ class Writer:
         return quote + text.replace(quote, escape + quote) + quote
 
     def faulty(self) -> str:
-        """Return a field that spoils its record."""
+        """Return a field that makes its record faulty."""
         return self.numbers.choice(self.faults)
 
     def record(self) -> str:
@@ -247,7 +247,7 @@ def _nasty_file(numbers: random.Random, number: int) -> NastyFile:
         text = _damaged(numbers, dialect, text)
     head = b""
     if dialect.header:
-        # A header is always sound: without one the whole file is refused.
+        # A header is always sound, because otherwise the whole file is refused.
         line_end = line_ends[0] if line_ends[0] != "\r\r\n" else "\r\n"
         head = (dialect.delimiter.join(dialect.names) + line_end).encode()
     if numbers.random() < 0.1:
@@ -256,7 +256,7 @@ def _nasty_file(numbers: random.Random, number: int) -> NastyFile:
 
 
 def _damaged(numbers: random.Random, dialect: Dialect, text: bytes) -> bytes:
-    """Return a text of which some bytes are lost, and others too much."""
+    """Return a text from which some bytes are removed, and to which others are added."""
     damaged = bytearray(text)
     specials = f"{dialect.delimiter}{dialect.quote}{dialect.quote}{dialect.escape}\n\r\\ a"
     for _ in range(numbers.choice([1, 1, 2, 5])):
@@ -269,7 +269,7 @@ def _damaged(numbers: random.Random, dialect: Dialect, text: bytes) -> bytes:
 
 
 def mended(file: NastyFile, text: bytes) -> tuple[bytes, set[str]]:
-    """Return a text without what Inrush takes and COPY does not, and what that was.
+    """Return a text without what Inrush accepts and COPY does not, and the names of that.
 
     For texts without a byte order mark and without a record that Inrush rejects. Quotes are
     counted as COPY counts them.
@@ -325,7 +325,7 @@ def mended(file: NastyFile, text: bytes) -> tuple[bytes, set[str]]:
 
 
 def record_end(dialect: Dialect, text: bytes, start: int) -> int:
-    """Return where a record of Inrush ends, its line end not counted: at the first outside quotes.
+    """Return where a record of Inrush ends, without its line end: at the first one outside quotes.
 
     A quote opens a field only as its first byte, whatever is wrong with the record.
     """
@@ -352,6 +352,6 @@ def record_end(dialect: Dialect, text: bytes, start: int) -> int:
 
 
 def line_end_at(dialect: Dialect, text: bytes, at: int) -> bytes:
-    """Return the line end at a place, or nothing."""
+    """Return the line end at a position, or nothing."""
     found = (b"\r",) if dialect.returns_only else (b"\n", b"\r\n")
     return next((end for end in found if text.startswith(end, at)), b"")

@@ -1,4 +1,4 @@
-"""A PostgreSQL ledger of version 4, made of one of today."""
+"""A PostgreSQL ledger of version 4, made from a current one."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _COMMENT = "'The ledger of Inrush, version 4: what each run has loaded'"
 
 
 def make_version_4(database: Database) -> None:
-    """Give the ledger the form of version 4, which had no rows that are filtered or added."""
+    """Give the ledger the form of version 4, which had no filtered or added rows."""
     database.execute(f"{_ALTER}; COMMENT ON SCHEMA inrush IS {_COMMENT}")

@@ -11,14 +11,14 @@ Value: TypeAlias = "str | float | bool | Path | Sequence[Value] | Mapping[str, V
 
 
 def literal(value: Value) -> str:
-    """Return a value as TOML writes it; its texts are written as JSON's are."""
+    """Return a value in TOML; its texts are written like those of JSON."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {literal(one)}" for key, one in value.items()) + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ", ".join(literal(one) for one in value) + "]"
     if isinstance(value, Path):
         return json.dumps(str(value), ensure_ascii=False)
-    # TOML knows no pairs of surrogates, and takes no DEL as it is.
+    # TOML has no surrogate pairs, and does not accept an unescaped DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -38,7 +38,7 @@ def package(
     name: str = "test",
     **run: Value,
 ) -> str:
-    """Return a package with one connection, or its URL; `run` holds the settings of the run."""
+    """Return a package with one connection, or its URL; `run` has the settings of the run."""
     said: dict[str, Value]
     said = {"url": connection} if isinstance(connection, str) else dict(connection)
     return (

@@ -1,7 +1,7 @@
-"""Holds a load at a known place, so that a fault can be made there without any timing.
+"""Pauses a load at a known place, so that a fault can be made there without any timing.
 
-A column of the domain `held` waits inside the server for as long as a test holds a lock: the
-COPY that brings its values stands still. A lock on the target does the same to the switch.
+A column of the domain `held` waits inside the server while a test holds a lock, so the COPY of its
+values is paused. A lock on the target does the same to the switch.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from harness.servers import Database
 # The number of the advisory lock.
 GATE = 4711
 
-# The gate is passed where the lock can be had; only values below zero ask for it, so that
-# one part of a load stands still while the others go on.
+# The gate is passed when the lock is granted; only values below zero ask for it, so that one part
+# of a load is paused while the others continue.
 HELD_DOMAIN = f"""
     CREATE FUNCTION pass_gate(value int) RETURNS bool LANGUAGE plpgsql AS $$
     BEGIN
@@ -59,9 +59,9 @@ def wait_until_held(database: Database, *, seconds: float = 30) -> None:
 
 
 def wait_until(database: Database, query: str, *, seconds: float = 30) -> None:
-    """Wait until a query says true.
+    """Wait until a query returns true.
 
-    The server is asked again at once: nothing but the answer ends the wait.
+    The server is asked again at once; only the answer ends the wait.
     """
     end = monotonic() + seconds
     with database.connect() as connection:
@@ -70,7 +70,7 @@ def wait_until(database: Database, query: str, *, seconds: float = 30) -> None:
 
 
 def sessions_of_inrush(database: Database) -> str:
-    """Return a query for whether no session of the command is left in this database."""
+    """Return a query that tells if the command has no session left in this database."""
     del database
     return (
         "SELECT count(*) = 0 FROM pg_stat_activity "
@@ -84,7 +84,7 @@ def notes(inrush: Inrush) -> str:
 
 
 def wait_for_note(inrush: Inrush, running: Running, words: str) -> None:
-    """Wait until the log of a run that is at work tells something."""
+    """Wait until the log of a running load has an event."""
     end = monotonic() + 60
     while words not in notes(inrush):
         assert running.process.poll() is None, running.wait().said

@@ -1,4 +1,4 @@
-"""Finds processes by the folder that they belong to."""
+"""Finds processes by their folder."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def wait_for_no_process(folder: Path, seconds: float = 30) -> None:
 
 
 def wait_for_no_server(data: Path, first: int) -> None:
-    """Wait until no process of a killed server is left: only then can it be started again."""
+    """Wait until no process of a killed server is left, so that it can be started again."""
     end = monotonic() + 30
     while monotonic() < end:
         listed = subprocess.run(
             ["ps", "-e", "-o", "ppid=,pid=,args="], check=True, capture_output=True, text=True
         ).stdout
         mine = [line for line in listed.splitlines() if str(first) in line.split()[:2]]
-        # Children of a dead parent are adopted; their command line names no folder, so the
+        # Children of a dead parent are adopted, and their command line names no folder, so the
         # socket's owner is the sign: the shared memory is free when the last one is gone.
         if not mine and not _shared_memory_in_use(data):
             return

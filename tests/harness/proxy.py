@@ -17,24 +17,24 @@ BLOCK_BYTES = 64 << 10
 
 @dataclass
 class Trouble:
-    """What goes wrong, and when.
+    """The fault, and its moment.
 
     `kind` is one of
 
     - `cut`: both ends are told that the connection is gone;
     - `server_gone`: the client is told, and the server hears nothing more of it;
     - `client_gone`: the server is told, and the client hears nothing more of it;
-    - `stall`: nothing comes through any more, and nobody is told.
+    - `stall`: no bytes pass any more, and nobody is told.
     """
 
     kind: str
-    # Bytes from clients in all, after which it goes wrong.
+    # The fault comes after this number of bytes from all clients.
     after_bytes: int | None = None
-    # The COMMIT at which it goes wrong, counted from one over all connections.
+    # The COMMIT at which the fault comes, counted from one over all connections.
     at_commit: int | None = None
-    # That COMMIT still reaches the server; its answer does not come back.
+    # That COMMIT still reaches the server, but its reply does not come back.
     commit_passes: bool = False
-    # All connections are hit, not only that one.
+    # True if all connections are hit, not only that one.
     hits_all: bool = True
     is_chosen: bool = False
     struck: threading.Event = field(default_factory=threading.Event)
@@ -56,11 +56,11 @@ class Connection:
         self.client = client
         self.server = server
         self.stalled = threading.Event()
-        # It goes wrong when the server answers.
+        # The fault comes when the server answers.
         self.answer_lost: Trouble | None = None
 
     def strike(self, trouble: Trouble) -> None:
-        """Let it go wrong."""
+        """Cause the fault."""
         if trouble.kind == "stall":
             self.stalled.set()
         elif trouble.kind == "server_gone":
@@ -80,11 +80,10 @@ class Connection:
 
 @contextlib.contextmanager
 def _passing_resets_on(connection: Connection) -> Iterator[None]:
-    """Tell both ends where one of them has reset its connection.
+    """Close both connections if one of them was reset.
 
-    A backend that is killed while bytes for it are on their way is such an end: a client that
-    heard nothing of it would wait for an answer without an end. Only the chosen trouble may keep
-    the news from it.
+    This happens if a backend is killed while bytes for it are in transit. A client that is not told
+    would wait for an answer forever. Only the chosen fault may hide this from the client.
     """
     try:
         yield
@@ -94,7 +93,7 @@ def _passing_resets_on(connection: Connection) -> Iterator[None]:
 
 
 def _reset(one: socket.socket) -> None:
-    """Close a socket so that its peer notices at once, even with data under way."""
+    """Close a socket so that its peer notices at once, even with data in transit."""
     with contextlib.suppress(OSError):
         one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     with contextlib.suppress(OSError):
@@ -125,7 +124,7 @@ class Proxy(AbstractContextManager["Proxy"]):
             self.trouble = trouble
 
     def strike(self, trouble: Trouble) -> None:
-        """Go wrong now, on all connections that there are; those that come later are not hit."""
+        """Cause the fault now, on all present connections; later ones are not hit."""
         trouble.is_chosen = True
         self.begin(trouble)
         with self._lock:
@@ -135,19 +134,19 @@ class Proxy(AbstractContextManager["Proxy"]):
         trouble.struck.set()
 
     def counted(self) -> tuple[int, int]:
-        """Return the bytes and the COMMITs that clients sent since it was begun."""
+        """Return the bytes and the COMMITs that clients have sent since the start."""
         with self._lock:
             return self._sent_bytes, self._commits
 
     def end_connections(self) -> None:
-        """End all connections, those among them of which one end was never told."""
+        """End all connections, including those of which one end was never told."""
         with self._lock:
             connections, self._connections = self._connections, []
         for connection in connections:
             connection.close()
 
     def stalled_ports(self) -> list[int]:
-        """Return the ports, as the server sees them, of connections that say nothing any more."""
+        """Return the server's view of the ports of connections that are silent for good."""
         with self._lock:
             stalled = [one for one in self._connections if one.stalled.is_set()]
         return [int(one.server.getsockname()[1]) for one in stalled if one.server.fileno() >= 0]
@@ -185,7 +184,7 @@ class Proxy(AbstractContextManager["Proxy"]):
                     self._strike(trouble, connection)
                     self._wait_while_stalled(connection)
                 connection.server.sendall(block)
-            # Trouble may have closed the client's end, of which the server is to hear nothing.
+            # The fault may have closed the client's end, of which the server must hear nothing.
             if not connection.stalled.is_set():
                 connection.server.shutdown(socket.SHUT_WR)
 
@@ -197,12 +196,12 @@ class Proxy(AbstractContextManager["Proxy"]):
                     self._strike(trouble, connection)
                 self._wait_while_stalled(connection)
                 connection.client.sendall(block)
-            # Trouble may have closed the server's end, of which the client is to hear nothing.
+            # The fault may have closed the server's end, of which the client must hear nothing.
             self._wait_while_stalled(connection)
             connection.client.shutdown(socket.SHUT_WR)
 
     def _look(self, block: bytes, tail: bytes) -> tuple[int, Trouble | None]:
-        """Return how much of a block still passes, and the trouble that comes with it."""
+        """Return how many bytes of a block still pass, and the fault that comes then."""
         with self._lock:
             before = self._sent_bytes
             self._sent_bytes += len(block)
@@ -234,7 +233,7 @@ class Proxy(AbstractContextManager["Proxy"]):
             connection.stalled.clear()
 
     def __exit__(self, *_: object) -> None:
-        """End all connections and take no more."""
+        """End all connections and accept no more."""
         if self.trouble is not None:
             self.trouble.healed.set()
         # Closing alone would leave the thread in `accept`.

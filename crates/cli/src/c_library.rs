@@ -15,7 +15,7 @@ use std::mem::MaybeUninit;
 /// which a limited address space soon does not have.
 pub(crate) fn use_one_heap() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it sets a number within the allocator; nothing of ours is passed.
+    // SAFETY: it sets a number inside the allocator; no memory of ours is passed.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }
@@ -24,8 +24,7 @@ pub(crate) fn use_one_heap() {
 /// True if the signal has its default action in this process.
 pub(crate) fn has_default_action(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: with no new action given, sigaction only fills the struct that it is given, which
-    // is read only where it says that it did.
+    // SAFETY: without a new action, sigaction only fills the given struct, which is read only if the call succeeded.
     unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
             && action.assume_init().sa_sigaction == libc::SIG_DFL

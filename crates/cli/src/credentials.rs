@@ -59,8 +59,8 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
     })
 }
 
-/// The service files, in the order in which libpq looks through them: the user's, or the one that
-/// PGSERVICEFILE names, then the system's.
+/// The service files, in the order in which libpq searches them: the user's file, or the one that PGSERVICEFILE names,
+/// then the system's.
 fn service_files(home: Option<&Path>) -> Result<Vec<ServiceFile>, CommandError> {
     let own = match path_variable("PGSERVICEFILE") {
         Some(path) => {
@@ -95,7 +95,7 @@ fn service_files(home: Option<&Path>) -> Result<Vec<ServiceFile>, CommandError> 
     Ok(files)
 }
 
-/// A variable of the environment, for `${env:NAME}`. An empty one is not set, as libpq has it.
+/// An environment variable, for `${env:NAME}`. An empty variable counts as not set, as in libpq.
 pub fn environment(name: &str) -> Result<String, VarError> {
     match std::env::var(name)? {
         value if value.is_empty() => Err(VarError::NotPresent),
@@ -103,8 +103,8 @@ pub fn environment(name: &str) -> Result<String, VarError> {
     }
 }
 
-/// A variable of the environment that holds text; an error if it is set and is not text, because what it asks for
-/// would then not be done.
+/// An environment variable as text. It is an error if it is set but is not text, because then it would be silently
+/// ignored.
 pub fn variable(name: &str) -> Result<Option<String>, CommandError> {
     match environment(name) {
         Ok(value) => Ok(Some(value)),
@@ -123,8 +123,8 @@ pub fn path_variable(name: &str) -> Option<PathBuf> {
     Some(PathBuf::from(value))
 }
 
-/// Refuses a URL with a password that was given as an argument: every user of the machine can
-/// read it there, and the shell writes it into its history.
+/// Refuses a URL with a password that was given as an argument, because every user of the machine can read arguments,
+/// and the shell writes them into its history.
 pub fn refuse_password(argument: &str, url: &str) -> Result<(), CommandError> {
     if !url_has_password(url) {
         return Ok(());
@@ -154,7 +154,7 @@ pub fn refuse_secret(option: &str, value: &str) -> Result<(), CommandError> {
     refuse_password(&format!("--option {option}"), value)
 }
 
-/// The text of `.pgpass`, where it is kept as libpq wants it kept.
+/// The text of `.pgpass`, if the file has the permissions that libpq requires.
 fn password_file(home: Option<&Path>) -> Option<String> {
     let path = match path_variable("PGPASSFILE") {
         Some(path) => path,

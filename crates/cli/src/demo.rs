@@ -1,4 +1,4 @@
-//! `inrush demo`: the main job on generated data, checked.
+//! `inrush demo`: loads generated data and checks it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use crate::numbers::{bytes, counted, seconds};
 use crate::running::{self, OutputMode, RunSetup};
 use crate::{Surroundings, credentials, output, package_file, progress, run_summary, signals};
 
-/// Makes TPC-H, loads it, checks it, and tells.
+/// Generates TPC-H, loads it, checks it, and prints the result.
 pub fn demo(
     arguments: &DemoArguments,
     surroundings: &Surroundings,
@@ -36,7 +36,7 @@ pub fn demo(
     let folder = files.folder().to_owned();
     let ready = package_file::ready(&package, &Default::default(), folder)?;
     if arguments.keep {
-        // Before the load: a disk that is full by then must not end one whose rows are in.
+        // Before the load: a disk that becomes full meanwhile must not fail a load whose rows are committed.
         save(&package, files.folder())?;
     }
     let started = Instant::now();
@@ -57,6 +57,7 @@ pub fn demo(
         again: false,
         output_mode: OutputMode::Bars,
         replays: None,
+        shares: None,
         disposable: files.disposable(),
         stop: Stop::default(),
         hint: Some(&hint),

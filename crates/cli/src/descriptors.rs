@@ -12,7 +12,7 @@ const STANDARD_LAST: i32 = 2;
 /// The replacement of standard input is open for writing only, so a read from it fails with a clear error. In a Rust
 /// binary there is nothing to do here: its runtime has already done it.
 pub fn hold_standard() {
-    // A descriptor that is opened has the least number that is free.
+    // A new descriptor gets the smallest free number.
     while let Ok(file) = OpenOptions::new().write(true).open("/dev/null") {
         if file.as_raw_fd() > STANDARD_LAST {
             return;

@@ -10,10 +10,10 @@ use inrush::printable::{indented, line};
 use inrush_embedded::EmbeddedError;
 use inrush_workloads::WorkloadError;
 
-/// A command did not end well.
+/// A command failed.
 #[derive(Debug)]
 pub enum CommandError {
-    /// The arguments do not say what to do.
+    /// The arguments are not valid.
     Usage {
         /// The problem, in words.
         what: String,
@@ -22,7 +22,7 @@ pub enum CommandError {
     },
     /// The package cannot be used.
     Package(PackageError),
-    /// The engine could not do it.
+    /// The engine reported an error.
     Engine {
         /// The reason.
         error: inrush::Error,
@@ -31,7 +31,7 @@ pub enum CommandError {
         /// A hint that replaces the hint of the error itself.
         hint: Option<String>,
     },
-    /// There is no embedded server.
+    /// The embedded server cannot be used.
     Embedded(EmbeddedError),
     /// A file or folder cannot be used.
     File {
@@ -42,17 +42,17 @@ pub enum CommandError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A signal ended it, and no run.
+    /// A signal ended it outside of a run.
     Stopped {
         /// The way to resume.
         hint: String,
     },
-    /// A workload did not end well.
+    /// A workload failed.
     Workload(WorkloadError),
 }
 
 impl CommandError {
-    /// The exit status that tells it.
+    /// The exit status for this error.
     pub fn exit_status(&self) -> ExitStatus {
         match self {
             CommandError::Usage { .. } => ExitStatus::Usage,
@@ -232,7 +232,7 @@ mod tests {
             stopped.to_string(),
             "error: stopped as asked\nhint: again\n"
         );
-        // The engine's own end as those of a run do.
+        // The engine's errors end in the same way as those of a run.
         let interrupted = CommandError::from(WorkloadError::from(inrush::Error::Interrupted));
         assert_eq!(
             interrupted.to_string(),

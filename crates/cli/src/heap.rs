@@ -4,8 +4,8 @@
 //!
 //! # Why it is sound
 //!
-//! Each call is handed on to the system's allocator as it came, and its answer comes back. Where that is a null pointer,
-//! the process ends: nothing is allocated on the way.
+//! Each call is passed unchanged to the system's allocator, and its result is returned. If that is a null pointer, the
+//! process ends, and nothing is allocated on the way.
 #![expect(unsafe_code, reason = "an allocator is unsafe by its trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,25 +14,25 @@ use std::io::Write;
 /// The allocator of the command and of its Python module.
 pub struct Heap;
 
-// SAFETY: as said at the top.
+// SAFETY: see the head of this file.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller keeps the contract, and the arguments are unchanged.
         told(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller keeps the contract, and the arguments are unchanged.
         told(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller keeps the contract, and the arguments are unchanged.
         told(unsafe { System.realloc(pointer, layout, size) }, size)
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller keeps the contract, and the arguments are unchanged.
         unsafe { System.dealloc(pointer, layout) };
     }
 }
@@ -49,7 +49,7 @@ fn told(pointer: *mut u8, size: usize) -> *mut u8 {
 fn end(size: usize) -> ! {
     let mut text = [0; 512];
     let mut left = &mut text[..];
-    // Into memory that is there; what does not fit is left out.
+    // Writes into a fixed buffer; text that does not fit is left out.
     let _ = write!(
         left,
         "error: out of memory: cannot allocate {size} more bytes\n\

@@ -45,7 +45,7 @@ pub struct Surroundings {
     pub own_package: Option<PathBuf>,
 }
 
-/// A smaller address space (`ulimit -v`) is not for a heap of each thread.
+/// With a smaller address space (`ulimit -v`), threads must not have a heap each.
 const ONE_HEAP_BELOW: u64 = 8 << 30;
 
 /// Runs the command with these arguments (without the program's name) and returns its exit
@@ -93,8 +93,8 @@ pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> ExitStatus 
     }
 }
 
-/// Tells that the standard output is not whole, and returns the exit status: that of the work where there was some, whose
-/// status says what became of it; else a failure, because the output was all that was asked for.
+/// Reports that the standard output is incomplete, and returns the exit status. If the command has changed something,
+/// it is the status of that work; otherwise it is a failure, because the output was the only purpose.
 fn told_lost_output(status: ExitStatus, reason: &str, changes: bool) -> ExitStatus {
     let text = format!("cannot write to standard output: {reason}");
     if changes || status != ExitStatus::Clean {
@@ -129,7 +129,7 @@ mod tests {
         }
         for mut page in pages {
             let help = page.render_long_help().to_string();
-            // More than the one line that the list of commands has.
+            // The long text, unlike the one line in the list of commands.
             assert!(page.get_long_about().is_some(), "{}", page.get_name());
             for part in ["Examples:", "Exit status", "inrush"] {
                 assert!(help.contains(part), "{part} is not in {help}");

@@ -1,11 +1,12 @@
-//! Arguments that are not UTF-8: which they are, where they stand, and what to do.
+//! Refuses arguments that are not UTF-8: shows which they are and what to do.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::errors::CommandError;
 
-/// Why the command was not run. `words` are all of its words, the program's name first; one of them at least is not UTF-8.
+/// Why the command was not run. `words` is the whole command line, beginning with the program's name; at least one word
+/// is not UTF-8.
 pub fn refused(words: &[OsString]) -> CommandError {
     let odd: Vec<String> = words
         .iter()

@@ -6,7 +6,7 @@ pub use inrush::quantity::{bytes, count, counted};
 /// seconds alone (`numbers.rs` of `verdict`).
 pub fn seconds(number: f64) -> String {
     match number {
-        // A difference of two clocks may be a little below zero, which would be written as -0.00.
+        // The difference of two clocks may be slightly negative, which would be written as -0.00.
         none if none.abs() < 0.005 => "0.00 s".to_owned(),
         // 9.999 would be written as 10.00, and 599.99 as 600.0.
         short if short < 9.995 => format!("{short:.2} s"),

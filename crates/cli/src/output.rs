@@ -1,5 +1,6 @@
-//! The one printer: everything that the command writes to the terminal or the pipe goes through here, so that no value of
-//! a file, a server or a package reaches the terminal as it is, and no secret at all. Clippy refuses other ways (`clippy.toml`).
+//! The only printer: everything that the command writes to the terminal or to a pipe goes through here, so that no
+//! control characters from a file, a server or a package reach the terminal, and no secrets. Clippy refuses other ways
+//! (`clippy.toml`).
 //!
 //! If the reader of the output has gone away, the run continues without an error. A full disk is an error, and the
 //! command reports it at its end ([`lost`]).
@@ -20,7 +21,7 @@ use inrush::secrets::{self, masked};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Why a part of the standard output was not written, where its reader was not simply gone: a full disk, most likely.
+/// Why a part of the standard output was not written, unless its reader is simply gone; usually a full disk.
 static LOST: OnceLock<String> = OnceLock::new();
 
 /// The error that lost a part of the standard output, if one did.
@@ -34,7 +35,7 @@ pub fn say(text: &str) {
     let _ = write_out(&escaped(&masked(text)));
 }
 
-/// Writes notes to the standard error, each on a line of its own: what went wrong and changes no exit status.
+/// Writes notes to the standard error, one per line: problems that do not change the exit status.
 pub fn notes(notes: impl IntoIterator<Item = String>) {
     for note in notes {
         errors(&format!("note: {note}"));
@@ -46,7 +47,7 @@ pub fn errors(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", escaped(&masked(text.trim_end())));
 }
 
-/// Writes JSON for a program to standard output, as one line. An error means that nobody reads any more.
+/// Writes JSON for a program to standard output, as one line. An error means that the reader is gone.
 pub fn json(value: &impl Serialize) -> io::Result<()> {
     write_json(match secrets::is_empty() {
         true => serde_json::to_string(value),
@@ -59,8 +60,8 @@ pub fn pretty_json(value: &impl Serialize) -> io::Result<()> {
     write_json(masked_json(value).and_then(|value| serde_json::to_string_pretty(&value)))
 }
 
-/// Writes a file that was asked for on the standard output: a package or a page, which mean something else if they are
-/// changed. A terminal gets no control characters all the same.
+/// Writes a requested file to the standard output: a package or a page, whose meaning escapes would change. On a
+/// terminal, control characters are still escaped.
 pub fn document(text: &str) {
     let _ = match io::stdout().is_terminal() {
         true => write_out(&escaped(text)),
@@ -78,7 +79,7 @@ pub fn arguments(mut error: clap::Error) {
         .context()
         .filter_map(|(kind, value)| match value {
             ContextValue::String(text) if kind == ContextKind::InvalidValue => {
-                // An address of another place may have a password in it.
+                // A URL of another scheme may contain a password.
                 let text = redacted_url(text);
                 Some((
                     kind,
@@ -113,12 +114,12 @@ pub fn arguments(mut error: clap::Error) {
     }
 }
 
-/// True if progress on standard error is visible to a person.
+/// True if a person can see progress on standard error.
 pub fn shows_progress() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Makes panics of all threads be printed by this printer, too.
+/// Prints panics of all threads through this printer, too.
 pub fn tell_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -148,7 +149,7 @@ fn write_json(json: serde_json::Result<String>) -> io::Result<()> {
     write_out(&escaped_json(&json))
 }
 
-/// One call under the lock, so that lines of several streams do not mix.
+/// One call under the lock, so that lines of several streams are not mixed.
 fn write_out(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     let written = output
@@ -160,10 +161,10 @@ fn write_out(text: &str) -> io::Result<()> {
     written
 }
 
-/// Notes why a part of the standard output is lost. A reader that closed the pipe has seen enough.
+/// Records why a part of the standard output is lost. If the reader has closed the pipe, nothing is lost.
 fn note_lost(error: &io::Error) {
     if error.kind() != io::ErrorKind::BrokenPipe {
-        // The first error says the most.
+        // The first error is the most informative.
         let _ = LOST.set(error.to_string());
     }
 }

@@ -1,4 +1,4 @@
-//! Packages as the commands take them: read, with values put in, checked.
+//! Packages for the commands: read, with parameters inserted, checked.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub struct Ready {
     pub package: Package,
     /// Relative paths start here.
     pub folder: PathBuf,
-    /// On whose word the data folder of an embedded server is opened.
+    /// Who has allowed the data folder of an embedded server to be opened.
     pub data_trust: DataTrust,
 }
 
@@ -36,7 +36,7 @@ pub fn read(path: &Path, overrides: &OverrideArguments) -> Result<Ready, Command
     )
 }
 
-/// A parameter that is given as an argument is as open as the argument.
+/// Refuses passwords in parameters that are given as arguments, because other users can see arguments.
 fn refuse_password_parameters(
     package: &Package,
     overrides: &OverrideArguments,
@@ -91,8 +91,8 @@ fn resolved(package: &Package, overrides: &Overrides, trust: bool) -> Result<Rea
     Ok(ready)
 }
 
-/// Refuses code that the package brings, in libraries and in the data folders of embedded servers. Returns on whose word
-/// a data folder may be opened: its server's start checks the folder again, because it may be another one by then.
+/// Refuses code that the package brings, in libraries and in the data folders of embedded servers. Returns who has
+/// allowed a data folder: the start of its server checks the folder again, because it may have been replaced by then.
 pub fn require_trusted(
     package: &Package,
     folder: &Path,
@@ -103,7 +103,7 @@ pub fn require_trusted(
     Ok(embedded::data_trust(package, overrides)?)
 }
 
-/// Puts the values into a package, which is the command's own or trusted, and checks it.
+/// Inserts the values into a package that is the command's own or trusted, and checks it.
 pub fn ready(
     package: &Package,
     overrides: &Overrides,
@@ -118,8 +118,8 @@ pub fn ready(
     })
 }
 
-/// The folder of an embedded server that is given as an argument starts at the current folder,
-/// and not at the package's.
+/// Resolves the folder of an embedded server in an argument relative to the current folder, not to the package's
+/// folder.
 pub fn from_here(url: &str) -> String {
     match (url.strip_prefix("embedded:"), std::env::current_dir()) {
         (Some(folder), Ok(current))

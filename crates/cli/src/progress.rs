@@ -53,7 +53,7 @@ impl Progress {
     }
 
     fn planned(&self, state: &mut State, targets: &[inrush::event::TargetSize]) {
-        // A plan is made again once the ledger is locked: it replaces the first one.
+        // A plan is made again once the ledger is locked; it replaces the first one.
         self.clear(state);
         let width = targets
             .iter()
@@ -203,13 +203,13 @@ impl Observer for Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        // An error must not be written over half a bar.
+        // An error message must not be written into the middle of a bar.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.clear(&mut state);
     }
 }
 
-/// A bar for work that is counted in rows, as the demo's generator has it.
+/// A bar for work that is counted in rows, such as the demo's generator.
 pub fn rows_bar(what: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
         .with_style(style("{msg}"));
@@ -217,7 +217,7 @@ pub fn rows_bar(what: &str) -> ProgressBar {
     bar
 }
 
-/// Says on a bar of [`rows_bar`] how many rows there are by now.
+/// Sets the number of rows of a [`rows_bar`].
 pub fn tell_rows(bar: &ProgressBar, what: &str, rows: u64) {
     bar.set_message(format!("{what}: {}", counted(rows, "row")));
     bar.tick();

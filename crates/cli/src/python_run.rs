@@ -19,9 +19,9 @@ use crate::{Surroundings, embedded, package_file};
 pub struct RunRequest {
     /// The package.
     pub package: PathBuf,
-    /// Values in place of the package's parameters.
+    /// Values that replace those of the package's parameters.
     pub parameters: Vec<(String, String)>,
-    /// URLs in place of the package's connections.
+    /// URLs that replace those of the package's connections.
     pub connections: Vec<(String, String)>,
     /// The number of streams.
     pub streams: Option<u16>,
@@ -77,6 +77,7 @@ fn run_package(
         again: request.again,
         output_mode: OutputMode::Quiet,
         replays: None,
+        shares: None,
         disposable: None,
         stop: Stop::default(),
         hint: None,
@@ -93,7 +94,7 @@ fn answer(
 ) -> Value {
     let mut answer = json!({
         "exit_status": exit_status.code(),
-        // The text of a Python exception has no `error: ` before it.
+        // The text of a Python exception does not begin with `error: `.
         "error": error.map(|text| text.strip_prefix("error: ").unwrap_or(text)),
         "report": report.map(|(report, _)| report),
     });

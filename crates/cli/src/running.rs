@@ -1,7 +1,7 @@
-//! Runs a package that is ready: with its database reached, its progress shown, and signals
-//! stopping it.
+//! Runs a ready package with its database opened: shows progress, and lets signals stop it.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use inrush::cancel::Stop;
@@ -11,8 +11,9 @@ use inrush::ids::RunName;
 use inrush::printable::indented;
 use inrush::reject::RejectCode;
 use inrush::report::RunReport;
+use inrush::shares::ShareLoaded;
 use inrush::source::names_a_pipe;
-use inrush::{Checked, Failure, Hint, RunOptions, Success};
+use inrush::{Checked, ConnectionDefaults, Failure, Hint, RunOptions, Success};
 
 use crate::arguments::RunArguments;
 use crate::credentials;
@@ -60,6 +61,8 @@ pub struct RunSetup<'a> {
     pub output_mode: OutputMode,
     /// The run whose rejects are loaded.
     pub replays: Option<RunName>,
+    /// Have other processes load the run, in so many shares.
+    pub shares: Option<NonZeroUsize>,
     /// A folder that goes with a run that is ended at once.
     pub disposable: Option<PathBuf>,
     /// The stop that a signal sets; after the run it still shows a signal that came too late.
@@ -77,6 +80,22 @@ impl RunSetup<'_> {
             again: arguments.again,
             output_mode: OutputMode::of(arguments.json, arguments.quiet),
             replays: None,
+            shares: None,
+            disposable: None,
+            stop: Stop::default(),
+            hint: None,
+        }
+    }
+
+    /// The settings of a share: what it does not have is that of the run.
+    pub fn of_share(folder: &Path, output_mode: OutputMode) -> RunSetup<'static> {
+        RunSetup {
+            folder: folder.to_owned(),
+            runs_folder: PathBuf::new(),
+            again: false,
+            output_mode,
+            replays: None,
+            shares: None,
             disposable: None,
             stop: Stop::default(),
             hint: None,
@@ -95,7 +114,7 @@ pub fn fault() -> Result<Option<Fault>, CommandError> {
     })
 }
 
-/// Plans a package whose database is reached, and runs nothing.
+/// Plans a package whose database is open, without loading anything.
 pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, CommandError> {
     let options = RunOptions {
         open_sources: inrush::open_sources,
@@ -115,6 +134,30 @@ pub fn run(
     reached: &Reached,
     setup: &RunSetup<'_>,
 ) -> Result<Success, (CommandError, Option<Box<FailedRun>>)> {
+    stoppable(reached, setup, |options, defaults| {
+        inrush::run(&reached.package, options, defaults)
+    })
+}
+
+/// Loads a share of a run that another process has begun, or until a signal stops it.
+pub fn load_share(
+    reached: &Reached,
+    setup: &RunSetup<'_>,
+    plan_file: &Path,
+    share: usize,
+) -> Result<ShareLoaded, CommandError> {
+    let loaded = stoppable(reached, setup, |options, defaults| {
+        inrush::load_share(&reached.package, options, defaults, plan_file, share)
+    });
+    loaded.map_err(|(error, _)| error)
+}
+
+/// Does the work of a load, which a signal stops.
+fn stoppable<T>(
+    reached: &Reached,
+    setup: &RunSetup<'_>,
+    work: impl FnOnce(&RunOptions<'_>, &ConnectionDefaults) -> Result<T, Failure>,
+) -> Result<T, (CommandError, Option<Box<FailedRun>>)> {
     let observer: Box<dyn Observer> = match setup.output_mode {
         OutputMode::Json => Box::new(JsonEvents::default()),
         OutputMode::Bars if output::shows_progress() => Box::new(Progress::new()),
@@ -134,6 +177,7 @@ pub fn run(
         streams_default: cores(),
         again: setup.again,
         replays: setup.replays.clone(),
+        shares: setup.shares,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
         stop: stop.clone(),
@@ -153,7 +197,7 @@ pub fn run(
         Left::Units
     };
     let guard = signals::stop_cleanly(stop, left);
-    let result = inrush::run(&reached.package, &options, &defaults);
+    let result = work(&options, &defaults);
     drop(guard);
     drop(observer);
     result.map_err(|failure| {
@@ -168,7 +212,7 @@ fn reads_a_pipe(reached: &Reached, folder: &Path) -> bool {
     names_a_pipe(patterns.map(String::as_str), folder)
 }
 
-/// A run that did not end well, with its report.
+/// A run that failed, with its report.
 #[derive(Debug)]
 pub struct FailedRun {
     /// The report so far.
@@ -201,11 +245,11 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
             "nothing is in the targets (staging = false); the same command loads all of it"
                 .to_owned(),
         ),
-        // A pipe is another one the next time: no unit of it is kept.
+        // A pipe has other data the next time, so none of its units is kept.
         error if reads_a_pipe && !reached.is_temporary() && may_go_on(error) => {
             Some(AFTER_A_PIPE.to_owned())
         }
-        // Such a row needs another fix than a larger limit.
+        // Such a row is not fixed by a larger limit.
         inrush::Error::RejectLimit { reject, .. }
             if reject.code == RejectCode::OutsidePartition =>
         {
@@ -242,7 +286,7 @@ fn told(
     {
         notes.push(kept);
     }
-    // Of one transaction nothing stays.
+    // A single transaction keeps nothing.
     let staying = ended
         .as_ref()
         .filter(|_| reached.package.run.staging)
@@ -261,7 +305,7 @@ fn told(
         .map(|ended| (&ended.report_path, &ended.report))
     {
         Some((Some(path), _)) => notes.push(report_line(path)),
-        // That it could not be written is its first note.
+        // The first note says that the report could not be written.
         Some((None, report)) => notes.extend(report.notes.first().cloned()),
         None => {}
     }

@@ -1,9 +1,9 @@
-//! Arrays of a type that is converted here: the converter of the element type checks each element, and the text is
+//! Arrays of a type that can be converted here: the converter of the element type checks each element, and the text is
 //! passed on unchanged.
 //!
-//! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
-//! elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a bound, a default) with
-//! the converter of the column.
+//! `column_converter`, `array`, `key` and `policies` depend on each other: the converter of an array contains the
+//! converter of its elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a
+//! bound, a default) with the converter of the column.
 
 use inrush_rows::column::{Column, ColumnType};
 
@@ -48,7 +48,7 @@ impl TextCheck for Array {
     }
 }
 
-/// The error of an element, with its place as the server counts it: `[1]` is the first.
+/// The error of an element, with its subscripts as the server counts them: `[1]` is the first.
 #[cold]
 fn of_element(subscripts: &[i64], text: &str, error: ValueError) -> ValueError {
     let place: String = subscripts.iter().map(|one| format!("[{one}]")).collect();

@@ -3,13 +3,13 @@
 
 use super::error::ValueError;
 
-/// Dimensions at most.
+/// The most dimensions.
 const DIMENSIONS_MAX: usize = 6;
 
-/// Takes an element with its subscripts; none is NULL.
+/// Receives an element with its subscripts; `None` is NULL.
 pub(super) type TakeElement<'a> = dyn FnMut(&[i64], Option<&str>) -> Result<(), ValueError> + 'a;
 
-/// Reads an array, and gives its elements in their order, none for NULL, each with its subscripts.
+/// Reads an array, and passes its elements in order, each with its subscripts; `None` for NULL.
 pub(super) fn each_element(text: &str, element: &mut TakeElement<'_>) -> Result<(), ValueError> {
     let mut reader = Reader {
         text,
@@ -51,7 +51,7 @@ struct Reader<'a> {
     text: &'a str,
     /// Bytes that were read.
     at: usize,
-    /// An element that has backslashes, without them.
+    /// An element without its backslashes.
     scratch: String,
 }
 
@@ -82,7 +82,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `[lower:upper]` or `[upper]`, several times, and the `=` behind them.
+    /// `[lower:upper]` or `[upper]`, several times, and the `=` after them.
     fn bounds(&mut self) -> Result<Vec<Bounds>, ValueError> {
         let mut bounds = Vec::new();
         loop {
@@ -283,7 +283,7 @@ impl Reader<'_> {
         Ok(self.element(start, end, has_escapes))
     }
 
-    /// Passes over a backslash and the character behind it.
+    /// Skips a backslash and the character after it.
     fn escape(&mut self) -> Result<(), ValueError> {
         self.at += 1;
         let character = self.text[self.at..].chars().next().ok_or_else(unclosed)?;
@@ -418,7 +418,7 @@ mod tests {
         assert_eq!(of("[0:1][5:5]={{a},{b}}"), [[0, 5], [1, 5]]);
     }
 
-    /// Writes an array in the most careful way: every element in quotes, every character escaped.
+    /// Writes an array in the safest form: every element in quotes, every character escaped.
     fn written(rows: &[Vec<Option<String>>]) -> String {
         let element = |element: &Option<String>| match element {
             None => "NULL".to_owned(),

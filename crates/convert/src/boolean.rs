@@ -1,4 +1,4 @@
-//! Booleans in PostgreSQL's words and their unique beginnings.
+//! Booleans: PostgreSQL's words and their unique prefixes.
 
 use super::error::ValueError;
 use super::kernel::{Kernel, Window, trim};

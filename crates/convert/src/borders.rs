@@ -1,5 +1,5 @@
-//! Fields at declared bytes must begin and end between characters. Where one does not, positions
-//! were counted in something else than bytes of UTF-8, and the row is at fault.
+//! Fixed-width fields must begin and end between characters. If one does not, the positions were not counted in bytes
+//! of UTF-8, and the row is rejected.
 
 use inrush_rows::chunk::Chunk;
 use inrush_rows::reject::RejectCode;
@@ -8,17 +8,17 @@ use inrush_scan::{Dialect, PositionUnit, Records};
 use super::error::ValueError;
 use super::rows::Row;
 
-/// A field that does not begin or not end between characters: the first one of its row.
+/// The first field of a row that begins or ends inside a character.
 #[derive(Debug)]
 pub(super) struct CutField {
-    /// Its place among the rows.
+    /// Its index among the rows.
     pub row: usize,
     /// The index of the field in the record.
     pub field_index: usize,
     pub error: ValueError,
 }
 
-/// The rows with a field that cuts a character, in their order. Records are valid UTF-8 here.
+/// The rows with a field that begins or ends inside a character, in order. Records are valid UTF-8 here.
 pub(super) fn cut_fields(
     chunk: &Chunk,
     records: &Records,
@@ -55,7 +55,7 @@ pub(super) fn cut_fields(
         .collect()
 }
 
-/// The first field of a record that cuts a character.
+/// The first field of a record that begins or ends inside a character.
 fn cut_field(text: &[u8], records: &Records, record: usize) -> Option<(usize, ValueError)> {
     let whole = &records.records[record];
     let text = &text[..whole.end as usize];

@@ -1,5 +1,4 @@
-//! Bytes, written as PostgreSQL does: `\x` and hex digits, or text in which `\\` is a backslash
-//! and `\ooo` a byte in octal.
+//! Bytes in PostgreSQL's forms: `\x` and hex digits, or text in which `\\` is a backslash and `\ooo` a byte in octal.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! One converter per column type, and the loop that each of them runs.
 //!
-//! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
-//! elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a bound, a default) with
-//! the converter of the column.
+//! `column_converter`, `array`, `key` and `policies` depend on each other: the converter of an array contains the
+//! converter of its elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a
+//! bound, a default) with the converter of the column.
 
 use std::sync::Arc;
 
@@ -347,7 +347,7 @@ impl ColumnConverter {
     }
 }
 
-/// The validity of a column, where it has any NULL.
+/// The validity of a column; `None` if it has no NULL.
 fn nulls(fields: &Fields<'_>) -> Option<NullBuffer> {
     (fields.null_count > 0).then(|| {
         let bits = simd::present_bits(fields.spans, fields.instructions);

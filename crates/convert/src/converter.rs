@@ -28,8 +28,8 @@ use super::rows::{self, PendingReject, Row, Selected};
 use super::simd::Instructions;
 use super::text_facts::TextFacts;
 
-/// Makes record batches of the columns' types from the records of chunks. One per stream; its
-/// memory is used again from batch to batch.
+/// Makes record batches of the columns' types from the records of chunks. Each stream has one; its memory is reused
+/// from batch to batch.
 pub struct Converter {
     pub(super) columns: Vec<ColumnState>,
     schema: SchemaRef,
@@ -49,11 +49,11 @@ pub(super) struct ColumnState {
     pub(super) nullable: bool,
     pub(super) source: StateSource,
     pub(super) converter: ColumnConverter,
-    /// The check for numbers that would lose a part, if they are rejects.
+    /// The check for numbers that would lose part of their written form, if they are rejects.
     pub(super) lossless: Option<Lossless>,
     /// The check for numbers that a column of floats would change, if they are rejects.
     pub(super) exact: Option<ExactFloat>,
-    /// Values that became others in this batch, and in all batches before it.
+    /// Values that policies have changed, in this batch and in all batches before it.
     pub(super) changes_of_batch: ColumnChanges,
     changes: ColumnChanges,
 }
@@ -107,8 +107,7 @@ impl ColumnState {
         })
     }
 
-    /// The field that fills it in a record. One that is missing, or none at all, has no text to
-    /// show.
+    /// The field that fills it in a record; `None` if the field is missing, or if the column takes no field.
     fn field_of(&self, records: &Records, record: u32) -> Option<Range<usize>> {
         records.field_if_present(record as usize, self.field_index()?)
     }
@@ -121,7 +120,7 @@ impl ColumnState {
         }
     }
 
-    /// The column over the rows of a batch, made of their field `index`.
+    /// The column over the rows of a batch, made from field `index` of each.
     pub(super) fn output(
         &mut self,
         gatherer: &mut Gatherer,
@@ -169,7 +168,7 @@ impl ColumnState {
     }
 }
 
-/// A row that does not fit: its place in the batch, the first column at fault and why.
+/// A row that is rejected: its index in the batch, the first column at fault, and the reason.
 pub(super) struct BadRow {
     pub(super) row: usize,
     pub(super) column_index: usize,
@@ -210,14 +209,14 @@ impl Converter {
         })
     }
 
-    /// Makes columns with these instructions from now on, in place of the best that the machine has.
+    /// Uses these instructions from now on, instead of the fastest ones of the machine.
     #[doc(hidden)]
     pub fn with_instructions(mut self, instructions: Instructions) -> Converter {
         self.gatherer.instructions = instructions;
         self
     }
 
-    /// Tells the run that the rows are loaded by, for the columns that name it.
+    /// Sets the run that loads the rows, for the columns that name it.
     pub fn with_run(mut self, stamp: RunStamp) -> Converter {
         self.stamp = Some(stamp);
         self
@@ -235,7 +234,7 @@ impl Converter {
     ///
     /// # Panics
     ///
-    /// Where the bounds' column does not exist or their type is not the column's.
+    /// If the bounds' column does not exist, or its type differs from theirs.
     pub fn with_key_bounds(mut self, bounds: KeyBounds) -> Converter {
         let state = &self.columns[bounds.column_index];
         assert!(
@@ -262,7 +261,7 @@ impl Converter {
     ///
     /// # Panics
     ///
-    /// If `records` is not the result of a scan of `chunk`; if a column names its run, but the converter was given
+    /// If `records` is not the result of a scan of `chunk`, or if a column names the run and the converter was given
     /// none.
     pub fn convert(
         &mut self,
@@ -320,7 +319,7 @@ impl Converter {
             .expect("arrays of the schema's types, all of one length")
     }
 
-    /// The place in its file of a row of the last batch.
+    /// The location in its file of a row of the last batch.
     ///
     /// # Panics
     ///
@@ -330,8 +329,8 @@ impl Converter {
         chunk.location(record.start, record.line)
     }
 
-    /// A row of the batch that was converted last as a reject, for a reason that was found behind
-    /// this step. `chunk` and `records` are those that the batch was made of.
+    /// A reject for a row of the last batch, for a reason that was found after the conversion. `chunk` and `records`
+    /// are those that the batch was made from.
     ///
     /// # Panics
     ///
@@ -357,8 +356,8 @@ impl Converter {
         rows::reject(chunk, records, record, at, error)
     }
 
-    /// The arrays of all columns over the selected rows. At most one bad row is noted for each
-    /// row: its first column at fault.
+    /// The arrays of all columns over the selected rows. At most one fault is noted for each row: that of its first
+    /// column at fault.
     fn arrays(&mut self, batch: &Batch<'_>, bad_rows: &mut Vec<BadRow>) -> Vec<ArrayRef> {
         let Converter {
             columns,
@@ -395,8 +394,8 @@ impl Converter {
         all_columns(columns, (key_bounds, key_set), is_bad, bad_rows, make)
     }
 
-    /// Makes rejects of the rows that have a field which begins or ends inside a character, and
-    /// takes them out of the selection: behind this all fields are text.
+    /// Makes rejects of the rows with a field that begins or ends inside a character, and removes them from the
+    /// selection. Afterwards all fields are text.
     fn drop_cut_rows(&mut self, batch: &Batch<'_>) {
         let cut = borders::cut_fields(batch.chunk, batch.records, &self.dialect, &self.rows);
         if cut.is_empty() {
@@ -427,7 +426,7 @@ impl Converter {
             .retain(|_| !is_bad.next().expect("a flag for every row"));
     }
 
-    /// Makes rejects of the bad rows and takes them out of the selection.
+    /// Makes rejects of the bad rows and removes them from the selection.
     fn drop_rows(&mut self, batch: &Batch<'_>, bad_rows: Vec<BadRow>) {
         for bad in bad_rows {
             let record = self.rows[bad.row].record;

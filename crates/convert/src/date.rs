@@ -39,7 +39,7 @@ impl Kernel for Date {
     #[inline(always)]
     fn quick(&self, window: &Window, length: usize) -> Option<i32> {
         match &self.formats {
-            // Years 1 to 9999 are well inside of 32 bits of days.
+            // Years 1 to 9999 are far below the limit of 32 bits of days.
             None => (length == 10)
                 .then(|| quick_date(window))?
                 .map(|days| days as i32),
@@ -68,7 +68,7 @@ impl Kernel for Date {
             midnight(&mut cursor, text)?;
         }
         let days = date.days(era)?;
-        // Inside of PostgreSQL's range, which 32 bits hold.
+        // Within PostgreSQL's range, which fits 32 bits.
         Ok(days as i32)
     }
 }
@@ -76,8 +76,7 @@ impl Kernel for Date {
 /// `YYYY-MM-DD` at the start of a window, as days since 1970-01-01.
 #[inline(always)]
 pub(super) fn quick_date(window: &Window) -> Option<i64> {
-    // One word holds `YYYY-MM-`, another `MM-DD` after two other bytes. Their digits are put
-    // together to `YYYYMMDD`.
+    // One word contains `YYYY-MM-`, and another `MM-DD` after two other bytes. Their digits are combined to `YYYYMMDD`.
     let first = digits::load(window, 0);
     let second = digits::load(window, 2);
     const HYPHENS: u64 = 0xFF00_00FF_0000_0000;
@@ -91,7 +90,7 @@ pub(super) fn quick_date(window: &Window) -> Option<i64> {
     let [century, year_of_century, month, day] = digits::pairs(digits::values(word))?;
     let year = century * 100 + year_of_century;
     if year == 0 || month.wrapping_sub(1) > 11 || day.wrapping_sub(1) > 27 {
-        // Days that not every month has are looked at more closely.
+        // The exact path checks days that not every month has.
         let is_date = year != 0
             && (1..=12).contains(&month)
             && day != 0
@@ -105,7 +104,7 @@ pub(super) fn quick_date(window: &Window) -> Option<i64> {
     )))
 }
 
-/// A date as it is written, before its era is looked at.
+/// A date without its era.
 pub(super) struct CivilDate {
     year: i64,
     month: u32,
@@ -120,7 +119,7 @@ pub(super) enum Era {
 }
 
 impl CivilDate {
-    /// Days since 1970-01-01, inside of PostgreSQL's range.
+    /// Days since 1970-01-01, within PostgreSQL's range.
     pub fn days(&self, era: Era) -> Result<i64, ValueError> {
         let days = self.calendar_days(era)?;
         if !(DAYS_MIN..=DAYS_MAX).contains(&days) {
@@ -161,8 +160,7 @@ impl CivilDate {
     }
 }
 
-/// Reads `Y-M-D` with four digits of the year at least, or `YYYYMMDD`. `whole` is the field, for
-/// the error.
+/// Reads `Y-M-D` with at least four digits of the year, or `YYYYMMDD`. `whole` is the field, for the error.
 pub(super) fn civil_date(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<CivilDate, ValueError> {
     let fault = || not_written_as(Wanted::Date, whole);
     let first = cursor.digits();
@@ -181,7 +179,7 @@ pub(super) fn civil_date(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<CivilD
     if first.len() < 4 {
         return Err(fault());
     }
-    // More digits than a number holds are past the range as well.
+    // A number with too many digits is out of range as well.
     let year = number(first)
         .unwrap_or(i64::from(u32::MAX))
         .min(i64::from(u32::MAX));
@@ -194,7 +192,7 @@ pub(super) fn civil_date(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<CivilD
     Ok(CivilDate { year, month, day })
 }
 
-/// A time behind a date, where the column holds no time: only midnight loses nothing.
+/// A time after a date, in a column without times: only midnight loses nothing.
 fn midnight(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<(), ValueError> {
     let fault = || not_written_as(Wanted::Date, whole);
     if !time::separator(cursor) {
@@ -225,7 +223,7 @@ pub(super) fn infinity(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// Takes `BC` or `AD` off the end, in any case and with blanks before it.
+/// Removes `BC` or `AD` from the end, in any case, with blanks before it.
 pub(super) fn split_era(text: &[u8]) -> (&[u8], Era) {
     let Some((head, tail)) = text.split_last_chunk::<2>() else {
         return (text, Era::Common);

@@ -1,5 +1,4 @@
-//! The values that columns of dates and times cannot keep: the first and last timestamp, and the errors that formats and
-//! types have in common.
+//! The limits of dates and times: the first and last timestamp, and the errors that formats and types share.
 
 use inrush_rows::plural::counted;
 use inrush_rows::timestamp::{POSTGRES_EPOCH_MICROSECONDS, POSTGRES_MAX, POSTGRES_MIN};
@@ -10,7 +9,7 @@ use super::error::ValueError;
 pub(super) const MICROSECONDS_MIN: i128 =
     POSTGRES_MIN as i128 + POSTGRES_EPOCH_MICROSECONDS as i128;
 
-/// The last one, 294276-12-31 23:59:59.999999: past 64 bits.
+/// The last timestamp, 294276-12-31 23:59:59.999999, which exceeds 64 bits.
 pub(super) const MICROSECONDS_MAX: i128 =
     POSTGRES_MAX as i128 + POSTGRES_EPOCH_MICROSECONDS as i128;
 
@@ -18,7 +17,7 @@ pub(super) const MICROSECONDS_MAX: i128 =
 pub(super) const LEAP_SECOND: &str = "a minute has no 60th second here; PostgreSQL would carry it \
      into the next minute, which changes the value: write the first second of the next minute";
 
-/// Microseconds since 1970 as batches carry them, where PostgreSQL has such a timestamp.
+/// Microseconds since 1970 as in batches; an error if PostgreSQL has no such timestamp.
 #[inline]
 pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
     if microseconds < MICROSECONDS_MIN {
@@ -32,7 +31,7 @@ pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
              infinity",
         ));
     }
-    // Numbers past the end of 64 bits wrap around (`inrush_rows::timestamp`).
+    // Numbers that exceed 64 bits wrap around (`inrush_rows::timestamp`).
     Ok(microseconds as i64)
 }
 

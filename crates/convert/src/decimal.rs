@@ -11,7 +11,7 @@ use super::number::{is_not_finite, literal};
 pub(super) struct Decimal {
     pub precision: u8,
     pub scale: u8,
-    /// Digits before the point at most.
+    /// The most digits before the point.
     integer_digits_max: usize,
 }
 
@@ -24,7 +24,7 @@ impl Decimal {
         }
     }
 
-    /// Digits before the point at most.
+    /// The most digits before the point.
     pub fn integer_digits_max(&self) -> usize {
         self.integer_digits_max
     }
@@ -37,15 +37,15 @@ impl Decimal {
 impl Kernel for Decimal {
     type Native = i128;
 
-    /// `-?digits` or `-?digits.digits` with as many digits after the point as the column keeps,
-    /// or one less: what programs write.
+    /// `-?digits` or `-?digits.digits` with as many digits after the point as the column keeps, or one fewer: the usual
+    /// form.
     #[inline(always)]
     fn quick(&self, window: &Window, length: usize) -> Option<i128> {
         let is_negative = window[0] == b'-';
         let sign = usize::from(is_negative);
         let count = length.wrapping_sub(sign);
         let scale = usize::from(self.scale);
-        // With a point there are at most 18 digits, so that all arithmetic stays in 64 bits.
+        // With a point there are at most 18 digits, so all arithmetic fits 64 bits.
         if count > 19 || scale > 8 {
             return None;
         }
@@ -55,7 +55,7 @@ impl Kernel for Decimal {
                 return None;
             }
             if count <= 8 {
-                // All of it is in one word: the digits before the point move up over it.
+                // Everything is in one word: the digits before the point are shifted over it.
                 let word = digits::values(digits::load(window, sign)) << (64 - 8 * count);
                 let fraction_mask = u64::MAX << (64 - 8 * scale);
                 let size = digits::digit_values(
@@ -107,7 +107,7 @@ impl Kernel for Decimal {
             .count();
         let significant = count - leading - trailing;
         let scale = i64::from(self.scale);
-        // The value is the significant digits times ten to this power, in the column's last place.
+        // The value is the significant digits times ten to this power, in units of the column's last place.
         let shift = number.exponent - number.fraction.len() as i64 + trailing as i64 + scale;
         let integer_digits = significant as i64 + shift - scale;
         if integer_digits > self.integer_digits_max as i64 {

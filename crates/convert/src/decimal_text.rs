@@ -1,6 +1,5 @@
-//! Decimals of any length, as checked text in plain notation: no exponent, no needless zeros
-//! before the point, digits on both sides of it. `NaN` and the infinities are words, as
-//! PostgreSQL writes them.
+//! Decimals of any length, as checked text in plain notation: no exponent, no superfluous zeros before the point,
+//! digits on both sides of it. `NaN` and the infinities are words, as PostgreSQL writes them.
 
 use inrush_rows::plural::counted_do;
 
@@ -24,20 +23,20 @@ impl DecimalText {
         DecimalText { limit }
     }
 
-    /// Checks the ends and gives the digits after the point that stay; the rest are zeros.
+    /// Checks the limits, and returns the number of digits after the point that are kept; the rest are zeros.
     fn fraction_digits(&self, number: &Literal<'_>) -> Result<i64, ValueError> {
         let written = number.fraction.len() as i64 - number.exponent;
         let leading = number.digits().take_while(|digit| *digit == b'0').count();
         let count = number.integer.len() + number.fraction.len();
         let is_zero = leading == count;
-        // Places left of the point that the first digit takes; below zero for tiny values.
+        // The number of places before the point, up to the first digit; negative for tiny values.
         let integer_digits = number.integer.len() as i64 + number.exponent - leading as i64;
         let trailing = number
             .digits()
             .rev()
             .take_while(|digit| *digit == b'0')
             .count();
-        // Places right of the point that the last digit other than zero takes.
+        // The number of places after the point, up to the last digit other than zero.
         let needed = written - trailing as i64;
         let (integer_digits_max, fraction_digits_max) = match self.limit {
             Some((precision, scale)) => (i64::from(precision) - i64::from(scale), i64::from(scale)),
@@ -45,7 +44,7 @@ impl DecimalText {
         };
         if !is_zero && integer_digits > integer_digits_max {
             return Err(ValueError::out_of_range(match self.limit {
-                // Zeros stand behind the point of each of its numbers.
+                // All of its numbers have zeros directly after the point.
                 Some((precision, scale)) if integer_digits_max < 0 => format!(
                     "numeric({precision},{scale}) holds only numbers below {}; likely its \
                      precision and its scale were exchanged: give the column a larger precision",
@@ -109,8 +108,8 @@ impl TextCheck for DecimalText {
         let fraction_digits = self.fraction_digits(&number)?;
         let is_zero = number.digits().all(|digit| digit == b'0');
         let negative = number.negative && !is_zero;
-        // The usual form needs no copy: an integer part without needless zeros, its sign right
-        // before it, and the digits after the point cut where only zeros follow.
+        // The usual form needs no copy: an integer part without superfluous zeros, its sign right before it, and the
+        // digits after the point, cut where only zeros follow.
         let has_needless_zero = number.integer.len() > 1 && number.integer[0] == b'0';
         if number.exponent == 0 && !number.integer.is_empty() && !has_needless_zero {
             let sign = usize::from(negative);
@@ -126,12 +125,12 @@ impl TextCheck for DecimalText {
     }
 }
 
-/// Writes a literal in plain notation with this many digits after the point. Its digits have
-/// been counted: no more than the type holds come out.
+/// Writes a literal in plain notation with this many digits after the point. Its digits have been counted, so the
+/// result fits the type.
 fn write_plain(number: &Literal<'_>, negative: bool, fraction_digits: i64, built: &mut Built<'_>) {
     let count = (number.integer.len() + number.fraction.len()) as i64;
     let leading = number.digits().take_while(|digit| *digit == b'0').count() as i64;
-    // The digit at place p stands p places left of the point: p = 0 is the ones.
+    // The digit at place p is p places before the point: p = 0 is the ones.
     let place_of_first = number.integer.len() as i64 + number.exponent - 1;
     let is_zero = leading == count;
     let first_place = if is_zero {
@@ -143,7 +142,7 @@ fn write_plain(number: &Literal<'_>, negative: bool, fraction_digits: i64, built
         built.push('-');
     }
     let mut digits = number.digits();
-    // Passes over digits left of the first place: they are zeros.
+    // Skips digits before the first place: they are zeros.
     let passed = (place_of_first - first_place).clamp(0, count);
     for _ in 0..passed {
         digits.next();

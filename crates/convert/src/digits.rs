@@ -1,8 +1,7 @@
 //! Decimal digits, eight at a time in one 64-bit word.
 //!
-//! A word is loaded little-endian, so its lowest byte is the first character. A field shorter
-//! than eight characters is shifted up until its last character is the highest byte: the zeros
-//! that come in below then stand for leading zeros.
+//! A word is loaded little-endian, so its lowest byte is the first character. A field shorter than eight characters is
+//! shifted up until its last character is the highest byte. The zeros that are shifted in below act as leading zeros.
 
 use super::kernel::Window;
 
@@ -26,8 +25,7 @@ pub(super) fn load(window: &Window, at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The first `count` characters (1 to 8) of a word as a number, or nothing where one of them
-/// is not a digit.
+/// The first `count` characters (1 to 8) of a word as a number; `None` if one of them is not a digit.
 #[inline(always)]
 pub(super) fn block(word: u64, count: usize) -> Option<u64> {
     debug_assert!((1..=8).contains(&count));
@@ -37,10 +35,10 @@ pub(super) fn block(word: u64, count: usize) -> Option<u64> {
 /// The number whose digits are the bytes of `values`, each 0 to 9, the lowest byte first.
 #[inline(always)]
 pub(super) fn digit_values(values: u64) -> Option<u64> {
-    // A byte past 9 reaches its own top bit by the addition or has it already. A carry into the
-    // next byte can only come from a byte that is itself at fault.
+    // A byte above 9 has its top bit set, or gets it by the addition. A carry into the next byte can only come from
+    // such a byte.
     let faults = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
-    // Neighbours to pairs, pairs to fours, fours to eight.
+    // Combines neighbours to pairs, pairs to fours, fours to eight.
     let pairs = values.wrapping_mul(10).wrapping_add(values >> 8);
     let even = (pairs & 0x0000_00FF_0000_00FF).wrapping_mul(0x000F_4240_0000_0064);
     let odd = ((pairs >> 16) & 0x0000_00FF_0000_00FF).wrapping_mul(0x0000_2710_0000_0001);
@@ -58,13 +56,13 @@ pub(super) fn pairs(values: u64) -> Option<[u32; 4]> {
     (faults == 0).then_some([pair(0), pair(1), pair(2), pair(3)])
 }
 
-/// The digits of a word of characters as values: 0 to 9 where they are digits.
+/// The characters of a word as digit values: 0 to 9 if they are digits.
 #[inline(always)]
 pub(super) fn values(word: u64) -> u64 {
     word ^ ASCII_ZEROS
 }
 
-/// `count` digits (1 to 18) that begin at `at`, or nothing where one of them is not a digit.
+/// `count` digits (1 to 18) that begin at `at` as a number; `None` if one of them is not a digit.
 #[inline(always)]
 pub(super) fn number(window: &Window, at: usize, count: usize) -> Option<u64> {
     if count <= 8 {

@@ -1,4 +1,4 @@
-//! Errors of a conversion: of its set-up, or of one value.
+//! Errors of setting up a converter, and of converting one value.
 
 use inrush_rows::reject::RejectCode;
 use thiserror::Error;
@@ -19,7 +19,7 @@ pub enum ConvertError {
         /// Fields of a record.
         field_count: usize,
     },
-    /// A format that cannot be understood.
+    /// A format that is not valid.
     #[error("column {column:?}: the format {format:?} cannot be used: {reason}")]
     FormatInvalid {
         /// The column.
@@ -62,7 +62,7 @@ pub enum ConvertError {
         /// The zone.
         zone: String,
     },
-    /// A zone whose clocks are set forward and back, for times that have no date.
+    /// A zone with daylight saving time, for times without a date.
     #[error(
         "column {column:?} has the zone {zone:?}, whose offset from UTC changes with the date, but \
          a time has no date; declare an offset such as \"+01:00\", or \"UTC\""
@@ -73,7 +73,7 @@ pub enum ConvertError {
         /// The zone.
         zone: String,
     },
-    /// A policy that nothing of the column would look at.
+    /// A policy that has no effect on the column.
     #[error("column {column:?} has {setting}, but {takes}; remove it, or change the type")]
     PolicyNotUsed {
         /// The column.
@@ -83,7 +83,7 @@ pub enum ConvertError {
         /// The columns that it is for.
         takes: &'static str,
     },
-    /// A policy that cannot be.
+    /// A policy that is not valid.
     #[error("column {column:?}: {setting} cannot be used: {reason}")]
     PolicyInvalid {
         /// The column.
@@ -105,7 +105,7 @@ pub enum ConvertError {
         /// The problem and the fix.
         reason: String,
     },
-    /// A source of values whose type is not the column's.
+    /// A source of values that does not fit the column's type.
     #[error("column {column:?} cannot be filled from source = {source_word:?}: {reason}")]
     SourceType {
         /// The column.
@@ -115,7 +115,7 @@ pub enum ConvertError {
         /// The types that can hold it.
         reason: &'static str,
     },
-    /// Bounds that a type cannot have.
+    /// Limits that a type cannot have.
     #[error("column {column:?}: {reason}")]
     TypeInvalid {
         /// The column.

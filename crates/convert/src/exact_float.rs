@@ -1,18 +1,18 @@
-//! Numbers that a column of floats would change.
+//! Rejects numbers that a column of floats would change.
 //!
-//! A float keeps 15 significant digits of a number, `real` 6, and fewer of the smallest numbers (below 2.2e-308, `real`
-//! 1.2e-38). Of those, and of numbers that are written with more digits:
+//! A float keeps 15 significant digits of a number, `real` 6, and fewer for the smallest numbers (below 2.2e-308,
+//! `real` 1.2e-38). For those, and for numbers with more digits, the rules are:
 //!
 //! - A whole number is kept if the float equals it: `9007199254740992` is, `9007199254740993` is not.
-//! - Another number (with a fraction, or with an exponent) is kept if the float equals it when it is printed with as
-//!   many digits as are written, or with the fewest digits that identify it. So numbers that a program printed from a
-//!   float are kept: `0.30000000000000004`, and `0.10000000000000001` of `%.17g`.
+//! - Any other number (with a fraction, or with an exponent) is kept if the float, printed with as many digits as are
+//!   written or with the fewest digits that identify it (for `real`: as `real` or as a double), equals the number. So numbers that a program has printed from
+//!   a float are kept: `0.30000000000000004`, and `0.10000000000000001` of `%.17g`.
 //!
-//! All other numbers are rejects, unless the column declares `lossless = false`. In files of typed rows a number means
-//! exactly its digits, because no program printed it from a float. There only the shortest text of a float counts, also
-//! for few digits (2e-45 has one digit, and no `real` is near it).
+//! All other numbers are rejected, unless the column declares `lossless = false`. In files of typed rows a number means
+//! exactly its digits, because no program has printed it from a float. There only the shortest text of a float counts,
+//! also for few digits (2e-45 has one digit, and no `real` is near it).
 //!
-//! The quick path compares integers, and takes only numbers that the exact path takes.
+//! The quick path compares integers, and accepts only numbers that the exact path accepts.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
@@ -27,19 +27,19 @@ use super::output::Output;
 /// More significant digits than the exact value of any float has.
 const EXACT_DIGITS_MAX: usize = 800;
 
-/// Looks for numbers that a column of floats would change.
+/// Finds numbers that a column of floats would change.
 pub(super) struct ExactFloat {
     is_single: bool,
-    /// Digits that it keeps of every number that is not too small.
+    /// Digits that it keeps of every number, except very small ones.
     digits_kept: usize,
-    /// The smallest number of which a float keeps this many digits.
+    /// The smallest number for which a float keeps this many digits.
     smallest: f64,
-    /// The values are those of typed rows.
+    /// True if the values come from typed rows.
     is_typed: bool,
 }
 
 impl ExactFloat {
-    /// For a column of floats, where it does not declare that the nearest one will do.
+    /// The check for a column of floats, unless the column accepts the nearest float.
     pub fn of(column: &Column) -> Option<ExactFloat> {
         let is_single = match column.column_type {
             ColumnType::Float32 => true,
@@ -63,19 +63,19 @@ impl ExactFloat {
         }
     }
 
-    /// True if a float keeps as many digits as floats do. Zero does, because a number that would become zero is out of
+    /// True if the float is large enough to keep all digits. Zero is, because a number that would become zero is out of
     /// range.
     #[inline]
     fn has_all_digits(&self, value: f64) -> bool {
         value == 0.0 || value.abs() >= self.smallest
     }
 
-    /// True if it looks at the text of typed values, for which there is no quick way.
+    /// True if it examines the text of typed values, for which there is no quick path.
     pub fn is_typed(&self) -> bool {
         self.is_typed
     }
 
-    /// Refuses a text of the package that the column would change.
+    /// Refuses a text in the package that the column would change.
     pub fn check_text(column: &Column, text: &[u8]) -> Result<(), ValueError> {
         match ExactFloat::of(column) {
             Some(exact) if !exact.keeps(text) => Err(exact.lost(text)),
@@ -83,7 +83,7 @@ impl ExactFloat {
         }
     }
 
-    /// Notes the fields of a column that become another number; `output` has their values.
+    /// Notes the fields of a column whose number would change; `output` has their values.
     pub fn check(&self, fields: &Fields<'_>, output: &Output, faults: &mut Vec<Fault>) {
         let Output::Array(array) = output else { return };
         let singles = array.as_primitive_opt::<Float32Type>();
@@ -136,12 +136,16 @@ impl ExactFloat {
         if number == decimal(&shortest) {
             return true;
         }
-        !self.is_typed
-            && digits <= EXACT_DIGITS_MAX
-            && number == decimal(&format!("{value:.*e}", digits - 1))
+        if self.is_typed {
+            return false;
+        }
+        // A `real` that was printed as a double. If its last digit is a tie, the fewest digits may end otherwise than the
+        // rounded ones.
+        self.is_single && number == decimal(&format!("{value:e}"))
+            || digits <= EXACT_DIGITS_MAX && number == decimal(&format!("{value:.*e}", digits - 1))
     }
 
-    /// The float of a text, and the shortest text that means it.
+    /// The float of a text, and the shortest text for it.
     fn parsed(&self, text: &str) -> Option<(f64, String)> {
         if self.is_single {
             let value: f32 = text.parse().ok()?;
@@ -179,11 +183,11 @@ impl ExactFloat {
     }
 }
 
-/// A number as it is written, small enough to be looked at quickly: `digits` times a power of ten.
+/// A number as it is written, small enough for the quick path: `digits` times a power of ten.
 #[derive(Clone, Copy, Debug)]
 struct Digits {
     digits: u64,
-    /// Without zeros at both ends.
+    /// The number of digits without zeros at both ends.
     count: usize,
     exponent: i32,
     has_exponent: bool,
@@ -208,7 +212,7 @@ impl Digits {
                     any = true;
                     exponent -= i32::from(has_point);
                     if *byte == b'0' {
-                        // Zeros before the first digit say nothing, those behind it perhaps.
+                        // Zeros before the first digit do not matter; zeros after it may.
                         zeros += usize::from(count > 0);
                         continue;
                     }
@@ -243,7 +247,7 @@ impl Digits {
         })
     }
 
-    /// True if a float certainly is this number, as [`ExactFloat::keeps`] has it.
+    /// True if a float is certainly this number, by the rules of [`ExactFloat::keeps`].
     #[inline]
     fn is_kept_by(&self, value: f64, digits_kept: usize) -> bool {
         if self.count <= digits_kept {
@@ -261,8 +265,8 @@ impl Digits {
             let is_small = (0..64).contains(&power);
             return is_small && whole == Some(mantissa << power);
         }
-        // Both numbers in units of 2^power * 10^exponent; the distance is less than half of the
-        // last digit's place.
+        // Both numbers in units of 2^power * 10^exponent; their distance must be less than half of the last digit's
+        // place.
         let shift = (-power) as u32;
         if !(-22..=0).contains(&self.exponent)
             || !(-100..=0).contains(&power)
@@ -283,8 +287,8 @@ fn power_of_ten(exponent: i32) -> u128 {
     10_u128.checked_pow(exponent).unwrap_or(0)
 }
 
-/// The digits of a number without zeros at its ends, and the place of its point in them. The sign is left out, because
-/// no conversion changes it.
+/// The digits of a number without zeros at the ends, and the position of its point among them. The sign is left out,
+/// because no conversion changes it.
 fn decimal(text: &str) -> (String, i64) {
     let text = text.trim_start_matches(['-', '+']);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -337,7 +341,7 @@ mod tests {
         }
     }
 
-    /// By the quick path, if that says yes, and by the exact one.
+    /// The results of the quick path and of the exact path. Fails if the quick one accepts more.
     fn both(is_single: bool, text: &str) -> (bool, bool) {
         let exact = exact(is_single, false);
         let value = match is_single {
@@ -348,6 +352,16 @@ mod tests {
         let quick = exact.has_all_digits(value)
             && digits.is_some_and(|digits| digits.is_kept_by(value, exact.digits_kept));
         (quick, exact.keeps(text.as_bytes()))
+    }
+
+    #[test]
+    fn a_real_that_was_printed_as_a_double_is_kept() {
+        // 965.52447509765625: the last of 16 digits is a tie.
+        for text in ["965.5244750976563", "965.5244750976562", "965.5245"] {
+            assert!(exact(true, false).keeps(text.as_bytes()), "{text}");
+        }
+        assert!(!exact(true, false).keeps(b"965.5244750976564"));
+        assert!(!exact(true, true).keeps(b"965.5244750976563"));
     }
 
     #[test]
@@ -387,7 +401,7 @@ mod tests {
             (false, "12345678901234567", false),
             (false, "12345678901234568", true),
             (false, "36028797018963968", true),
-            // The shortest text of the float before it.
+            // The shortest text of the next smaller float.
             (false, "36028797018963970", false),
             (false, "3.602879701896397e16", true),
             (false, "123456789012345", true),

@@ -1,11 +1,11 @@
-//! The fields of one column over the rows of a batch: where they are, which are NULL, and the text of those that had to
-//! be unescaped.
+//! The fields of one column over the rows of a batch: their positions, which are NULL, and the text of those that had
+//! to be unescaped.
 //!
-//! After this step a field is valid UTF-8 without a NUL byte, or its row is at fault.
+//! After this step a field is valid UTF-8 without a NUL byte, or its row is rejected.
 //!
-//! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds,
-//! and `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`,
-//! which compile the loops of `fields` and `kernel` once more.
+//! `fields`, `kernel`, `quoted` and `simd` depend on each other: a kernel reads the windows over the fields in
+//! `fields`, and `fields` gathers them with the windows of `kernel`, the quick path of `quoted` and the instructions of
+//! `simd`, which compile the loops of `fields` and `kernel` once more.
 
 use std::ops::Range;
 
@@ -147,7 +147,7 @@ pub(super) struct GatherInput<'a> {
     pub records: &'a Records,
     pub rows: &'a [Row],
     pub dialect: &'a Dialect,
-    /// The needs of the rows.
+    /// The properties of the rows.
     pub selected: Selected,
     /// True if any row contains a NUL byte.
     pub any_nul: bool,
@@ -186,7 +186,7 @@ impl Gatherer {
         self.gathered(input)
     }
 
-    /// Forgets the last column.
+    /// Clears the last column.
     pub fn clear(&mut self) {
         self.spans.clear();
         self.unescaped.clear();
@@ -195,7 +195,7 @@ impl Gatherer {
 
     /// The fields whose spans have been filled in.
     pub fn gathered<'a>(&'a mut self, input: &GatherInput<'a>) -> Fields<'a> {
-        // A kernel may look past the end of a text, even of an empty text.
+        // A kernel may read past the end of a text, even of an empty text.
         if self.unescaped.is_empty() {
             return self.fields(input, self.null_count == 0);
         }
@@ -268,7 +268,7 @@ impl Gatherer {
         }
     }
 
-    /// [`Gatherer::append_spans_with`] for AVX2 and what came with it.
+    /// [`Gatherer::append_spans_with`] compiled for AVX2 and the rest of x86-64-v3.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
     pub(super) fn append_spans_avx2(
@@ -280,8 +280,8 @@ impl Gatherer {
         self.append_spans_with(input, field_index, empty_is_null)
     }
 
-    /// The spans of all rows as the scan found them; of empty ones NULL where `empty_is_null`. Loops
-    /// that are compiled for the instructions of their caller.
+    /// The spans of all rows as the scan found them; with `empty_is_null`, empty ones become NULL. The loops are
+    /// compiled for the instructions of their caller.
     #[inline(always)]
     pub(super) fn append_spans_with(
         &mut self,
@@ -302,7 +302,7 @@ impl Gatherer {
                 length: end.wrapping_sub(start),
             }
         };
-        // A loop over slices, as those of the kernels.
+        // A loop over slices, as in the kernels.
         self.spans.resize(input.rows.len(), Span::NULL);
         let places = input.rows.iter().zip(&mut self.spans);
         if !records.field_starts.is_empty() {
@@ -393,7 +393,7 @@ impl Gatherer {
                     length: text.len() as u32,
                 }
             }
-            // Nothing is left of the field. Any position is right; one in the chunk needs no padding.
+            // Nothing of the field remains. Any position is right; one in the chunk needs no padding.
             FieldText::Unescaped([]) => Span {
                 start: range.start as u32,
                 length: 0,
@@ -417,7 +417,7 @@ impl Gatherer {
                     }
                     Some(error) => {
                         faults.push(Fault { row: place, error });
-                        // Keeps the row's place; the row itself is dropped.
+                        // Keeps the row's index; the row itself is dropped.
                         Span::NULL
                     }
                 }
@@ -458,7 +458,7 @@ impl Marks<'_> {
         let special = match (dialect.quote, escape) {
             (Some(quote), Some(escape)) => [quote, escape],
             (Some(byte), None) | (None, Some(byte)) => [byte, byte],
-            // Rows are never flagged in such a dialect; NUL bytes were looked for earlier.
+            // Rows are never flagged in such a dialect; NUL bytes were searched for earlier.
             (None, None) => [0, 0],
         };
         Marks {
@@ -468,8 +468,8 @@ impl Marks<'_> {
         }
     }
 
-    /// The position of the field if it contains no quote or escape that must be removed, as most fields of most files.
-    /// Gives the same answer as `decode_field`, only sooner.
+    /// The position of the field if it contains no quote or escape that must be removed, as most fields do. Gives the
+    /// same answer as `decode_field`, but faster.
     #[inline(always)]
     fn span_without_undoing(
         &self,
@@ -506,7 +506,7 @@ impl Marks<'_> {
         })
     }
 
-    /// True if a quote or an escape is in this part of a text with padding behind it.
+    /// True if a quote or an escape is in this part of a text, which has padding after it.
     #[inline(always)]
     fn is_special_in(&self, text: &[u8], part: &Range<usize>) -> bool {
         let mut at = part.start;
@@ -527,7 +527,7 @@ impl Marks<'_> {
 
 pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// A word whose lowest set bit lies in the lowest byte of `word` that is zero; zero if none is.
+/// A word whose lowest set bit is in the lowest zero byte of `word`; zero if no byte is zero.
 #[inline(always)]
 pub(super) fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)
@@ -583,7 +583,7 @@ mod tests {
     }
 
     proptest! {
-        /// Spans that are found without decoding are those of the scanner's own decoder.
+        /// Spans that are found without decoding equal those of the scanner's own decoder.
         #[test]
         fn spans_as_decoded(field in "[\"\\\\a,]{0,4}|\"[a-z]{0,20}\"|\"[a-z\"\\\\]{0,20}\"|\\\\N|NULL|[a-z]{0,20}| ?a ?|\"a\"|[ \ta\\\\]{0,6}", behind in "[\"\\\\a]{8}") {
             for dialect in dialects() {

@@ -1,4 +1,4 @@
-//! Declared formats whose parts all have a fixed place, as most have: read without the library.
+//! Declared formats whose parts all have a fixed position, as in most: read without the library.
 
 use inrush_rows::calendar::{self, DAY_MICROSECONDS};
 
@@ -6,8 +6,8 @@ use super::digits;
 use super::format_use::FormatUse;
 use super::kernel::{WINDOW_BYTES, Window};
 
-/// A format in which every part has its fixed place: `%Y`, `%m`, `%d`, `%H`, `%M`, `%S` at most
-/// once each, and characters between them.
+/// A format in which every part has a fixed position: `%Y`, `%m`, `%d`, `%H`, `%M`, `%S` at most once each, and
+/// characters between them.
 pub(super) struct FixedWidth {
     /// The literal characters, one for each position; zero at the position of a digit.
     literals: Vec<u8>,
@@ -17,7 +17,7 @@ pub(super) struct FixedWidth {
 }
 
 impl FixedWidth {
-    /// The format as one of fixed width, where it is one.
+    /// The format as one of fixed width; `None` if it is not.
     pub fn of(format: &str, format_use: FormatUse) -> Option<FixedWidth> {
         let mut fixed = FixedWidth {
             literals: Vec::new(),
@@ -27,8 +27,8 @@ impl FixedWidth {
         let mut bytes = format.bytes();
         while let Some(byte) = bytes.next() {
             if byte != b'%' {
-                // Digits next to digits would not have a fixed place, and a sign is a part of
-                // the number that follows it.
+                // Digits next to digits would not have a fixed position, and a sign is part of the number that follows
+                // it.
                 if byte.is_ascii_digit() || byte == 0 {
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! Floating point: read by the library, which rounds to the nearest value as PostgreSQL does.
+//! Floating point, read by the library, which rounds to the nearest value as PostgreSQL does.
 
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ impl<N> Float<N> {
 
 /// A float of one width.
 pub(super) trait Native: Copy + Default + FromStr + PartialEq {
-    /// Its name in SQL and its ends.
+    /// Its name in SQL and its limits.
     const RANGE: &'static str;
     /// Neither an infinity nor `NaN`.
     fn is_finite(self) -> bool;
@@ -67,8 +67,8 @@ impl<N: Native> Kernel for Float<N> {
 
     fn exact(&self, field: &[u8]) -> Result<N, ValueError> {
         let text = trim(field);
-        // The library takes every form that PostgreSQL documents, `NaN`, `inf` and `infinity`
-        // in any case among them, and no other.
+        // The library accepts every form that PostgreSQL documents, including `NaN`, `inf` and `infinity` in any case,
+        // and no other.
         let Some(value) = std::str::from_utf8(text)
             .ok()
             .and_then(|text| text.parse::<N>().ok())

@@ -1,9 +1,9 @@
-//! A declared format cut into its pieces, as the library that reads it understands them, and the faults that can be
+//! Cuts a declared format into pieces, as the library that reads it understands them, and finds the faults that can be
 //! found without a value. [`format_pieces`](super::format_pieces) explains them.
 
 use super::format_piece::{FRACTION_DIGITS_MAX, Piece, PieceKind, digits};
 
-/// Cuts up a format that the library knows; the ones that stand for several are taken apart as it does.
+/// Cuts up a format; directives that stand for several others are expanded as in the library.
 pub(super) fn cut(format: &str, pieces: &mut Vec<Piece>) {
     let mut rest = format.as_bytes();
     while let Some((first, behind)) = rest.split_first() {
@@ -115,7 +115,7 @@ pub(super) fn says_twice(pieces: &[Piece]) -> bool {
     same.iter().any(|of| count(of) > 1) || day_otherwise || year_otherwise
 }
 
-/// Refuses numbers that touch and of which nothing tells where they end.
+/// Refuses adjacent numbers if nothing shows where the first one ends.
 pub(super) fn refuse_open(left: &Piece, right: &Piece) -> Result<(), String> {
     if !left.kind.ends_in_digits() || !right.kind.is_numeric() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! The formats that a column declares, tried in their order. Two formats that read one text as
-//! two values are refused when the plan is made: no row could tell which of them is meant.
+//! The formats of a column, tried in order. Two formats that read one text as two different values are refused when the
+//! plan is made, because a row does not show which is meant.
 
 use inrush_rows::column::Column;
 use inrush_rows::reject::RejectCode;
@@ -13,13 +13,13 @@ use super::formats::Format;
 use super::kernel::Window;
 use super::second_digits::SecondDigits;
 
-/// The formats of a column: one at least.
+/// The formats of a column, at least one.
 pub(super) struct Formats {
     list: Vec<Format>,
 }
 
 impl Formats {
-    /// The formats that a column declares, where it does.
+    /// The formats that a column declares; `None` if it declares none.
     pub fn of(column: &Column, format_use: FormatUse) -> Result<Option<Formats>, ConvertError> {
         let list = column
             .formats
@@ -45,8 +45,7 @@ impl Formats {
         Ok(Some(Formats { list }))
     }
 
-    /// Microseconds since 1970-01-01 (or midnight, for times) of a value in one of the formats
-    /// of fixed width that stand first.
+    /// Microseconds since 1970-01-01 (or midnight, for times) of a value in one of the leading formats of fixed width.
     #[inline]
     pub fn quick(&self, window: &Window, length: usize) -> Option<i64> {
         for format in &self.list {
@@ -73,7 +72,7 @@ impl Formats {
         self.first(text, |format| format.timestamp(text, seconds))
     }
 
-    /// A local time and the seconds that its clocks are ahead of UTC, where it says so.
+    /// A local time, and the seconds that it is ahead of UTC if the text says so.
     pub fn timestamp_with_offset(
         &self,
         text: &[u8],
@@ -82,8 +81,8 @@ impl Formats {
         self.first(text, |format| format.timestamp_with_offset(text, seconds))
     }
 
-    /// The value by the first format that reads it. Where none does, the error of the one that
-    /// came furthest: its shape fits, its value does not.
+    /// The value by the first format that reads it. If none does, the error of the format that got furthest: the text
+    /// has its shape, but not a valid value.
     fn first<T>(
         &self,
         text: &[u8],
@@ -127,15 +126,15 @@ impl Formats {
     }
 }
 
-/// Refuses formats of which the second reads a text of the first as another value.
+/// Refuses two formats if the second reads a text of the first as another value.
 fn refuse_ambiguous(
     column: &Column,
     format_use: FormatUse,
     first: &Format,
     second: &Format,
 ) -> Result<(), ConvertError> {
-    // Days that could be months, hours that could be minutes or days, years at the end of every century: if two formats
-    // read each of these differently or not at all, no value has two readings.
+    // Days that could be months, hours that could be minutes or days, years at the end of every century: if each of
+    // these is read the same way by both formats or by only one, no value has two readings.
     let samples = [
         date(2001, 2, 3).at(4, 5, 6, 0),
         date(2012, 11, 10).at(9, 8, 7, 0),

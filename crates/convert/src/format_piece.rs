@@ -7,16 +7,16 @@ pub(super) const FRACTION_DIGITS_MAX: usize = 9;
 #[derive(Debug)]
 pub(super) struct Piece {
     pub kind: PieceKind,
-    /// The text of the piece in the format; for a part of `%T`, the text that it would have.
+    /// The text of the piece in the format; for a part of `%T`, the text that it would have on its own.
     pub text: String,
 }
 
-/// The kind of text that a piece takes.
+/// The kind of text that a piece reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PieceKind {
-    /// This byte.
+    /// Exactly this byte.
     Literal(u8),
-    /// Blanks, or none.
+    /// Any number of blanks.
     Blank,
     /// A number with a range of digits.
     Number {
@@ -26,17 +26,17 @@ pub(super) enum PieceKind {
         /// True if a flag says that leading zeros are not written.
         is_open: bool,
     },
-    /// Digits after the point of a second; with a width, as many as it says.
+    /// Digits after the point of a second; with a width, exactly that many.
     Fraction {
         width: Option<usize>,
-        /// Fewer digits than the width mean another fraction.
+        /// True if fewer digits than the width would mean another fraction.
         is_exact: bool,
     },
     /// A point and digits, or nothing.
     PointAndFraction,
     /// An offset from UTC, which ends in digits.
     Offset,
-    /// A name or a half of the day.
+    /// A name, or AM/PM.
     Word,
 }
 
@@ -59,7 +59,7 @@ impl PieceKind {
     }
 }
 
-/// The number of digits at the beginning of a text; at most `most` are counted.
+/// The number of digits at the beginning of a text, at most `most`.
 #[inline]
 pub(super) fn digits(text: &[u8], most: usize) -> usize {
     let digits = text.iter().take(most);

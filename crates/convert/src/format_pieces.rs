@@ -1,27 +1,26 @@
-//! The pieces of a declared format, and how many digits of a value each of them takes.
+//! The pieces of a declared format, and how many digits of a value each of them reads.
 //!
-//! The library that reads formats takes the digits that it finds, up to a directive's width. Where
-//! something else ends a number, that is right: `%d.%m.%Y` reads `1.2.2024`. Where another number
-//! follows at once, nothing ends it, and one lost zero shifts all digits behind it: by `%H%M%S` the
-//! value `12345` would be 12:34:05 where 01:23:45 was meant. So this is the rule:
+//! The library reads as many digits as it finds, up to a directive's width. If something else ends a number, that is
+//! right: `%d.%m.%Y` reads `1.2.2024`. If another number follows directly, nothing ends the first one, and one lost
+//! zero shifts all digits after it: with `%H%M%S`, the value `12345` would be 12:34:05 although 01:23:45 was meant. So
+//! these are the rules:
 //!
-//! - Two numbers touch where nothing stands between them in the format. A blank of the format also
-//!   takes no blank at all, so it only keeps numbers apart where the value has one. A digit of the
-//!   format itself (`%Y0%m`) is a number too.
-//! - A number that touches another one takes all the digits of its width, with no blank or sign
-//!   before them but at the start of the row of digits. A value with fewer is a reject.
-//! - A year (`%Y`, `%G`) takes four digits everywhere. Other numbers that stand alone may leave leading zeros away,
-//!   which changes nothing: `1.1.5` by `%d.%m.%y` is `01.01.05`.
-//! - A fraction with a declared width (`%3f`) takes that many digits, unless a point or comma stands
-//!   before it: only there do fewer digits mean the same.
-//! - A number whose width is open (`%-d`, `%_d`, `%f` without a width, `%z`, `%.f`) cannot be
-//!   followed, and `%-d`, `%_d` and `%f` cannot be preceded, by a number that touches it: such a
-//!   format is refused when the plan is made.
+//! - Two numbers touch if nothing is between them in the format. A blank in the format also matches no blank at all, so
+//!   it separates numbers only if the value has a blank. A digit in the format itself (`%Y0%m`) counts as a number,
+//!   too.
+//! - A number that touches another one must have all the digits of its width, and only the first of the touching
+//!   numbers may have a blank or sign before it. A value with fewer digits is rejected.
+//! - A year (`%Y`, `%G`) always has four digits. Other numbers that touch no number may omit leading zeros, which
+//!   changes nothing: `1.1.5` with `%d.%m.%y` is `01.01.05`.
+//! - A fraction with a declared width (`%3f`) must have that many digits, unless a point or comma is before it: only
+//!   then do fewer digits mean the same.
+//! - A number with an open width (`%-d`, `%_d`, `%f` without a width, `%z`, `%.f`) must not touch a number after it,
+//!   and `%-d`, `%_d` and `%f` must not touch one before them: such a format is refused when the plan is made.
 //!
-//! The walk over a value takes exactly the digits that the library takes; a test compares them.
+//! The walk over a value reads exactly the digits that the library reads; a test compares them.
 //!
-//! If a format has a part twice (`%m` and `%b`, `%j` beside `%d`), the library takes one and ignores the other. Each is
-//! compared with the value that was read: a contradiction is a reject.
+//! If a format has a part twice (`%m` and `%b`, `%j` beside `%d`), the library uses one and ignores the other. Each is
+//! compared with the value that was read: a contradiction is rejected.
 
 use jiff::fmt::strtime::BrokenDownTime;
 
@@ -44,12 +43,12 @@ pub(super) enum Walk {
         /// The second is written as 60.
         is_leap_second: bool,
     },
-    /// It has another shape, which the library words.
+    /// It has another shape; the library words the error.
     Differs,
 }
 
 impl Pieces {
-    /// The pieces of a format that the library knows, or why no value could be read with them.
+    /// The pieces of a format, or why no value can be read with them.
     pub fn of(format: &str) -> Result<Pieces, String> {
         let mut pieces = Vec::new();
         cut(format, &mut pieces);
@@ -70,7 +69,7 @@ impl Pieces {
         })
     }
 
-    /// The letters at the end of the format that say UTC, if they are all that stands there.
+    /// The letters at the end of the format that mean UTC, if nothing else is there.
     pub fn utc_at_end(&self) -> Option<&'static str> {
         let pieces = self.pieces.iter().rev();
         let behind_blanks = pieces.skip_while(|piece| piece.kind == PieceKind::Blank);
@@ -88,7 +87,7 @@ impl Pieces {
             .find(|word| word.as_bytes() == letters)
     }
 
-    /// Walks over a value as the library does. An error tells that it has fewer digits than it must.
+    /// Walks over a value as the library does. Returns an error if required digits are missing.
     pub fn walk(&self, text: &[u8]) -> Result<Walk, ValueError> {
         self.walk_by(text, |_, _| {})
     }
@@ -138,9 +137,9 @@ impl Pieces {
         mut visit: impl FnMut(&Piece, &[u8]),
     ) -> Result<Walk, ValueError> {
         let mut at = 0;
-        // Whether a number ends here, and has all of its digits.
+        // True if a number ends here and has all of its digits.
         let mut before: Option<bool> = None;
-        // Where the row of digits that it ends begins, in the value and in the format.
+        // Where the row of digits begins that it ends, in the value and in the format.
         let (mut row, mut row_place) = (0, 0);
         let mut is_leap_second = false;
         for (place, piece) in self.pieces.iter().enumerate() {
@@ -236,7 +235,7 @@ impl Pieces {
         })
     }
 
-    /// The numbers that touch each other: from where they begin, past a place that is one of them.
+    /// The numbers that touch each other, from `start` to beyond `place`, which is one of them.
     fn run(&self, start: usize, place: usize) -> &[Piece] {
         let behind = &self.pieces[place + 1..];
         let more = behind.iter().take_while(|piece| piece.kind.is_numeric());
@@ -512,7 +511,7 @@ mod tests {
     }
 
     proptest! {
-        /// The walk takes what the library takes, or says that digits are missing.
+        /// The walk reads what the library reads, or reports missing digits.
         #[test]
         fn the_walk_takes_what_the_library_takes(
             format in "(%[_0-]?[2-5]?[YmdHMSyjefuwUVWGIkl]|%[bBpaA.TDFRnt%]f?|%:?z|[-/ :.0T]){1,7}",

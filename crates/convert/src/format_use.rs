@@ -1,6 +1,6 @@
-//! The types of columns whose values a declared format may read.
+//! The column types whose values a declared format may read.
 
-/// The use of a format's values.
+/// What a format's values are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FormatUse {
     Date,

@@ -1,9 +1,9 @@
 //! Declared formats of dates and times, in strftime's letters.
 //!
-//! The library reads them. Texts that it would silently change are found and refused: numbers that touch and lack
-//! digits ([`format_pieces`](super::format_pieces) has the rule); a 60th second, which it takes for the 59th; parts
-//! that contradict each other; a 12-hour clock without its half of the day; and parts that the column cannot keep.
-//! Formats of fixed width in digits, as most are, also have a quick path.
+//! The library reads them. Texts that it would silently change are found and rejected: numbers that touch and lack
+//! digits ([`format_pieces`](super::format_pieces) has the rules); a 60th second, which it takes for the 59th; parts
+//! that contradict each other; a 12-hour clock without AM or PM; and parts that the column cannot keep. Formats of
+//! fixed width in digits, which are the most common, also have a quick path.
 
 use inrush_rows::calendar::{self, DAY_MICROSECONDS};
 use inrush_rows::column::Column;
@@ -16,14 +16,14 @@ use super::format_pieces::{Pieces, Walk};
 use super::format_use::{DeclaredZone, FormatUse};
 use super::second_digits::SecondDigits;
 
-/// A declared format that can be used.
+/// A valid declared format.
 pub(super) struct Format {
     pub text: String,
     pub fixed: Option<FixedWidth>,
     pieces: Pieces,
     /// A value is a count of seconds since 1970.
     is_epoch: bool,
-    /// The first year that two digits stand for, where the format has them.
+    /// The first year that two digits stand for, if the format has two-digit years.
     short_year_pivot: Option<u16>,
 }
 
@@ -76,7 +76,7 @@ impl Format {
         in_range(self.local(&parts, seconds)?)
     }
 
-    /// A local time and the seconds that its clocks are ahead of UTC, where it says so.
+    /// A local time, and the seconds that it is ahead of UTC if the text says so.
     pub fn timestamp_with_offset(
         &self,
         text: &[u8],
@@ -132,7 +132,7 @@ impl Format {
         if let (Some(pivot), Some(year)) = (self.short_year_pivot, parts.year()) {
             let pivot = i32::from(pivot);
             let year = pivot + (i32::from(year) - pivot).rem_euclid(100);
-            // The pivot is far from the last year that there is.
+            // The pivot is far from the largest year.
             parts
                 .set_year(Some(year as i16))
                 .map_err(|error| self.no_match(&error))?;
@@ -176,7 +176,7 @@ fn directives(format: &str) -> Vec<u8> {
         if byte != b'%' {
             continue;
         }
-        // Flags, widths and colons stand between the percent sign and the letter.
+        // Flags, widths and colons are between the percent sign and the letter.
         let letter = bytes
             .find(|byte| !matches!(byte, b'_' | b'-' | b'^' | b'#' | b':' | b'.' | b'0'..=b'9'));
         letters.extend(letter);
@@ -189,7 +189,7 @@ fn has_short_year(letters: &[u8]) -> bool {
     letters.contains(&b'y') || letters.contains(&b'D')
 }
 
-/// The pieces of a format, or what keeps it from being used.
+/// The pieces of a format, or why it cannot be used.
 fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result<Pieces, String> {
     let letters = directives(format);
     if letters.is_empty() {
@@ -204,7 +204,7 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
         format!("{error}; its letters are those of strftime, such as %d/%m/%Y")
     };
     let text = strtime::format(format, &sample).map_err(unusable)?;
-    // It knows why pieces that touch cannot be told apart, where the library only fails.
+    // It can explain why touching pieces are ambiguous; the library would only fail.
     let pieces = Pieces::of(format)?;
     let parts = strtime::parse(format, &text).map_err(unusable)?;
     check_letters(&letters, format_use, year_pivot)?;
@@ -226,7 +226,7 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
     Ok(pieces)
 }
 
-/// Refuses directives that are not read, that leave a value in doubt, or that do not go together.
+/// Refuses directives that are not supported, that are ambiguous, or that do not fit together.
 fn check_letters(
     letters: &[u8],
     format_use: FormatUse,

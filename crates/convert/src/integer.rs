@@ -22,7 +22,7 @@ impl<N> Integer<N> {
 
 /// An integer of one width.
 pub(super) trait Native: Copy + Default + TryFrom<i64> {
-    /// Its name in SQL and its ends.
+    /// Its name in SQL and its limits.
     const RANGE: &'static str;
 }
 
@@ -60,7 +60,7 @@ impl<N: Native> Kernel for Integer<N> {
         if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
             return Err(not_an_integer(text));
         }
-        // Negative, because the negative numbers reach further.
+        // Negative, because the range of negative numbers is larger.
         digits
             .iter()
             .try_fold(0i64, |value, digit| {

@@ -1,14 +1,14 @@
-//! Intervals: months, days and microseconds, which no arithmetic turns into each other.
+//! Intervals: months, days and microseconds, which are never converted into each other.
 //!
-//! From version 17 of PostgreSQL on, the interval of which all parts are the largest is infinity, and that of which all
-//! are the smallest is -infinity (`inrush_rows::interval`). An interval that is written in parts never becomes one of
-//! them.
+//! In PostgreSQL from version 17 on, the interval whose parts are all the largest values is infinity, and the one whose
+//! parts are all the smallest is -infinity (`inrush_rows::interval`). An interval that is written in parts never
+//! becomes one of them.
 //!
-//! An interval of some fields only (`interval year to month`) is set to zero below its last one by PostgreSQL; here a
-//! value that has anything there is refused.
+//! PostgreSQL sets the parts of a restricted interval (`interval year to month`) below its last field to zero; here a
+//! value with such parts is rejected.
 //!
-//! Fractions of larger units become smaller ones as in PostgreSQL (half a month is 15 days, half
-//! a day 12 hours), but only where nothing has to be rounded; PostgreSQL rounds.
+//! As in PostgreSQL, fractions of larger units become smaller units (half a month is 15 days, half a day 12 hours), but
+//! only if nothing must be rounded; PostgreSQL rounds.
 
 use inrush_rows::column::IntervalFields;
 use inrush_rows::interval::{INFINITY, MINUS_INFINITY};
@@ -32,7 +32,7 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// For intervals with all fields, or with these.
+    /// For intervals with all fields, or only with these.
     pub fn new(
         fields: Option<IntervalFields>,
         fraction_digits: u8,
@@ -46,7 +46,7 @@ impl Interval {
     }
 }
 
-/// Refuses what an interval of these fields would not keep.
+/// Rejects a value with parts that these fields would not keep.
 fn refuse_finer(fields: IntervalFields, value: IntervalValue) -> Result<(), ValueError> {
     let IntervalValue {
         months,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     intervals! {
-        // What PostgreSQL itself writes.
+        // The forms that PostgreSQL itself writes.
         zero: "00:00:00" => Ok((0, 0, 0));
         all_parts: "1 year 2 mons 3 days 04:05:06.789" => Ok((14, 3, 4 * HOUR + 306_789_000));
         minus_days: "-1 days +02:03:00" => Ok((0, -1, 7_380 * SECOND));
@@ -217,7 +217,7 @@ mod tests {
         half_hour: "1.5 hours" => Ok((0, 0, HOUR * 3 / 2));
         point_first: ".5 days" => Ok((0, 0, 12 * HOUR));
         tiny_part_of_day: "0.0000001 days" => Ok((0, 0, 8_640));
-        // What PostgreSQL rounds.
+        // Values that PostgreSQL would round.
         third_of_year: "0.3 years" => Err(RejectCode::FractionLost);
         too_fine_seconds: "1.1234567 seconds" => Err(RejectCode::FractionLost);
         too_fine_time: "00:00:01.1234567" => Err(RejectCode::FractionLost);

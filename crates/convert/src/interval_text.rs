@@ -1,4 +1,4 @@
-//! The ways to write an interval: PostgreSQL's own and its verbose one, and ISO 8601 with letters.
+//! Reads the forms of an interval: PostgreSQL's default and verbose forms, and ISO 8601 with letters.
 
 use inrush_rows::column::IntervalFields;
 use inrush_rows::cursor::{Cursor, number};
@@ -63,17 +63,17 @@ const DAY_INDEX: usize = 5;
 const MONTH_INDEX: usize = 7;
 const YEAR_INDEX: usize = 8;
 
-/// Units that PostgreSQL takes for the end of a word where digits follow at once (`1h30m`), since they are words of its
-/// dates, too. Behind any other (`1 week01`) it reads a date, and refuses it.
+/// Units that may be followed directly by digits (`1h30m`), because PostgreSQL also knows them as words in dates. After
+/// any other unit (`1 week01`) PostgreSQL reads a date, and refuses it.
 const DIGITS_MAY_FOLLOW: [&str; 7] = ["d", "dec", "h", "m", "mon", "s", "y"];
 
-/// More digits than this are past the ends of every unit.
+/// A number with more digits than this is out of range in every unit.
 const WHOLE_DIGITS_MAX: usize = 18;
 
-/// A finer fraction of any unit is not a whole number of microseconds.
+/// A fraction with more digits than this is not a whole number of microseconds in any unit.
 const FRACTION_DIGITS_MAX: usize = 9;
 
-/// The most months behind the years of `1-11`.
+/// The most months after the years in `1-11`.
 const MONTHS_BESIDE_YEARS_MAX: i128 = 11;
 
 /// Reads an interval without blanks around it. `fields` are the column's fields; `None` if it has all. They decide
@@ -169,13 +169,13 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
         cursor.take_while(is_blank);
         let word = cursor.take_while(|byte| byte.is_ascii_alphabetic());
         if word.is_empty() {
-            // PostgreSQL's verbose style writes nothing at all as `@ 0`.
+            // In PostgreSQL's verbose form, an empty interval is `@ 0`.
             if has_sign_of_verbose && cursor.is_at_end() && !seen.any() && amount.is_zero() {
                 break;
             }
             let index = match fields {
                 Some(fields) if is_apart && cursor.is_at_end() => unit_of(fields),
-                // As SQL's standard writes days and a time.
+                // In the form of SQL's standard for days and a time.
                 Some(_) if is_apart && is_clock_next(cursor) => DAY_INDEX,
                 _ => return Err(fault("a number has no unit")),
             };
@@ -219,7 +219,7 @@ fn is_clock_next(mut cursor: Cursor<'_>) -> bool {
     !cursor.digits().is_empty() && cursor.peek() == Some(b':')
 }
 
-/// `Y-M` behind its years: one sign counts for both.
+/// `Y-M`, from after the years on: one sign counts for both.
 fn add_years_and_months(
     cursor: &mut Cursor<'_>,
     years: &[u8],
@@ -242,7 +242,7 @@ fn add_years_and_months(
     Ok(())
 }
 
-/// `H:MM[:SS[.fraction]]` behind its hours; `M:SS[.fraction]` where the fields are minutes and seconds.
+/// `H:MM[:SS[.fraction]]`, from after the hours on; `M:SS[.fraction]` if the fields are minutes and seconds.
 fn add_clock(
     cursor: &mut Cursor<'_>,
     hours: &[u8],
@@ -343,7 +343,7 @@ fn parse_iso(text: &[u8]) -> Result<Sum, ValueError> {
     Ok(sum)
 }
 
-/// The units that were read: none may occur twice.
+/// The units that were read; none may occur twice.
 #[derive(Default)]
 struct Seen {
     bits: u32,
@@ -358,7 +358,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Seconds that say milliseconds and microseconds, too.
+    /// Notes seconds with a fraction, which count as milliseconds and microseconds, too.
     fn note_fine_seconds(&mut self) -> Result<(), ValueError> {
         self.note(SECOND_INDEX)?;
         self.note(MILLISECOND_INDEX)?;
@@ -406,7 +406,7 @@ fn whole(digits: &[u8]) -> Result<Option<i128>, ValueError> {
     Ok((!digits.is_empty()).then(|| number(significant).map_or(0, i128::from)))
 }
 
-/// The number whose digits before the point are `digits`; the cursor stands behind them.
+/// The number whose digits before the point are `digits`; the cursor is after them.
 fn amount(cursor: &mut Cursor<'_>, digits: &[u8], is_negative: bool) -> Result<Amount, ValueError> {
     let whole = whole(digits)?;
     let mut fraction: &[u8] = &[];

@@ -4,7 +4,7 @@ use inrush_rows::interval::{INFINITY, MINUS_INFINITY};
 
 use super::error::ValueError;
 
-/// Days of a month and microseconds of a day where a fraction is split up, as in PostgreSQL.
+/// Days of a month, and microseconds of a day, for splitting fractions as PostgreSQL does.
 const MONTH_DAYS: i128 = 30;
 const DAY_MICROSECONDS: i128 = 86_400_000_000;
 
@@ -26,7 +26,7 @@ impl IntervalValue {
         }
     }
 
-    /// True if it stands for an infinity where there are infinite intervals.
+    /// True if it means an infinity in a database with infinite intervals.
     pub fn is_infinite(self) -> bool {
         self == IntervalValue::new(INFINITY) || self == IntervalValue::new(MINUS_INFINITY)
     }
@@ -45,8 +45,7 @@ pub(super) enum Unit {
 pub(super) struct Amount {
     pub whole: i128,
     pub numerator: i128,
-    /// A power of ten up to 10^9: no finer fraction of any unit is a whole number of
-    /// microseconds.
+    /// A power of ten up to 10^9: a finer fraction of any unit is not a whole number of microseconds.
     pub denominator: i128,
 }
 
@@ -59,7 +58,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Adds an amount of a unit. A fraction goes to smaller units if nothing is lost.
+    /// Adds an amount of a unit. A fraction is added to smaller units if nothing is lost.
     pub fn add(&mut self, amount: Amount, unit: Unit) -> Result<(), ValueError> {
         let Amount {
             whole,
@@ -103,7 +102,7 @@ impl Sum {
         Ok(())
     }
 
-    /// The interval, where it holds the sum.
+    /// The interval, if the sum fits.
     pub fn value(&self) -> Result<IntervalValue, ValueError> {
         let past = |what: &str| {
             ValueError::out_of_range(format!("past the ends of interval: too many {what}"))

@@ -1,5 +1,5 @@
-//! JSON: its form is checked, its text stays as it is written. What `jsonb` refuses besides
-//! (`\u0000`, halves of surrogate pairs) is the server's to say.
+//! JSON: its form is checked, and its text is kept as it is written. The server decides about things that only `jsonb`
+//! refuses (`\u0000`, halves of surrogate pairs).
 
 use inrush_rows::reject::RejectCode;
 use serde::de::IgnoredAny;
@@ -13,7 +13,7 @@ const QUOTED_BYTES_MAX: usize = 40;
 
 /// Converts JSON documents.
 pub(super) struct Json {
-    /// The destination keeps members, not the text: of equal keys the last one only.
+    /// True if the destination keeps members, not the text: of repeated keys only the last one.
     keeps_members: bool,
 }
 
@@ -35,8 +35,7 @@ impl Json {
 
 impl TextCheck for Json {
     fn check(&self, field: &str, _built: &mut Built<'_>) -> Result<Kept, ValueError> {
-        // Read this way a document may be nested as deep as it likes: how deep is too deep is
-        // the server's to say.
+        // Read this way, a document may be nested arbitrarily deep; the server decides how deep is too deep.
         match serde_json::from_str::<IgnoredAny>(field) {
             Ok(_) if !self.keeps_members => Ok(Kept::Whole),
             Ok(_) => match repeated_key(field) {

@@ -1,27 +1,26 @@
-//! Keys that stand twice in one object of a JSON document. JSON allows them, and leaves open which of their values counts.
+//! Finds repeated keys in an object of a JSON document. JSON allows them, but does not define which value counts.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// Keys of one object that are compared each with each; more of them are sorted.
+/// The most keys of one object that are compared in pairs; more keys are sorted.
 const COMPARED_MAX: usize = 16;
 
-/// Where the keys of the values that are not closed yet stand.
+/// The keys of the values that are still open.
 #[derive(Default)]
 struct OpenValues<'a> {
     /// The keys of all open objects, the innermost object's last.
     keys: Vec<Cow<'a, str>>,
-    /// For each open value the place of its first key in `keys`; none for an array.
+    /// For each open value, the index of its first key in `keys`; `None` for an array.
     starts: Vec<Option<usize>>,
 }
 
-/// A key that stands twice in one object, without its escapes. The text is well-formed JSON, which may be nested
-/// however deep.
+/// A key that is repeated within one object, without its escapes. The text is well-formed JSON of any depth.
 pub(super) fn repeated_key(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut open = OpenValues::default();
-    // True where a string would be a key.
+    // True if a string here would be a key.
     let mut key_is_next = false;
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -57,7 +56,7 @@ pub(super) fn repeated_key(text: &str) -> Option<String> {
 }
 
 impl OpenValues<'_> {
-    /// Closes the innermost value; a key that stands twice in it, if it is an object.
+    /// Closes the innermost value. Returns a repeated key, if it is an object with one.
     fn close(&mut self) -> Option<String> {
         let start = self.starts.pop().flatten()?;
         let keys = &mut self.keys[start..];
@@ -75,7 +74,7 @@ impl OpenValues<'_> {
     }
 }
 
-/// The place of the quote that ends the string whose text begins at a place.
+/// The position of the quote that ends the string which begins here.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     loop {
         let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) else {
@@ -89,7 +88,7 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The key between two places. One with half of a surrogate pair stays as it is written: it is no text, and the
+/// The key between two positions. A key with half of a surrogate pair stays as it is written: it is not text, and the
 /// destination refuses it.
 fn unescaped(text: &str, start: usize, end: usize) -> Cow<'_, str> {
     let written = &text[start..end];
@@ -136,7 +135,7 @@ mod tests {
         }
     }
 
-    /// An object with these keys; those of odd places are written with escapes.
+    /// An object with these keys; those at odd indexes are written with escapes.
     fn object(keys: &[String]) -> String {
         let members = keys.iter().enumerate().map(|(place, key)| {
             let escaped: String = key

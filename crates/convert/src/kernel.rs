@@ -1,18 +1,18 @@
-//! The loop over the fields of one column, and the trait of a column type that takes part in it.
+//! The loop over the fields of one column, and the trait for the column types that use it.
 //!
-//! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds, and
-//! `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`, which compile
-//! the loops of `fields` and `kernel` once more.
+//! `fields`, `kernel`, `quoted` and `simd` depend on each other: a kernel reads the windows over the fields in
+//! `fields`, and `fields` gathers them with the windows of `kernel`, the quick path of `quoted` and the instructions of
+//! `simd`, which compile the loops of `fields` and `kernel` once more.
 
 use std::hint::select_unpredictable;
 
 use super::error::ValueError;
 use super::fields::Fields;
 
-/// Bytes that a quick path may look at.
+/// Bytes that a quick path may read.
 pub(super) const WINDOW_BYTES: usize = inrush_rows::padded_text::PADDING_BYTES;
 
-/// The bytes of a field and after it. Bytes past the field's own length belong to other fields or to the padding.
+/// The bytes of a field and after it. Bytes after the field belong to other fields or to the padding.
 pub(super) type Window = [u8; WINDOW_BYTES];
 
 /// Makes the values of one column type with a fixed width.
@@ -20,24 +20,24 @@ pub(super) trait Kernel {
     /// The value.
     type Native: Copy + Default;
 
-    /// The value of a field of the common shape, or nothing where it has any other shape.
-    /// It never accepts what `exact` refuses, and gives the same value. It does nothing else: a field
-    /// may be read once more in the place of a NULL.
+    /// The value of a field with the usual shape; `None` if it has any other shape. It never accepts a field that
+    /// `exact` rejects, and gives the same value. It has no side effects: a field may be read a second time in place of
+    /// a NULL.
     fn quick(&self, window: &Window, length: usize) -> Option<Self::Native>;
 
     /// The value of any field, or its fault.
     fn exact(&self, field: &[u8]) -> Result<Self::Native, ValueError>;
 }
 
-/// A value that does not fit, and its row's place in the batch.
+/// A value that does not fit, and the index of its row in the batch.
 pub(super) struct Fault {
-    /// Place in the batch.
+    /// Index in the batch.
     pub row: usize,
     /// The problem, in words.
     pub error: ValueError,
 }
 
-/// [`values_with`] for AVX2 and what came with it.
+/// [`values_with`] compiled for AVX2 and the rest of x86-64-v3.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
 pub(super) fn values_avx2<K: Kernel>(
@@ -48,15 +48,15 @@ pub(super) fn values_avx2<K: Kernel>(
     values_with(kernel, fields, faults)
 }
 
-/// The values of one column; NULL and rows at fault hold the type's default. A loop that is compiled
-/// for the instructions of its caller.
+/// The values of one column; NULL and faulty rows get the type's default. The loop is compiled for the instructions of
+/// its caller.
 #[inline(always)]
 pub(super) fn values_with<K: Kernel>(
     kernel: &K,
     fields: &Fields<'_>,
     faults: &mut Vec<Fault>,
 ) -> Vec<K::Native> {
-    // Loops over slices: what an iterator's own function holds is compiled for no caller's instructions.
+    // Loops over slices, because functions inside an iterator are not compiled for the caller's instructions.
     let mut values = vec![K::Native::default(); fields.spans.len()];
     let text = fields.text;
     let places = fields.spans.iter().enumerate().zip(&mut values);
@@ -73,8 +73,8 @@ pub(super) fn values_with<K: Kernel>(
         }
     } else if let Some(mut last) = fields.first_among_nulls() {
         for ((row, span), value) in places {
-            // A branch for NULL would be guessed wrong again and again; so its place is taken by the
-            // field before it, which is of the common shape as likely as others.
+            // The processor would often mispredict a branch for NULL. So a NULL is replaced by the field before it,
+            // which usually has the common shape.
             let is_null = span.is_null();
             last = select_unpredictable(is_null, last, *span);
             let start = last.start as usize;
@@ -131,7 +131,7 @@ fn exact<K: Kernel>(
     }
 }
 
-/// A field without the blanks around it, as PostgreSQL's input functions pass over them.
+/// A field without the blanks around it, which PostgreSQL's input functions skip.
 pub(super) fn trim(field: &[u8]) -> &[u8] {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c);
     let Some(start) = field.iter().position(|byte| !is_blank(byte)) else {
@@ -144,7 +144,7 @@ pub(super) fn trim(field: &[u8]) -> &[u8] {
     &field[start..end]
 }
 
-/// A kernel's two paths on one text, for tests: the quick one must agree wherever it answers.
+/// A kernel's two paths on one text, for tests: if the quick one accepts, both must agree.
 #[cfg(test)]
 pub(super) fn both_paths<K: Kernel>(kernel: &K, text: &str) -> Result<K::Native, ValueError>
 where

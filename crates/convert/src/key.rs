@@ -1,4 +1,4 @@
-//! Values of a partition key and the bounds that they must keep.
+//! Values of a partition key, and the bounds for them.
 //!
 //! `column_converter`, `array`, `key` and `policies` depend on each other: the converter of an array holds the
 //! converter of its elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a
@@ -35,7 +35,7 @@ pub enum KeyValue {
 }
 
 impl KeyValue {
-    /// The key as a number that sorts as the server does; texts sort by its collation alone.
+    /// The key as a number that sorts like the server; `None` for texts, which sort by collation.
     pub fn number(&self) -> Option<i64> {
         match self {
             KeyValue::Integer(value) => Some(*value),
@@ -46,9 +46,9 @@ impl KeyValue {
     }
 }
 
-/// Arrow's types of keys that are numbers.
+/// The Arrow types of keys that are numbers.
 pub trait KeyType: ArrowPrimitiveType {
-    /// A value of an array as [`KeyValue::number`] has it: it sorts as the server does.
+    /// A value of an array as the number of [`KeyValue::number`], which sorts like the server.
     fn number(value: Self::Native) -> i64;
 }
 
@@ -116,7 +116,7 @@ impl KeyBounds {
     }
 }
 
-/// Notes the rows whose key lies outside of its bounds.
+/// Notes the rows whose key is outside of its bounds.
 pub(super) fn check_bounds(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Fault>) {
     match array.data_type() {
         DataType::Int16 => check::<Int16Type>(bounds, array, faults),
@@ -159,8 +159,8 @@ fn check<T: KeyType>(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Faul
     }
 }
 
-/// Converts one value on its own, as the rows of a file are: for the planner, which places files
-/// in partitions and checks the bounds of packages. Only types that can be a key are known.
+/// Converts one value on its own, in the same way as rows of a file, for the planner, which assigns files to partitions
+/// and checks the bounds of packages. Only types that can be a key are supported.
 pub fn convert_one(column: &Column, text: &str) -> Result<KeyValue, ValueError> {
     convert_first(column, Some(text))
 }

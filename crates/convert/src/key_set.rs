@@ -20,7 +20,7 @@ pub struct KeySet {
     pub column_index: usize,
     /// The values.
     pub values: KeyValues,
-    /// NULL has a partition too.
+    /// True if NULL has a partition, too.
     pub takes_null: bool,
     /// The table in words, for a reject.
     pub describe: String,
@@ -29,8 +29,7 @@ pub struct KeySet {
 /// Values of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyValues {
-    /// Integers, days or microseconds as [`KeyType::number`] has them: ranges in ascending order
-    /// that do not overlap.
+    /// Integers, days or microseconds as [`KeyType::number`] returns them: ascending ranges that do not overlap.
     Numbers(Vec<RangeInclusive<i64>>),
     /// Texts, each compared byte by byte.
     Texts(BTreeSet<String>),
@@ -165,7 +164,7 @@ mod tests {
         assert_eq!(refused(KeyValues::numbers(Vec::new()), false, array), [0]);
     }
 
-    /// Past the end of 64 bits timestamps are smaller numbers in arrays than all others.
+    /// Timestamps beyond 64 bits are represented by numbers that are smaller than all others.
     #[test]
     fn timestamps_lie_in_ranges_as_the_server_sorts_them() {
         let [last, infinity] = [timestamp::POSTGRES_MAX, i64::MAX];

@@ -1,21 +1,21 @@
-//! Fields in, Arrow arrays out: the step that gives text its type.
+//! Converts fields into Arrow arrays: the step that gives text its type.
 //!
-//! A [`Converter`] takes the records that a scan found in a chunk and makes a record batch of
-//! the destination's own column types. What does not fit its type becomes a
-//! [`Reject`](inrush_rows::reject::Reject), never a silent change.
+//! A [`Converter`] takes the records that a scan found in a chunk and makes a record batch with the destination's
+//! column types. A value that does not fit its type becomes a [`Reject`](inrush_rows::reject::Reject), never a silent
+//! change.
 //!
 //! How it works: column by column, over the rows of one batch. For each column the fields are gathered first
-//! ([`fields`]): NULLs are recognized, quotes and escapes are decoded, and text that is not UTF-8 or holds a NUL byte
-//! is set aside. Then one loop per column type runs a [`kernel`]: a quick path for the shape that nearly all values
-//! have, and behind it an exact path that takes every legal form and words the error. The quick path never accepts what
-//! the exact one refuses; tests run them against each other. Text is not copied: its array holds views into the chunk.
-//! [`simd`] does the same work with the vector instructions of the machine; its results, faults included, equal those
+//! ([`fields`]): NULLs are recognized, quotes and escapes are decoded, and text that is not UTF-8 or contains a NUL
+//! byte is set aside. Then one loop per column type runs a [`kernel`]: a quick path for the shape that nearly all
+//! values have, and then an exact path that accepts every legal form and words the error. The quick path never accepts
+//! a value that the exact one rejects; tests compare them. Text is not copied: its array has views into the chunk.
+//! [`simd`] does the same work with the vector instructions of the machine; its results, including faults, equal those
 //! of the portable code.
 //!
-//! A column with policies of its own ([`policies`]) is gathered in another way, one field after the other. A column
-//! that takes no field ([`provenance`]) is made from facts of its rows.
+//! A column with policies ([`policies`]) is gathered differently, one field after the other. A column that takes no
+//! field ([`provenance`]) is made from facts about its rows.
 //!
-//! Rows of a file of typed values have no text: if a column has the target's type, it is used unchanged ([`direct`]);
+//! Rows of a file of typed values have no text. If a column has the target's type, it is used unchanged ([`direct`]);
 //! otherwise it is made from the text of its values ([`typed_rows`]).
 //!
 //! Bad rows are found while the arrays are made. That is rare, so the good rows are then simply converted once more

@@ -1,5 +1,5 @@
-//! Numbers whose written form would be lost: leading zeros and a plus sign, which codes have and numbers do not keep;
-//! and in columns of whole numbers a point or an exponent, because `1.000` may mean a thousand.
+//! Rejects numbers whose written form would be lost: leading zeros and a plus sign, which matter in codes but are not
+//! part of a number; and in columns of whole numbers a point or an exponent, because `1.000` may mean a thousand.
 //!
 //! The kernels refuse numbers whose value would change (fractions, overflow), and
 //! [`ExactFloat`](super::exact_float::ExactFloat) those that a float would change. This module is about texts that are
@@ -12,9 +12,9 @@ use super::error::ValueError;
 use super::fields::Fields;
 use super::kernel::{Fault, trim};
 
-/// Looks for numbers of which a part would be lost.
+/// Finds numbers that would lose part of their written form.
 pub(super) struct Lossless {
-    /// The column has whole numbers only, and a type that reads others where they equal one.
+    /// True if the column has only whole numbers, and its type reads other forms that equal a whole number.
     is_whole: bool,
 }
 
@@ -31,20 +31,20 @@ impl Lossless {
         column.policies.lossless.then_some(Lossless { is_whole })
     }
 
-    /// The check of a number before it is rounded, which writes it without its plus and its first zeros. Its point is
-    /// lost because the column says so.
+    /// The check of a number before it is rounded, because rounding removes its plus and its leading zeros. A point is
+    /// allowed, because the column asks for rounding.
     pub fn before_rounding(column: &Column) -> Option<Lossless> {
         let is_whole = false;
         column.policies.lossless.then_some(Lossless { is_whole })
     }
 
-    /// Notes the fields of a column that lose a part.
+    /// Notes the fields of a column that would lose a part.
     pub fn check(&self, fields: &Fields<'_>, faults: &mut Vec<Fault>) {
         for row in 0..fields.spans.len() {
             let Some(field) = fields.field(row) else {
                 continue;
             };
-            // Nearly all numbers are written so.
+            // Nearly all numbers have this form.
             let is_clear = matches!(
                 field,
                 [b'1'..=b'9', ..] | [b'-', b'1'..=b'9', ..] | [b'0'] | [b'0', b'.', ..]
@@ -58,7 +58,7 @@ impl Lossless {
         }
     }
 
-    /// The loss of a number, if it has one.
+    /// What a number would lose; `None` if nothing.
     #[cold]
     pub fn loss(&self, field: &[u8]) -> Option<ValueError> {
         let text = trim(field);
@@ -81,7 +81,7 @@ impl Lossless {
                  the column text",
             ));
         }
-        // Programs that print exponents may print every sign.
+        // Programs that print exponents may print a plus, too.
         if sign == Some(b'+')
             && exponent.is_none()
             && mantissa

@@ -1,8 +1,8 @@
-//! `money`: whole numbers of the smallest coin in 64 bits. PostgreSQL rounds finer amounts; here they are refused.
+//! `money`: a 64-bit number of the smallest coins. PostgreSQL rounds finer amounts; here they are rejected.
 //!
 //! Accepted are plain numbers and the forms that PostgreSQL itself writes: a dollar sign, commas between groups of
-//! three digits, and round brackets or a minus for negative sums. A lone comma that could be a decimal comma is
-//! refused.
+//! three digits, and round brackets or a minus for negative sums. A single comma that could be a decimal comma is
+//! rejected.
 
 use std::borrow::Cow;
 
@@ -91,7 +91,7 @@ fn plain(text: &[u8]) -> Result<Cow<'_, [u8]>, ValueError> {
         [b'(', inside @ .., b')'] => (true, trim(inside)),
         text => (false, text),
     };
-    // A sign before the currency or behind it.
+    // A sign before or after the currency.
     let (is_negative, inside) = sign(inside);
     let (has_currency, inside) = match inside {
         [b'$', rest @ ..] => (true, trim(rest)),

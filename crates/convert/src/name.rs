@@ -5,7 +5,7 @@ use inrush_rows::reject::RejectCode;
 use super::error::ValueError;
 use super::views::{Built, Kept, TextCheck};
 
-/// Bytes that an identifier holds.
+/// The most bytes of an identifier.
 const BYTES_MAX: usize = 63;
 
 /// Converts identifiers.

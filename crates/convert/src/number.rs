@@ -1,8 +1,8 @@
-//! Number literals as people and programs write them, and the messages for texts that are not numbers.
+//! Number literals in all common forms, and the messages for texts that are not numbers.
 
 use super::error::ValueError;
 
-/// A decimal literal, taken apart.
+/// The parts of a decimal literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Literal<'a> {
     pub negative: bool,
@@ -10,7 +10,7 @@ pub(super) struct Literal<'a> {
     pub integer: &'a [u8],
     /// Digits after the point.
     pub fraction: &'a [u8],
-    /// The power of ten, cut off at ten digits: far past what any type holds.
+    /// The power of ten, limited to ten digits, which is far beyond the range of any type.
     pub exponent: i64,
 }
 
@@ -21,8 +21,8 @@ impl Literal<'_> {
     }
 }
 
-/// Takes a literal without surrounding blanks apart: `[+-]digits[.digits][e[+-]digits]`, with a
-/// digit before or after the point at least.
+/// Parses a literal without surrounding blanks: `[+-]digits[.digits][e[+-]digits]`, with at least one digit before or
+/// after the point.
 pub(super) fn literal(text: &[u8]) -> Result<Literal<'_>, ValueError> {
     parse(text).ok_or_else(|| ValueError::syntax(not_a_number(text, "a number")))
 }

@@ -8,8 +8,7 @@ use inrush_rows::padded_text::PaddedText;
 use super::fields::Gatherer;
 use super::view_array::Views;
 
-/// The array of a column. Views become one only when the texts that they point into are
-/// handed over.
+/// The array of a column. Views become an array only when the texts that they point into are handed over.
 pub(super) enum Output {
     Array(ArrayRef),
     Text(Views),

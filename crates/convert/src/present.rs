@@ -6,7 +6,7 @@ use super::fields::Span;
 /// Bits of a byte.
 const GROUP: usize = u8::BITS as usize;
 
-/// [`bits_with`] for AVX2 and what came with it.
+/// [`bits_with`] compiled for AVX2 and the rest of x86-64-v3.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
 pub(super) fn bits_avx2(spans: &[Span]) -> Vec<u8> {

@@ -1,5 +1,5 @@
-//! Values of one column tried against a type, without making rows of them: for sniffing, which
-//! must be exactly as strict as the load and so runs the load's own converters.
+//! Tests values of one column against a type, without making rows of them. Sniffing must be exactly as strict as the
+//! load, so this uses the load's own converters.
 
 use inrush_rows::column::Column;
 use inrush_rows::padded_text::PADDING_BYTES;
@@ -10,8 +10,7 @@ use super::fields::{Fields, Span};
 use super::kernel::Fault;
 use super::simd::Instructions;
 
-/// Some values of one column, none of them NULL: quotes and escapes are undone, and all are UTF-8
-/// without a NUL byte.
+/// Some values of one column, none of them NULL. Quotes and escapes are removed, and all are UTF-8 without a NUL byte.
 #[derive(Default)]
 pub struct Values {
     text: Vec<u8>,
@@ -19,13 +18,13 @@ pub struct Values {
 }
 
 impl Values {
-    /// Forgets them, keeps the memory.
+    /// Clears the values, but keeps the memory.
     pub fn clear(&mut self) {
         self.text.clear();
         self.spans.clear();
     }
 
-    /// Adds one.
+    /// Adds a value.
     ///
     /// # Panics
     ///
@@ -42,7 +41,7 @@ impl Values {
         self.text.extend_from_slice(value);
     }
 
-    /// The number of entries.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
@@ -52,14 +51,14 @@ impl Values {
         self.spans.is_empty()
     }
 
-    /// One of them.
+    /// The value with this index.
     pub fn get(&self, index: usize) -> &[u8] {
         let span = self.spans[index];
         &self.text[span.start as usize..][..span.length as usize]
     }
 }
 
-/// Tries values against the type of a column.
+/// Tests values against the type of a column.
 pub struct Probe {
     converter: ColumnConverter,
 }
@@ -72,7 +71,7 @@ impl Probe {
         })
     }
 
-    /// The values that the load would reject, by their index, and why.
+    /// The values that the load would reject, by their index, with the reasons.
     pub fn faults(&self, values: &mut Values) -> Vec<(usize, ValueError)> {
         let text_bytes = values.text.len();
         values.text.resize(text_bytes + PADDING_BYTES, 0);
@@ -86,7 +85,7 @@ impl Probe {
             instructions: Instructions::best(),
         };
         let mut faults: Vec<Fault> = Vec::new();
-        // Only whether they fit is asked.
+        // Only the faults are needed.
         let _ = self.converter.array(&fields, &mut faults);
         values.text.truncate(text_bytes);
         faults

@@ -1,5 +1,5 @@
-//! Columns that take no field: where a row came from, when it was loaded and by which run, or
-//! one text of the package for all rows.
+//! Columns that take no field: the origin of a row, the time and number of its run, or one text of the package for all
+//! rows.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::output::Output;
 use super::policies::FieldPolicy;
 use super::rows::Row;
 
-/// The values of the columns `load_time` and `run`: the same in all streams of a run, and after it was resumed.
+/// The values of the columns `load_time` and `run`: the same in all streams of a run, also after it was resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunStamp {
     /// Its number in the ledger.
@@ -149,7 +149,7 @@ impl Provenance {
                         byte_offset(origin.chunk, record.start) + 1
                     });
                 }
-                // Asked once a batch: a reader may have to find it out.
+                // Called once per batch, because a reader may have to compute it.
                 let first_line = origin.chunk.first_line();
                 counts(converter, input, "line", faults, |row| {
                     first_line + u64::from(input.records.records[row.record as usize].line)
@@ -167,7 +167,7 @@ impl Provenance {
                 )))
             }
             Provenance::LoadTime { fraction_digits } => {
-                // Cut off, not rounded: no row is loaded before its run begins.
+                // Cut off, not rounded, so that the time is never later than the run's start.
                 let step = 10i64.pow(6 - u32::from((*fraction_digits).min(6)));
                 let time = stamp().started_at_microseconds.div_euclid(step) * step;
                 let times = vec![time; input.rows.len()];

@@ -1,26 +1,26 @@
-//! Gathers the fields of a column in which quotes stand around whole fields, as most writers set them: the field is the
-//! text between the quotes. A field of another form is decoded byte by byte.
+//! Gathers the fields of a column whose quotes enclose whole fields, as usual: the field is the text between the
+//! quotes. A field of another form is decoded byte by byte.
 //!
-//! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds, and
-//! `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`, which compile
-//! the loops of `fields` and `kernel` once more.
+//! `fields`, `kernel`, `quoted` and `simd` depend on each other: a kernel reads the windows over the fields in
+//! `fields`, and `fields` gathers them with the windows of `kernel`, the quick path of `quoted` and the instructions of
+//! `simd`, which compile the loops of `fields` and `kernel` once more.
 
 use inrush_scan::{DialectTrim, Escape};
 
 use super::fields::{GatherInput, Gatherer, Marks, ONES, Span, zero_bytes};
 use super::kernel::{Fault, WINDOW_BYTES, Window};
 
-/// The quotes of a dialect that does nothing else to its fields.
+/// The quotes of a dialect without other processing of fields.
 pub(super) struct SimpleQuotes {
     quote: u8,
-    /// Quote and escape; the same where there is only one of them.
+    /// Quote and escape; equal if there is only one of them.
     special: [u8; 2],
     empty_is_null: bool,
 }
 
 impl SimpleQuotes {
-    /// The quotes of a batch; `None` if fields are trimmed, may be missing or hold a NUL byte, or where more than an
-    /// empty field is NULL.
+    /// The quotes of a batch; `None` if fields are trimmed, may be missing or contain a NUL byte, or if other texts
+    /// than the empty one are NULL.
     pub fn of(input: &GatherInput<'_>) -> Option<SimpleQuotes> {
         let dialect = input.dialect;
         let empty_is_null = match dialect.nulls.as_slice() {
@@ -44,7 +44,7 @@ impl SimpleQuotes {
         })
     }
 
-    /// The span of the field between `start` and `end`, if nothing in it has to be unescaped and the closing quote is
+    /// The span of the field between `start` and `end`, if nothing in it must be unescaped and the closing quote is
     /// near.
     #[inline(always)]
     fn span(
@@ -100,7 +100,7 @@ impl Gatherer {
         self.gather_quoted_with(input, field_index, marks, quotes, first_of, faults);
     }
 
-    /// [`Gatherer::gather_quoted_with`] for AVX2 and what came with it.
+    /// [`Gatherer::gather_quoted_with`] compiled for AVX2 and the rest of x86-64-v3.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
     pub(super) fn gather_quoted_avx2(
@@ -114,8 +114,7 @@ impl Gatherer {
         self.gather_quoted_with(input, field_index, marks, quotes, first_of, faults);
     }
 
-    /// Gathers a column whose quotes are simple ones. A loop that is compiled for the instructions of
-    /// its caller.
+    /// Gathers a column with simple quotes. The loop is compiled for the instructions of its caller.
     #[inline(always)]
     pub(super) fn gather_quoted_with(
         &mut self,
@@ -182,7 +181,7 @@ mod tests {
     use super::super::simd::Instructions;
     use super::*;
 
-    /// The fields of a column, NULL as nothing, with and without the short way.
+    /// The fields of a column with and without the quick path; `None` for NULL.
     fn gathered(
         dialect: &Dialect,
         text: &str,
@@ -203,7 +202,7 @@ mod tests {
             })
             .collect();
         let mut padded = text.as_bytes().to_vec();
-        // Quotes behind the last field do not belong to it.
+        // Quotes after the last field do not belong to it.
         padded.resize(text.len() + WINDOW_BYTES, b'"');
         let input = GatherInput {
             text: &padded,
@@ -213,7 +212,7 @@ mod tests {
             dialect,
             selected: Selected {
                 any_escaped: true,
-                // Rows that may lack fields go the long way.
+                // Rows that may lack fields are decoded byte by byte.
                 any_ragged: !is_short,
             },
             any_nul: false,

@@ -1,5 +1,5 @@
-//! Selects the records of a chunk that become rows of a batch, and rejects the others: faults in the form of a record,
-//! found before any of its values is converted.
+//! Selects the records of a chunk that become rows of a batch, and rejects the others: faults in the form of a record
+//! are found before any of its values is converted.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,22 +25,22 @@ pub(super) struct Row {
     pub first_field: u32,
 }
 
-/// A reject and the record it stands for, until all of a batch are put in order.
+/// A reject and its record, until all rejects of a batch are put in order.
 pub(super) struct PendingReject {
     pub record: u32,
     pub reject: Reject,
 }
 
-/// The needs of a batch's rows, beside the positions of their fields.
+/// Properties of a batch's rows, other than the positions of their fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selected {
-    /// Any of them holds a quote or an escape.
+    /// True if any row contains a quote or an escape.
     pub any_escaped: bool,
-    /// Any of them may lack fields.
+    /// True if any row may lack fields.
     pub any_ragged: bool,
 }
 
-/// Selects the rows of `range` whose form is right into `rows`.
+/// Selects the well-formed rows of `range` into `rows`.
 pub(super) fn select(
     chunk: &Chunk,
     records: &Records,
@@ -52,7 +52,7 @@ pub(super) fn select(
 ) -> Selected {
     rows.clear();
     let fills_missing = dialect.missing_fields == MissingFields::Null;
-    // Records of fixed positions list all fields, those past their end too.
+    // Records with fixed positions list all fields, also those beyond their end.
     let mut any_ragged = fills_missing && dialect.fixed.is_some();
     let (faults, any_fault) = from_range(&records.faults, |fault| fault.record_index, &range);
     let (invalid, any_invalid) = from_range(&chunk.invalid_utf8, |record| *record, &range);
@@ -119,8 +119,8 @@ pub(super) fn select(
     }
 }
 
-/// Selects all records of a range, where each of them has the right number of fields; else
-/// nothing comes back. True where any of them holds a quote or an escape.
+/// Selects all records of a range if each of them has the right number of fields; returns `None` otherwise. True if any
+/// of them contains a quote or an escape.
 fn select_regular(
     records: &Records,
     range: Range<usize>,
@@ -134,7 +134,7 @@ fn select_regular(
     let indexed = selected.iter().zip(range.start as u32..);
     rows.extend(indexed.map(|(record, index)| {
         any_escaped |= record.escaped;
-        // Where each record has the right number of fields the next one begins that far behind it.
+        // If each record has the right number of fields, each begins that many fields after the previous one.
         differences |= record.first_field ^ expected;
         expected = expected.wrapping_add(field_count as u32);
         Row {
@@ -161,7 +161,7 @@ fn from_range<'a, T>(
     (rest, any)
 }
 
-/// The reject of a record; `at` is the column at fault and its field, where it has one.
+/// The reject of a record; `at` is the column at fault and its field, if there is one.
 pub(super) fn reject(
     chunk: &Chunk,
     records: &Records,
@@ -186,8 +186,7 @@ pub(super) fn reject(
     }
 }
 
-/// The reject of a row of typed values; `at` is the column at fault and the number of its field, where it
-/// has one.
+/// The reject of a row of typed values; `at` is the column at fault and the number of its field, if there is one.
 pub(super) fn typed_reject(
     chunk: &Chunk,
     typed: &TypedRows,
@@ -196,7 +195,7 @@ pub(super) fn typed_reject(
     error: ValueError,
 ) -> Reject {
     let (text, fields) = typed.row_text(record.start as usize);
-    // The line that is kept is CSV; the value is what the file has.
+    // The kept line is CSV; the value is as in the file.
     let value = |written: &[u8]| {
         let mut unquoted = Vec::new();
         let decoded = decode_field(written, &Dialect::csv(), &mut unquoted);
@@ -221,7 +220,7 @@ fn shortened(value: &[u8]) -> String {
         return String::from_utf8_lossy(value).into_owned();
     }
     let mut end = VALUE_BYTES_MAX;
-    // A character has at most three bytes that continue it.
+    // A character has at most three continuation bytes.
     while end > VALUE_BYTES_MAX - 4 && value[end] & 0xC0 == 0x80 {
         end -= 1;
     }
@@ -263,7 +262,7 @@ fn utf8_error(raw: &[u8], encoding: Option<&str>, dialect: &Dialect) -> ValueErr
     )
 }
 
-/// A record of this number of bytes whose border lies inside a character, if it is one.
+/// The error for a fixed-length record that ends inside a character; `None` if it does not.
 fn cut_record_error(raw: &[u8], dialect: &Dialect) -> Option<ValueError> {
     let RecordEnd::Bytes(bytes) = dialect.fixed.as_ref()?.record else {
         return None;
@@ -357,7 +356,7 @@ fn record_length_error(record: &Record, position: u32, dialect: &Dialect) -> Val
         Some(PositionUnit::Characters) => "characters",
         _ => "bytes",
     };
-    // A record that is too long is at fault where it should have ended.
+    // A record that is too long is wrong from the position where it should have ended.
     let reason = if position < record.end {
         format!(
             "the record is longer than {expected} {unit}, where its last field ends; likely the \

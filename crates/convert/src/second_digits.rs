@@ -1,4 +1,4 @@
-//! Digits after the point of a second: the number that a column keeps, and the treatment of the others.
+//! Digits after the point of a second: how many a column keeps, and what happens to the others.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use super::error::ValueError;
 
 /// The digits of a column.
 pub(super) struct SecondDigits {
-    /// Kept, 0 to 6.
+    /// The number of kept digits, 0 to 6.
     pub kept: u8,
     rounding: Rounding,
     rounded_count: Cell<u64>,
@@ -29,8 +29,7 @@ impl SecondDigits {
         }
     }
 
-    /// Microseconds of the digits after the point of a second. Rounded up they can be a whole
-    /// second.
+    /// Microseconds from the digits after the point of a second. Rounded up they may be a whole second.
     pub fn microseconds(&self, digits: &[u8], second_is_odd: bool) -> Result<i64, ValueError> {
         let needed = digits
             .iter()
@@ -56,7 +55,7 @@ impl SecondDigits {
             std::cmp::Ordering::Equal if needed > kept + 1 => std::cmp::Ordering::Greater,
             ordering => ordering,
         };
-        // Where no digit is kept, the last one that is kept is the second's own.
+        // If no digit is kept, the last kept digit is that of the second itself.
         let is_odd = match kept {
             0 => second_is_odd,
             _ => (down / step) % 2 == 1,

@@ -1,8 +1,9 @@
 //! The abilities of a destination. The plan refuses a package that needs one which the destination lacks, and lists the
 //! promises that it does not make.
 //!
-//! The macro below has the one table: each ability with its name, the setting that asks for it, what a destination without
-//! it cannot do, and the fix. The sentence of a refusal is made of it, and so is the table of docs/specs/destination.md.
+//! The macro below has the one table: each ability with its name, the setting that asks for it, what a destination with
+//! it can do, and the fix. The text of a refusal is built from this table, and so is the table in
+//! docs/specs/destination.md.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +14,16 @@ pub struct Abilities {
     pub streams: Streams,
     /// The targets that become visible in one step.
     pub published_together: PublishedTogether,
-    /// The abilities that packages may ask for. An ability that is not listed is one that the destination lacks.
+    /// The abilities that packages may ask for. The destination lacks every ability that is not listed.
     pub can: BTreeSet<Ability>,
     /// Names that differ only in case are one name.
     pub folds_names: bool,
-    /// Bytes of text that a unit should have at least, so that what each one costs does not count. Of a file that is fed
-    /// to all streams, a stream commits so much at a time.
+    /// Bytes of text that a split of a large file should have at least, so that the cost of each commit does not count. Of a
+    /// file that is fed to all streams, a stream commits so much at a time.
     pub unit_bytes: u64,
-    /// Rows that it likes to have in a batch.
+    /// The best number of rows in a batch.
     pub batch_rows: u32,
-    /// Bytes that a stream keeps at most on their way, beside the batch that is being made.
+    /// The most bytes that a stream buffers, in addition to the current batch.
     pub stream_buffer_bytes: u64,
     /// Memory of this process that the destination takes in addition.
     pub own_memory: OwnMemory,
@@ -56,18 +57,18 @@ pub enum PublishedTogether {
     Target,
 }
 
-/// Memory that a destination's library takes in this process by itself.
+/// Memory that a destination's library uses in this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnMemory {
-    /// Nothing that is not counted elsewhere.
+    /// None that is not counted elsewhere.
     None,
-    /// Nobody knows: a foreign driver does as it likes.
+    /// Unknown: a foreign driver may use any amount.
     Unknown,
     /// It has a limit.
     Limited {
-        /// Bytes of the library, and of what does not count against the limit.
+        /// Bytes of the library, and of memory that the limit does not include.
         library_bytes: u64,
-        /// Bytes of its buffers at most.
+        /// The most bytes of its buffers.
         buffers_bytes_max: u64,
         /// The option that sets this limit.
         setting: String,
@@ -165,7 +166,7 @@ abilities! {
         "bounds", "bounds", "make partitions with declared bounds",
         "leave `bounds` out"
     }
-    /// Each row goes to its own partition, from whichever file it comes.
+    /// Each row goes to its own partition, whichever file it comes from.
     Routing {
         "routing", "routing = true", "put each row into its own partition",
         "leave `routing` out"
@@ -230,6 +231,11 @@ abilities! {
         "undo", "inrush undo", "undo a run, since it does not keep the rows that a run replaces",
         "delete the rows yourself; a column with the run's number (`source = \"run\"`) tells them apart"
     }
+    /// Processes on several hosts load units of one run ([`Destination::join`](crate::Destination::join)).
+    SeveralHosts {
+        "several hosts", "inrush run --shares", "let processes on several hosts load units of one run",
+        "leave --shares out: one process loads all units"
+    }
     /// `inrush status` says how many bytes the staged rows of a run take.
     StagedBytes {
         "staged bytes", "inrush status", "say how many bytes the staged rows of a run take",
@@ -238,7 +244,7 @@ abilities! {
 }
 
 impl Ability {
-    /// Why a package that asks for it is refused by a destination that lacks it.
+    /// Why a package is refused if it asks for an ability that the destination lacks.
     pub fn refusal(self) -> String {
         let AbilityText { asked_by, does, .. } = self.text();
         format!("this destination cannot {does} (`{asked_by}`)")

@@ -1,10 +1,11 @@
 //! The URL of a connection and its options, and the kind of destination that a URL means.
 //!
-//! The kinds are listed here and not in the crates of the destinations, because a package is checked where no registry is
-//! at hand: by its own checks, by the engine that makes the paths of a replayed package absolute, and by the trust check,
-//! which must know what a URL loads before anything is loaded. A list that each caller hands over could be too short, and
-//! the trust check would then let foreign code pass without a word. So a new kind of URL is a variant here. The compiler
-//! then asks for its path, for the options that load code, and for the reasons why no such destination can exist.
+//! The kinds are listed here and not in the crates of the destinations, because packages are also checked in places
+//! without a registry: by their own checks, by the engine when it makes the paths of a replayed package absolute, and
+//! by the trust check, which must know what code a URL loads before anything is loaded. If callers passed a list, it
+//! could be incomplete, and the trust check would silently allow foreign code. So a new kind of URL is a variant here.
+//! The compiler then asks for its path, for the options that load code, and for the reasons why such a destination
+//! cannot exist.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,13 +19,13 @@ pub struct Address<'a> {
     pub options: &'a BTreeMap<String, String>,
     /// Relative paths start here.
     pub folder: &'a Path,
-    /// Where installed Python packages lie, whose drivers are used.
+    /// The folder of installed Python packages, whose drivers are used.
     pub site_packages: Option<&'a Path>,
     /// The schema of the ledger's tables.
     pub ledger_schema: &'a str,
 }
 
-/// The kinds of destinations that are reached by the contract.
+/// The kinds of destinations that implement the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DestinationKind {
     /// A file of DuckDB.
@@ -36,8 +37,7 @@ pub enum DestinationKind {
 }
 
 impl DestinationKind {
-    /// The kind that a URL means; none where it is no URL of a destination that is reached by the
-    /// contract.
+    /// The kind that a URL means; `None` if it is not the URL of a destination that implements the contract.
     pub fn of(url: &str) -> Option<DestinationKind> {
         let url = url.trim();
         if let Some(file) = url.strip_prefix("duckdb:") {
@@ -55,8 +55,8 @@ impl DestinationKind {
         (is_path && names_duckdb).then(|| DestinationKind::DuckDb(PathBuf::from(url)))
     }
 
-    /// Code that it loads into this process beside the drivers that are installed here: a library or a manifest that the
-    /// URL or an option names. The author of the URL and of the options chose it.
+    /// Code that it loads into this process, other than installed drivers: a library or a manifest that the URL or an
+    /// option names. The author of the URL and of the options has chosen it.
     pub fn loaded_code(&self, options: &BTreeMap<String, String>) -> Option<LoadedCode> {
         if let DestinationKind::Adbc(driver) = self
             && names_library(driver)
@@ -81,9 +81,9 @@ impl DestinationKind {
         options.iter().find_map(of_option)
     }
 
-    /// Why no destination can be there, with what to write; none where one can. What stands behind the scheme of another
-    /// place is not repeated: it may be a secret. A name with a colon (`lake:2024`) is a path where it is there already, in
-    /// `folder` if it is relative.
+    /// Why no destination can exist there, and what to write instead; `None` if one can. The text after the scheme of a
+    /// remote address is not repeated, because it may be a secret. A name with a colon (`lake:2024`) is a path if it
+    /// exists in `folder` (if it is relative).
     pub fn fault(&self, folder: &Path) -> Option<(String, String)> {
         let elsewhere = |kind: &str, path: &Path| {
             let text = path.to_string_lossy();
@@ -136,7 +136,8 @@ impl DestinationKind {
         }
     }
 
-    /// The option of a driver of a local file that names no such file, with the reason and with what to write.
+    /// The option of a driver for local files that does not name a local file, with the reason and what to write
+    /// instead.
     pub fn option_fault<'a>(
         &self,
         options: &'a BTreeMap<String, String>,
@@ -174,12 +175,12 @@ impl DestinationKind {
             .next()
     }
 
-    /// The local path that a URL names, as it is written; none where it means something else than a local file or folder.
+    /// The local path in a URL, as it is written; `None` if the URL does not mean a local file or folder.
     pub fn local_place(url: &str) -> Option<PathBuf> {
         Self::of(url)?.path().map(Path::to_owned)
     }
 
-    /// The local path that it names, as it is written; none where it names a driver.
+    /// Its local path, as it is written; `None` if it names a driver.
     pub fn path(&self) -> Option<&Path> {
         match self {
             DestinationKind::DuckDb(path) | DestinationKind::Parquet(path) => Some(path),
@@ -187,7 +188,7 @@ impl DestinationKind {
         }
     }
 
-    /// The URL of the same with another path in place of its own; none where it names no path.
+    /// The same URL with another path; `None` if it has no path.
     pub fn with_path(&self, other: impl Fn(&Path) -> String) -> Option<String> {
         match self {
             DestinationKind::DuckDb(file) => Some(format!("duckdb:{}", other(file))),
@@ -200,13 +201,13 @@ impl DestinationKind {
 /// Code that a destination loads into this process because a URL or an option names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadedCode {
-    /// The library or manifest that the URL names.
+    /// The library or manifest in the URL.
     Url(String),
-    /// The code that the option of this name brings.
+    /// The code that this option names.
     Option(String),
 }
 
-/// Schemes that are known to mean a place elsewhere, with or without slashes behind them.
+/// Schemes that always mean a remote address, with or without slashes after them.
 pub const ELSEWHERE: &[&str] = &[
     "abfs",
     "abfss",
@@ -242,8 +243,8 @@ pub const ELSEWHERE: &[&str] = &[
     "webhdfs",
 ];
 
-/// The scheme that a text begins with: letters, digits, `+`, `-` and `.` before a colon. No path of this machine needs to
-/// begin so, for `./` can be put before it.
+/// The scheme at the beginning of a text: letters, digits, `+`, `-` and `.` before a colon. A path that begins like
+/// this can be written with `./` in front.
 pub fn scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once(':')?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -261,8 +262,8 @@ pub fn names_library(driver: &str) -> bool {
             .any(|end| driver.to_lowercase().ends_with(end))
 }
 
-/// Why a path that begins with `~/` is refused, with what to write: a shell makes it the home folder where it begins an
-/// argument, and elsewhere it would be a folder called `~`.
+/// Why a path that begins with `~/` is refused, and what to write instead: a shell replaces `~` only at the beginning
+/// of an argument; elsewhere it would be a folder called `~`.
 pub fn home_fault(path: &str) -> Option<(String, String)> {
     let is_home = path.trim_start() == "~" || path.trim_start().starts_with("~/");
     is_home.then(|| {

@@ -1,8 +1,8 @@
-//! The contract of a server that many clients call, for load generators. It is an ability of its own: a destination that is
-//! no server has none of it.
+//! The contract of a server that many clients call, for load generators. It is separate from the contract of a
+//! destination, because destinations without a server cannot implement it.
 //!
-//! A server has a place of its own for the tables of a measurement, under names that nobody else has, so no table that it did
-//! not make is ever touched. What a killed measurement has left is removed by the next one, which says so.
+//! The tables of a measurement are in a schema or folder with a unique name, so only tables of measurements are ever
+//! changed. Leftovers of a killed measurement are removed by the next one, which reports it.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,18 +10,18 @@ use inrush_verdict::BackendState;
 
 use crate::error::Result;
 
-/// What clients are to do, and how they send it.
+/// The work of clients, and how they send it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientWork {
     /// What is done in a call.
     pub work: Work,
     /// How statements are sent.
     pub protocol: Protocol,
-    /// Addresses of the server that are dealt to the clients in turn (`HOST:PORT`); the one of the URL where there are none.
+    /// Addresses of the server that are dealt to the clients in turn (`HOST:PORT`); if empty, the address in the URL.
     pub endpoints: Vec<String>,
 }
 
-/// What is done in a call.
+/// The work of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Rows are inserted into one table.
@@ -39,13 +39,13 @@ pub enum Work {
 pub struct InsertWork {
     /// Rows in a statement.
     pub batch: u32,
-    /// Whether COMMIT waits until the WAL is flushed.
+    /// True if COMMIT waits until the WAL is flushed.
     pub is_synchronous: bool,
     /// The key of the table.
     pub key: Key,
-    /// Whether the table has no WAL.
+    /// True if the table is unlogged.
     pub is_unlogged: bool,
-    /// Statements that make another table, with `{table}` in the place of its name.
+    /// Statements that create another table, with `{table}` in place of its name.
     pub table_sql: Option<String>,
 }
 
@@ -69,14 +69,14 @@ pub enum Protocol {
     Prepared,
 }
 
-/// One question to the server, which it answers as a whole.
+/// One request to the server, with one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Rows that it inserts; 1 where it inserts none. 0 is a call that only ends a transaction, and is not counted.
+    /// Rows that it inserts; 1 if it inserts none. 0 means a call that only ends a transaction, and is not counted.
     pub rows: u32,
-    /// Whether it begins a transaction of several calls.
+    /// True if it begins a transaction of several calls.
     pub begins: bool,
-    /// Whether it commits one.
+    /// True if it commits a transaction.
     pub commits: bool,
 }
 
@@ -84,31 +84,31 @@ pub struct Call {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallFailure(pub String);
 
-/// A connection of one client. Its socket does not block.
+/// The connection of one client. Its socket does not block.
 pub trait ClientConnection: Send {
-    /// The socket, to be waited for.
+    /// The socket, for waiting.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// Puts a call behind those that are not sent yet.
+    /// Adds a call to those that are not sent yet.
     fn queue(&mut self, call: Call);
 
-    /// Sends what is queued, and says whether all of it is sent.
+    /// Sends the queued calls. Returns true if all are sent.
     fn send(&mut self) -> std::result::Result<bool, CallFailure>;
 
-    /// Receives what is there, and returns how many calls were answered.
+    /// Receives without waiting. Returns the number of calls that were answered.
     fn receive(&mut self) -> std::result::Result<u32, CallFailure>;
 
     /// The server's process or session that answers.
     fn process_id(&self) -> i32;
 
-    /// What is known of the network below; nothing where there is none.
+    /// Figures of the network connection; `None` if there is none.
     fn network(&self) -> Option<NetworkFacts>;
 
     /// Ends the session.
     fn close(self: Box<Self>);
 }
 
-/// What is known of the network below a connection.
+/// Figures of a network connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkFacts {
     /// Packets in both directions, acknowledgements included.
@@ -119,39 +119,39 @@ pub struct NetworkFacts {
     pub round_trip_least_us: u32,
 }
 
-/// A server that clients call, with a place of its own for the tables of a measurement.
+/// A server that clients call.
 pub trait ClientServer: Sync {
-    /// What a report says of it.
+    /// The facts for the report.
     fn facts(&self) -> Result<ClientServerFacts>;
 
-    /// Refuses more clients than the server has room for.
+    /// Fails if the server has no room for this number of clients.
     fn require_room(&self, clients: u16) -> Result<()>;
 
-    /// Makes what the work needs anew, and brings the server into the same state before each run. Returns notes for the
-    /// reader.
+    /// Creates everything that the work needs, and brings the server into the same state before each run. Returns notes
+    /// for the reader.
     fn make_ready(&self) -> Result<Vec<String>>;
 
-    /// Bytes that a row takes in the table and its indexes, where the work has a table. It inserts and removes rows, and
-    /// belongs before a run.
+    /// Bytes of a row in the table and its indexes; `None` if the work has no table. It inserts and removes rows, so
+    /// call it before a run.
     fn row_bytes(&self) -> Result<Option<f64>>;
 
     /// Connects a client, numbered from 1, and prepares its statements. Called by several threads at once.
     fn connect(&self, client: usize) -> Result<Box<dyn ClientConnection>>;
 
-    /// Begins to look at the server, for a thread that looks ten times a second.
+    /// Prepares sampling the server, for a thread that samples ten times a second.
     fn watch(&self) -> Result<Box<dyn ServerLook + '_>>;
 
-    /// What the server has counted since it was started.
+    /// The server's counters since its start.
     fn totals(&self) -> Result<ServerTotals>;
 
-    /// Rows in the table; nothing where the work has none.
+    /// The number of rows in the table; `None` if the work has none.
     fn rows_stored(&self) -> Result<Option<u64>>;
 
-    /// Removes all that was made. Returns in words what could not be removed.
+    /// Removes everything that was created. Returns texts about things that could not be removed.
     fn clean(&self) -> Vec<String>;
 }
 
-/// What a report says of a server.
+/// The report's facts about a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientServerFacts {
     /// Its name and version.
@@ -164,42 +164,43 @@ pub struct ClientServerFacts {
     pub statement: String,
     /// Settings that matter.
     pub settings: Vec<(String, String)>,
-    /// What was found of earlier measurements and removed, in words.
+    /// The leftovers of earlier measurements that were removed, in words.
     pub removed: Vec<String>,
 }
 
-/// Looks at a server while clients call it.
+/// Samples a server while clients call it.
 pub trait ServerLook {
-    /// What the clients' sessions do now; nothing where the server does not answer in time.
+    /// A sample; `None` if the server does not answer in time.
     fn look(&mut self) -> Option<Seen>;
 
-    /// The server's processes that are on this machine, found by that of one client's session; none where it is elsewhere.
+    /// The server's processes on this machine, found by the process of a client's session; empty if the server is
+    /// elsewhere.
     fn processes(&mut self, client_process: i32) -> Vec<i32>;
 
-    /// The process that answers the looks.
+    /// The process that answers the sampling queries.
     fn own_process(&self) -> i32;
 }
 
-/// What a look saw.
+/// A sample of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// What clients' sessions do, their wait event (`CLASS:EVENT`, or empty) and how many they are.
+    /// The sessions of clients: state, wait event (`CLASS:EVENT`, or empty), and number.
     pub sessions: Vec<(BackendState, String, u32)>,
-    /// Workers that clean tables up by themselves.
+    /// Autovacuum workers.
     pub vacuum_workers: u32,
-    /// Bytes of WAL since the server was made.
+    /// Bytes of WAL since the server was created.
     pub wal_inserted: u64,
-    /// Of these, flushed to disk.
+    /// Bytes of WAL that are flushed to the disk.
     pub wal_flushed: u64,
     /// Bytes of a segment of the WAL.
     pub wal_segment_bytes: u64,
     /// Checkpoints since the server was started.
     pub checkpoints: u64,
-    /// Bytes of the table that is inserted into; 0 where there is none.
+    /// Bytes of the table that is inserted into; 0 if there is none.
     pub table_bytes: u64,
 }
 
-/// What a server has counted.
+/// The counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerTotals {
     /// Bytes of WAL.

@@ -1,4 +1,4 @@
-//! The traits of a destination: what the engine asks of it, step by step.
+//! The traits of a destination, in the order in which the engine calls them.
 //!
 //! ```text
 //! Destination::open      connect; nothing is changed
@@ -6,11 +6,13 @@
 //!   lay_out                the load units of a flow, for the plan
 //!   runs, units            what earlier runs of the package did
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
+//!   join -> OpenRun        another process holds the lock; this one loads some of the units
 //!     cancel_handle          ends what is under way, from another thread
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin(Quick | Careful), write*, commit | abort
 //!     staged_rows            the destination's own count
 //!     staged_sums            its own sums of columns, where the package asks for them
+//!     shut_out               processes that joined the run commit nothing any more
 //!     publish                readers see all rows; the run is marked as switched
 //! ```
 //!
@@ -23,16 +25,16 @@
 //!
 //! # Quick, then careful
 //!
-//! A unit is begun with [`LoadMethod::Quick`] at first. A destination that has
-//! [`Ability::RejectRefused`](crate::Ability::RejectRefused) may then answer [`Error::RowsRefused`](crate::Error::RowsRefused):
-//! from `write` or `commit`, where its staging has the constraints of the target, or from `publish`, where only the target has
-//! them. The engine takes back what it loaded (`abort`, or `forget` with all units of the target), reads the same rows again
-//! and begins with [`LoadMethod::Careful`]: one stream, the units in the order of the files. `write` then says which rows of a
-//! batch the target would refuse; each becomes a reject at its place in the file. So of rows with the same key the first one
-//! stays. A refusal after a careful load ends the run.
+//! A unit is first begun with [`LoadMethod::Quick`]. A destination that has
+//! [`Ability::RejectRefused`](crate::Ability::RejectRefused) may then return
+//! [`Error::RowsRefused`](crate::Error::RowsRefused): from `write` or `commit` if its staging has the constraints of
+//! the target, or from `publish` if only the target has them. The engine removes the loaded rows (`abort`, or `forget`
+//! with all units of the target), reads the same rows again and begins with [`LoadMethod::Careful`]: one stream, the
+//! units in the order of the files. `write` then returns the rows of a batch that the target would refuse, and each
+//! becomes a reject. So of rows with the same key the first one is kept. A refusal after a careful load ends the run.
 //!
-//! Every call may block. An implementation holds no thread of the engine's but the caller's; it may
-//! have threads of its own.
+//! Every call may block. An implementation uses only the caller's thread of the engine; it may also have threads of its
+//! own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,9 +51,9 @@ use crate::rows_not_taken::Written;
 use crate::sums::{ColumnForm, StagedSums};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
 
-/// An open connection to a database, or to whatever else rows are loaded into.
+/// An open connection to a database, or to another place that rows are loaded into.
 pub trait Destination: Send + Sync {
-    /// Product, version and place, for plans and reports; never with a secret in it.
+    /// Product, version and location, for plans and reports, without secrets.
     fn describe(&self) -> String;
 
     /// Its abilities, and the promises that it cannot keep.
@@ -60,7 +62,7 @@ pub trait Destination: Send + Sync {
     /// The full name of a table that a package names `[schema.]name`.
     fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName>;
 
-    /// The type that a package names so, as new tables have it.
+    /// The type of a name in a package, as new tables have it.
     fn resolve_type(&self, type_name: &str) -> Result<ResolvedType>;
 
     /// The table as it is now; `None` if it does not exist.
@@ -107,6 +109,26 @@ pub trait Destination: Send + Sync {
     /// [`Error::Held`](crate::Error::Held).
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>>;
 
+    /// Opens a run that another process has begun and holds, to load some of its units from here
+    /// ([`Ability::SeveralHosts`](crate::Ability::SeveralHosts)). `run` is its record as that process has it; the targets
+    /// must be those of [`begin`](Destination::begin). `joiner` is this process, in words. Nothing is changed, and nothing is
+    /// removed.
+    ///
+    /// In place of the lock there is a fence: `commit` of such a run commits nothing, and fails with
+    /// [`Error::ShutOut`](crate::Error::ShutOut), once the run was taken over (its epoch is another), published or
+    /// discarded, or after [`OpenRun::shut_out`]. [`OpenRun::forget`] and [`OpenRun::publish`] of such a run are refused.
+    fn join(
+        &self,
+        _run: &RunRecord,
+        _targets: &[TargetPlan],
+        _joiner: &str,
+    ) -> Result<Box<dyn OpenRun>> {
+        Err(Error::Unsuitable {
+            what: Ability::SeveralHosts.refusal(),
+            hint: Ability::SeveralHosts.text().fix.to_owned(),
+        })
+    }
+
     /// Gives up a stopped run: removes its staging, and records this in the ledger.
     fn discard(&self, run: &PastRun) -> Result<()>;
 
@@ -116,8 +138,8 @@ pub trait Destination: Send + Sync {
         Ok(None)
     }
 
-    /// What it sums up of each column of a target, in the order of the columns. It takes no form but that of the column's
-    /// type ([`ColumnForm::new`]), or [`ColumnForm::Opaque`] if it has no exact sum of it. Only asked of a destination with
+    /// The sums that it makes of each column of a target, in the order of the columns: that of the column's type
+    /// ([`ColumnForm::new`]), or [`ColumnForm::Opaque`] if it has no exact sum of it. Only asked of a destination with
     /// [`Ability::VerifySums`](crate::Ability::VerifySums).
     fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
         Ok(vec![ColumnForm::Opaque; target.columns.len()])
@@ -130,7 +152,8 @@ pub trait Destination: Send + Sync {
     }
 }
 
-/// A run that holds its lock. When it is dropped, it releases the lock and keeps what is committed.
+/// A run that holds its lock, or that this process has joined. When it is dropped, it releases the lock and keeps what is
+/// committed.
 pub trait OpenRun: Send + Sync {
     /// The run as the ledger has it.
     fn record(&self) -> &RunRecord;
@@ -141,6 +164,12 @@ pub trait OpenRun: Send + Sync {
 
     /// A stream for one thread.
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>>;
+
+    /// From now on no process that [joined](Destination::join) the run commits. When this returns, the ledger has all
+    /// that they have committed. A destination that no process can join has nothing to do.
+    fn shut_out(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// The destination's own count of the rows in staging, for each target in the plan's order.
     fn staged_rows(&self) -> Result<Vec<u64>>;
@@ -198,12 +227,12 @@ pub struct UnitPart<'a> {
     pub record_key: &'a UnitKey,
     /// Key of the unit. It is the record's own key if the record commits all of the unit.
     pub unit_key: &'a UnitKey,
-    /// The place that the unit is published into, as [`Destination::lay_out`] answered it.
+    /// The target or partition that the unit is published into, as [`Destination::lay_out`] returned it.
     pub publishes_into: &'a PublishesInto,
 }
 
 impl<'a> UnitPart<'a> {
-    /// All of a unit that is published into the target with all others.
+    /// A whole unit that is published into the target together with all others.
     pub fn whole(target: usize, key: &'a UnitKey) -> UnitPart<'a> {
         UnitPart {
             target,
@@ -232,7 +261,7 @@ pub trait UnitStream {
     fn abort(&mut self) -> Result<()>;
 }
 
-/// Steps on the way of [`OpenRun::publish`], for tests that end the process there.
+/// Steps of [`OpenRun::publish`], for tests that end the process at one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishStep {
     /// Some of the work is done, and none of it is visible.

@@ -1,17 +1,17 @@
 //! Errors of a destination.
 
-/// A destination did not do what it was asked.
+/// An error of a destination.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Where the data should go cannot be understood, or is not there.
+    /// The address of the destination is not valid, or nothing is there.
     #[error("{what}")]
     Address {
-        /// The fault and its place.
+        /// What is wrong, and where.
         what: String,
         /// How to fix it.
         hint: String,
     },
-    /// Another process holds it.
+    /// Another process holds the run or the file.
     #[error("{what}")]
     Held {
         /// The holder, and what it holds.
@@ -19,63 +19,71 @@ pub enum Error {
         /// How to fix it.
         hint: String,
     },
-    /// It cannot take what it was asked to take.
+    /// This process joined a run that takes no more units from it. Nothing of the unit is committed.
     #[error("{what}")]
-    Unsuitable {
-        /// The fault and its place.
+    ShutOut {
+        /// The run, and why.
         what: String,
         /// How to fix it.
         hint: String,
     },
-    /// It refused a step.
+    /// It cannot take what it was asked to take.
+    #[error("{what}")]
+    Unsuitable {
+        /// What is wrong, and where.
+        what: String,
+        /// How to fix it.
+        hint: String,
+    },
+    /// The destination refused a step.
     #[error("{doing}: {message}")]
     Refused {
         /// The step that failed.
         doing: String,
         /// The destination's own message.
         message: String,
-        /// How to fix it, where that is known.
+        /// How to fix it, if that is known.
         hint: Option<String>,
     },
-    /// A target refuses rows for what it has: a constraint, or a row with the same key. A careful load finds these rows; see
+    /// A target refuses rows because of its constraints or existing rows. A careful load finds these rows; see
     /// [`LoadMethod::Careful`](crate::LoadMethod::Careful).
     #[error("{doing}: {message}")]
     RowsRefused {
-        /// The target, by its place among those of the run.
+        /// The index of the target among those of the run.
         target: usize,
         /// The step that failed.
         doing: String,
         /// The destination's own message.
         message: String,
-        /// How to fix it, where that is known.
+        /// How to fix it, if that is known.
         hint: Option<String>,
     },
-    /// A file or folder of it cannot be read or written.
+    /// A file or folder of the destination cannot be read or written.
     #[error("{doing} {path}: {source}")]
     File {
         /// The step that failed: `cannot write`.
         doing: &'static str,
-        /// Which one.
+        /// The path.
         path: String,
         /// The error of the system.
         source: std::io::Error,
     },
-    /// Its ledger is not as this version writes it.
+    /// The ledger does not have the form that this version writes.
     #[error("{what}")]
     Ledger {
-        /// The fault and its place.
+        /// What is wrong, and where.
         what: String,
         /// How to fix it.
         hint: String,
     },
-    /// It counts other rows than were written. Nothing of them is committed.
+    /// The destination's row count differs from the number of rows written. None of the rows are committed.
     #[error("{what}: the destination counts {counted} rows, but {sent} were sent")]
     Count {
         /// The table whose rows were counted.
         what: String,
         /// The destination's count.
         counted: u64,
-        /// How many were sent.
+        /// The number of rows sent.
         sent: u64,
     },
     /// The step was interrupted as asked.
@@ -87,11 +95,12 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// How to fix it, where that is known and not in the text.
+    /// How to fix it, if that is known and not in the text.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Error::Address { hint, .. }
             | Error::Held { hint, .. }
+            | Error::ShutOut { hint, .. }
             | Error::Unsuitable { hint, .. }
             | Error::Ledger { hint, .. } => Some(hint),
             Error::Refused { hint, .. } | Error::RowsRefused { hint, .. } => hint.as_deref(),

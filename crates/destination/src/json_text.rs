@@ -1,10 +1,10 @@
 //! Escapes in well-formed JSON that databases refuse, because they cannot hold such characters.
 //!
-//! `"\ud800"` is the half of a pair that stands for one character. PostgreSQL's `json` and SQLite keep
-//! it as text; DuckDB and `jsonb` refuse it, and `jsonb` has no `\u0000` either. In the database one such
-//! value fails the whole statement without naming a row, so they are found before it is sent. DuckDB accepts everything
-//! else that the converter accepts as JSON, and keeps it as it is written (tried with 2.0: numbers such as `1e999`,
-//! equal keys, 100,000 levels).
+//! `"\ud800"` is half of a pair that encodes one character. PostgreSQL's `json` and SQLite keep it as text; DuckDB and
+//! `jsonb` refuse it, and `jsonb` refuses `\u0000`, too. In the database one such value fails the whole statement
+//! without naming a row, so these escapes are found before a value is sent. DuckDB accepts everything else that the
+//! converter accepts as JSON, and keeps it as it is written (tested with 2.0: numbers such as `1e999`, equal keys,
+//! 100,000 levels).
 
 /// An escape that a database cannot store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub struct BadEscape {
 }
 
 impl BadEscape {
-    /// Why a row with it is refused: the end of a sentence that begins with the name of its column. `product` refuses
-    /// the document.
+    /// Why a row with it is refused: the end of a sentence that begins with the name of its column. `product` is the
+    /// database that refuses it.
     pub fn reason(&self, product: &str) -> String {
         let (what, fix) = match self.code {
             0 => ("a NUL", "remove it, or load the value as json or text"),
@@ -33,13 +33,13 @@ impl BadEscape {
     }
 }
 
-/// The first escape of a well-formed document that is half of a pair, or NUL if `takes_nul` is not set.
+/// The first escape of a well-formed document that is half of a pair, or is NUL unless `takes_nul` is set.
 pub fn bad_escape(text: &str, takes_nul: bool) -> Option<BadEscape> {
     let mut at = 0;
     while let Some(next) = text.get(at..).and_then(|rest| rest.find('\\')) {
         at += next;
         let Some(code) = escape(text, at) else {
-            // Another escape, of one ASCII character: `\\` among them.
+            // Another escape, of one ASCII character, such as `\\`.
             at += 2;
             continue;
         };
@@ -54,7 +54,7 @@ pub fn bad_escape(text: &str, takes_nul: bool) -> Option<BadEscape> {
     None
 }
 
-/// The number that `\uXXXX` at a place says.
+/// The number in the `\uXXXX` at this position.
 fn escape(text: &str, at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
     u16::from_str_radix(digits, 16).ok()

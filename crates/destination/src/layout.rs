@@ -1,6 +1,6 @@
-//! The load units of a flow: the splits of each, the streams that may fill it, and the place that it is published into.
+//! The load units of a flow: the splits of each, the streams that may fill it, and the partition that it becomes.
 //!
-//! Splits are named by their places in the list that was laid out, so that a layout can be printed, sent and read back
+//! Splits are identified by their indexes in the list of splits, so that a layout can be printed, sent and read back
 //! without the files.
 
 use std::fmt;
@@ -32,31 +32,32 @@ pub struct Layout {
 /// One load unit of a layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitLayout {
-    /// Places of its splits, from 0, in the order in which one stream loads them. None for a partition that stays empty.
+    /// Places of its splits, from 0, in the order in which one stream loads them. A destination with a driver of its own may
+    /// have a unit without splits for a partition that stays empty.
     pub splits: Vec<usize>,
-    /// The streams that may fill it.
+    /// Which streams may fill it.
     pub filling: Filling,
-    /// The place that its rows are published into.
+    /// The target or partition that its rows are published into.
     pub publishes_into: PublishesInto,
 }
 
-/// The streams that may fill a unit.
+/// Which streams may fill a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Filling {
     /// One stream, in one transaction.
     OneStream,
-    /// One stream; or several, if the engine finds that one alone would be busy after the others have ended.
+    /// One stream, or several if one stream alone would be busy after the others have ended.
     OneOrSeveral,
     /// Any number of streams. Each split is committed by itself.
     EachSplit,
 }
 
-/// The place that a unit is published into.
+/// The target or partition that a unit is published into.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PublishesInto {
     /// The target, with all other units.
     Target,
-    /// A partition of the target that is made of this unit alone, by its name.
+    /// A partition of the target, by its name, that contains only this unit.
     Partition(String),
 }
 

@@ -3,15 +3,15 @@
 use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
 use serde::{Deserialize, Serialize};
 
-/// How far a run has come.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
-    /// Somebody loads, or loaded until it stopped.
+    /// The run is being loaded, or has stopped.
     Loading,
     /// Its rows are in their targets.
     Switched,
-    /// It was given up; nothing of it is left.
+    /// It was given up; nothing of it remains.
     Discarded,
 }
 
@@ -22,31 +22,31 @@ pub struct RunRecord {
     pub run_id: RunId,
     /// Its name, which is also that of its folder.
     pub name: RunName,
-    /// Names the package and its targets.
+    /// Identifies the package and its targets.
     pub run_key: RunKey,
     /// The package's name.
     pub package: String,
     /// SHA-256 of the package, secrets left out.
     pub package_hash: String,
-    /// Host and process that hold it, or held it last.
+    /// Host and process of its holder, or of its last holder.
     pub holder: String,
-    /// Raised whenever the run is taken over.
+    /// 1 when the run begins; raised by each process that takes the run over, so that the earlier one is fenced off.
     pub epoch: i32,
-    /// How far it has come.
+    /// Its state.
     pub state: RunState,
     /// When it began, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,
-    /// When it was switched, likewise.
+    /// When it was switched, in the same unit.
     pub switched_at_microseconds: Option<i64>,
-    /// Its targets, as people and statements name them.
+    /// Its targets, as [`TargetName::sql`](crate::TargetName::sql), in the order of the plan.
     pub targets: Vec<String>,
 }
 
-/// What one transaction has committed: the rows of a load unit; or those of a part of it, if several streams fill it: of a
-/// split, or of the ranges that one stream took of a file that is fed to all streams.
+/// The record of one transaction: the rows of a load unit or, if several streams fill it, of a part: a split, or the
+/// ranges that one stream took of a fed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitRecord {
-    /// Names its splits, its target and how the rows are read.
+    /// Identifies its splits, its target and how the rows are read.
     pub key: UnitKey,
     /// The target, as [`TargetName::sql`](crate::TargetName::sql).
     pub target: String,
@@ -56,20 +56,20 @@ pub struct UnitRecord {
     pub detail: String,
 }
 
-/// A run of before.
+/// An earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastRun {
     /// The run.
     pub record: RunRecord,
-    /// The targets, as in `record.targets`, that do not hold its rows any more as far as that can be
-    /// told: dropped, made anew, emptied or replaced since. Only of runs that are switched.
+    /// The targets in `record.targets` that do not have its rows any more, as far as that can be determined: dropped,
+    /// created again, emptied or replaced since. Only for runs that are switched.
     pub gone: Vec<String>,
 }
 
 /// A run that is to be entered into the ledger.
 #[derive(Clone, Debug)]
 pub struct NewRun {
-    /// Names the package and its targets.
+    /// Identifies the package and its targets.
     pub run_key: RunKey,
     /// Its name if it begins now; a run that is taken over keeps its name.
     pub name: RunName,
@@ -77,10 +77,11 @@ pub struct NewRun {
     pub package: String,
     /// SHA-256 of the package, secrets left out.
     pub package_hash: String,
-    /// Host and process, for whoever finds the run held.
+    /// Host and process, for a process that finds the run locked.
     pub holder: String,
     /// When it begins, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,
-    /// The number of a stopped run of this key that it goes on with.
+    /// The number of a stopped run with this key that is resumed. That run keeps its number, name and time of start, and gets
+    /// the package hash, holder and targets of this one.
     pub takes_over: Option<RunId>,
 }

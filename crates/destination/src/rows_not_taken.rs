@@ -3,29 +3,30 @@
 use arrow_array::RecordBatch;
 use inrush_rows::reject::RejectCode;
 
-/// What became of the rows of a batch: those that are not listed were taken.
+/// The outcome of writing a batch: rows that are not listed were taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Rows with a value that the destination has no counterpart for, in the order of the batch.
+    /// Rows with a value that the destination cannot hold, in the order of the batch.
     pub misfits: Vec<Misfit>,
-    /// Rows that the destination refused for what it has, such as a constraint, in the order of the batch. None of them is
-    /// a misfit. Only a unit that was begun with [`LoadMethod::Careful`](crate::LoadMethod::Careful) has such rows.
+    /// Rows that the destination refused because of its constraints or existing rows, in the order of the batch. None
+    /// of them is a misfit. Only a unit that was begun with [`LoadMethod::Careful`](crate::LoadMethod::Careful) has
+    /// such rows.
     pub refused: Vec<RefusedRow>,
 }
 
 impl Written {
-    /// How many rows were not taken.
+    /// The number of rows that were not taken.
     pub fn not_taken(&self) -> usize {
         self.misfits.len() + self.refused.len()
     }
 }
 
-/// A row of a batch that a destination cannot hold as it is.
+/// A row of a batch that a destination cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
     /// Its place in the batch, counted from 0.
     pub row: usize,
-    /// The column at fault, by its place.
+    /// The column at fault, by its index.
     pub column: usize,
     /// The fault, the likely cause and the fix: the end of a sentence that begins with the value.
     pub reason: String,
@@ -36,11 +37,11 @@ pub struct Misfit {
 pub struct RefusedRow {
     /// Its place in the batch, counted from 0.
     pub row: usize,
-    /// The column at fault by its place, where it is one column.
+    /// The column at fault by its index, if it is one column.
     pub column: Option<usize>,
     /// The kind of fault.
     pub code: RejectCode,
-    /// The fault, the likely cause and the fix, in the destination's own words where it has such.
+    /// The fault, the likely cause and the fix, in the destination's own words if it reports them.
     pub reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! Tables: as they are, and as they are to be.
+//! Existing tables, and tables as a run will fill them.
 
 use inrush_rows::column_type::ColumnType;
 use serde::{Deserialize, Serialize};
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 /// A table's full name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TargetName {
-    /// Its schema, where the destination has schemas.
+    /// Its schema, if the destination has schemas.
     pub schema: Option<String>,
     /// Its name.
     pub name: String,
-    /// Both, as the destination's statements name them, and messages.
+    /// Both, as the destination's statements and messages write them. Ledgers keep this text.
     pub sql: String,
 }
 
@@ -19,7 +19,7 @@ pub struct TargetName {
 pub struct ResolvedType {
     /// As the destination writes it, with its modifiers. Safe in a statement.
     pub sql: String,
-    /// Which values fit.
+    /// The values that fit.
     pub column_type: ColumnType,
 }
 
@@ -32,7 +32,7 @@ pub struct TargetFacts {
     pub has_rows: bool,
     /// The columns whose values are its partitions.
     pub partitioned_by: Vec<String>,
-    /// Why it cannot be loaded, where it cannot, and how to fix that.
+    /// Why it cannot be loaded, and how to fix that; `None` if it can.
     pub obstacle: Option<(String, String)>,
     /// Notes for the user before it is loaded.
     pub notes: Vec<String>,
@@ -45,7 +45,7 @@ pub struct TargetColumn {
     pub name: String,
     /// Its type as the destination writes it.
     pub sql: String,
-    /// Which values fit; none where there is no way into it from here.
+    /// The values that fit; `None` if it cannot be loaded.
     pub column_type: Option<ColumnType>,
     /// NULL is refused.
     pub not_null: bool,
@@ -55,16 +55,16 @@ pub struct TargetColumn {
     pub generated: bool,
 }
 
-/// How a target is filled, and which of its rows give way.
+/// How a target is filled, and which of its rows are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteMode {
     /// It is new, or has no rows.
     Create,
     /// Rows are added to it.
     Append,
-    /// All of its rows give way.
+    /// All of its rows are replaced.
     Replace,
-    /// The partitions that new rows fall into give way; the others stay.
+    /// The partitions that new rows fall into are replaced; the others stay.
     ReplacePartitions,
 }
 
@@ -77,13 +77,14 @@ pub struct TargetPlan {
     pub columns: Vec<ColumnPlan>,
     /// How it is filled.
     pub mode: WriteMode,
-    /// The columns whose values make its partitions.
+    /// Its partition columns.
     pub partition_by: Vec<String>,
-    /// Names what shapes its staging: staging of another shape is of no use.
+    /// A text of any length: the name of the target, and everything that affects its rows, such as format and types. Staged
+    /// rows with another shape cannot be used.
     pub shape: String,
     /// Statements of the user that the publishing transaction runs first.
     pub pre_sql: Vec<String>,
-    /// Statements of the user that it runs when all rows are there.
+    /// Statements of the user that the publishing transaction runs after all rows are in the target.
     pub post_sql: Vec<String>,
 }
 
@@ -94,8 +95,8 @@ pub struct ColumnPlan {
     pub name: String,
     /// Its type as the destination writes it.
     pub sql: String,
-    /// Which values come, and in which Arrow type ([`ColumnType::arrow`]).
+    /// The values that are written, and their Arrow type ([`ColumnType::arrow`]).
     pub column_type: ColumnType,
-    /// NULL may come.
+    /// NULL may be written.
     pub nullable: bool,
 }

@@ -29,7 +29,7 @@ pub enum Retry {
 }
 
 impl DriverError {
-    /// An error, with a hint how to fix it if that is known. Its exit status is 1, unless the driver says otherwise.
+    /// An error, with a hint how to fix it if there is one. Its exit status is 1, unless the driver sets another.
     pub fn new(error: impl StdError + Send + Sync + 'static, hint: Option<String>) -> DriverError {
         DriverError {
             error: Box::new(error),
@@ -74,7 +74,7 @@ impl DriverError {
         }
     }
 
-    /// How to fix it, if that is known and not said in the text.
+    /// How to fix it, unless the text says that or no fix is known.
     pub fn hint(&self) -> Option<String> {
         self.hint.clone()
     }
@@ -84,7 +84,7 @@ impl DriverError {
         self.exit_status
     }
 
-    /// True if the connection to the destination was lost: committed work is kept, and the same command may resume.
+    /// True if the connection to the destination was lost. Committed work is kept, and the same command may resume.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
@@ -94,7 +94,7 @@ impl DriverError {
         self.error.downcast_ref()
     }
 
-    /// The typed error inside, by value; this error unchanged if the one inside has another type.
+    /// Takes the typed error inside; returns this error unchanged if the one inside has another type.
     pub fn into_own<E: StdError + 'static>(self) -> Result<E, DriverError> {
         let DriverError {
             error,

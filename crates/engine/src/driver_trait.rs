@@ -1,14 +1,16 @@
-//! The trait of a driver: checks, runs, predicts and looks after loads into destinations of one kind. Each method is called
-//! once in a run or once in a command. Work for each row or batch is the driver's own.
+//! The trait of a driver, which checks, runs and predicts loads into destinations of one kind, and shows and removes
+//! what stopped runs left. Each method is called once per run or once per command; work on rows or batches stays inside
+//! the driver.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use inrush_package::{Connection, Package};
 
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightOptions, PreflightReport};
+use crate::shares::ShareLoaded;
 use crate::undo::{UndoOptions, Undone};
 use crate::upkeep::{LedgerOptions, StoppedRun, Which};
 
@@ -17,11 +19,23 @@ pub trait Driver {
     /// Plans a package that was checked, and runs nothing.
     fn check(&self, package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error>;
 
-    /// Runs a checked package to its end, or until it is asked to stop. Files that are loaded already are found before
-    /// anything else is done.
+    /// Runs a checked package to its end, or until it is asked to stop. The run ends at once if its files are loaded
+    /// already.
     fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure>;
 
-    /// Measures a package that was checked, and predicts its run. What stops that is a finding of the report.
+    /// Loads one share, counted from 1, of the run whose plan the file is. Another process holds that run, and publishes it.
+    fn load_share(
+        &self,
+        _package: &Package,
+        _options: &RunOptions<'_>,
+        _plan_file: &Path,
+        _share: usize,
+    ) -> Result<ShareLoaded, Error> {
+        Err(Error::no_several_hosts())
+    }
+
+    /// Measures a checked package, and predicts its run. An error that would stop the run becomes a finding of the
+    /// report.
     fn preflight(
         &self,
         package: &Package,
@@ -41,7 +55,7 @@ pub trait Driver {
     ) -> Result<Box<dyn PastRuns>, Error>;
 }
 
-/// A destination's records of runs that stopped, or that are over.
+/// A destination's records of past runs.
 pub trait PastRuns {
     /// The runs that stopped before their switch, the newest first.
     fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error>;
@@ -50,8 +64,8 @@ pub trait PastRuns {
     /// were discarded.
     fn discard(&self, which: &Which) -> Result<Vec<StoppedRun>, Error>;
 
-    /// Takes out the rows that a run brought in, and puts back the rows that it took out; nothing if the destination does
-    /// not keep rows that a run replaces.
+    /// Removes the rows that a run brought in, and puts back the rows that it replaced. `None` if the destination keeps
+    /// no replaced rows.
     fn undo(&self, options: &UndoOptions<'_>) -> Result<Option<Undone>, Error>;
 }
 

@@ -1,5 +1,6 @@
 //! Errors that end a run, each with its exit status.
 
+use inrush_destination::Ability;
 use inrush_package::PackageError;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::RunName;
@@ -10,6 +11,7 @@ use inrush_source::SourceError;
 use crate::driver_error::DriverError;
 use crate::ledger::LedgerRunState;
 use crate::plan::PlanError;
+use crate::shares::ShareError;
 use crate::verify::VerifyError;
 
 /// A run did not end well. The targets are as they were, unless the text says otherwise.
@@ -24,7 +26,7 @@ pub enum Error {
     /// A file cannot be read.
     #[error(transparent)]
     Source(SourceError),
-    /// A file's header is not that of the others.
+    /// A file's header differs from that of the other files.
     #[error("{file}: the header has {found}, but the load was planned with {expected}")]
     Header {
         /// The file.
@@ -52,7 +54,7 @@ pub enum Error {
         if *limit == 0 { "say in which line the row is" } else { "set the row aside" }
     )]
     RefusedFromPipe {
-        /// Rows accepted at most.
+        /// The most rows that may be rejected.
         limit: u64,
         /// The pipe.
         pipe: String,
@@ -67,15 +69,15 @@ pub enum Error {
     RejectLimit {
         /// The flow.
         flow: String,
-        /// Rows accepted at most.
+        /// The most rows that may be rejected.
         limit: u64,
-        /// A reject that went past the limit: the streams see the files at the same time, so
-        /// it need not be the first in file order.
+        /// A reject beyond the limit. Streams read the files at the same time, so it need not be the first in file
+        /// order.
         reject: Box<Reject>,
-        /// The origin of the types, if they were guessed.
+        /// Where the types come from, if they were guessed.
         types: Option<String>,
     },
-    /// A larger share of the rows was rejected than is accepted.
+    /// A larger share of the rows was rejected than the flow accepts.
     #[error(
         "flow `{flow}`: {rejected} of {}{rows} rows were rejected; the limit is {} %; nothing was \
          switched{}",
@@ -87,7 +89,7 @@ pub enum Error {
         flow: String,
         /// Rows rejected so far, in all streams.
         rejected: u64,
-        /// Rows in all, or the most that there can be.
+        /// Rows in all; before all rows are read, the most that there can be.
         rows: u64,
         /// True if all rows were read.
         at_end: bool,
@@ -96,7 +98,10 @@ pub enum Error {
         /// The reject that exceeded the limit, if a single reject did.
         reject: Option<Box<Reject>>,
     },
-    /// The files of rejected rows are larger than accepted.
+    /// A run that several processes load.
+    #[error(transparent)]
+    Share(#[from] ShareError),
+    /// The files of rejected rows are larger than the flow accepts.
     #[error(
         "flow `{flow}`: the files of its first {rejected} rejected rows are larger than {}, which is the limit; nothing \
          was switched\n  {}",
@@ -109,10 +114,10 @@ pub enum Error {
         bytes_max: u64,
         /// Rows rejected so far, in all streams.
         rejected: u64,
-        /// The reject that went past the limit.
+        /// The reject that exceeded the limit.
         reject: Box<Reject>,
     },
-    /// The server counts other rows than were sent.
+    /// The server's row count differs from the number of rows sent.
     #[error(
         "{what}: the server counts {}, but {sent} were sent; nothing was switched",
         inrush_rows::plural::counted(*counted, "row")
@@ -122,10 +127,10 @@ pub enum Error {
         what: String,
         /// The server's count.
         counted: u64,
-        /// Our count.
+        /// The number of rows sent.
         sent: u64,
     },
-    /// The run whose rejects are to be replayed has switched nothing in.
+    /// The run whose rejects are to be replayed was never switched in.
     #[error(
         "run {run} {}, so its rejects are not the only rows missing from its targets",
         match state {
@@ -155,7 +160,7 @@ pub enum Error {
         run: RunName,
         /// The target.
         target: String,
-        /// The later run that replaced its rows; `None` if it was no run.
+        /// The later run that replaced its rows; `None` if they were removed by other means.
         by: Option<RunName>,
     },
     /// The loaded rows differ from the rows that were read.
@@ -172,7 +177,7 @@ pub enum Error {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The limit of the address space is too small for the streams.
+    /// The limit of the address space is too small for this number of streams.
     #[error(
         "{} {} MiB of address space, and {space}; nothing was switched",
         counted_do(*streams as u64, "stream", "need"),
@@ -194,7 +199,7 @@ pub enum Error {
     },
 }
 
-/// A run that is asked to stop while it waits for a pipe has not failed.
+/// A run that is asked to stop while it waits for a pipe was interrupted; it has not failed.
 impl From<SourceError> for Error {
     fn from(error: SourceError) -> Error {
         match error {
@@ -228,7 +233,15 @@ impl From<PlanError> for Error {
 }
 
 impl Error {
-    /// The exit status that tells this error.
+    /// The destination does not let several processes load one run.
+    pub fn no_several_hosts() -> Error {
+        Error::Plan(PlanError::Abilities {
+            flow: None,
+            lacking: vec![Ability::SeveralHosts],
+        })
+    }
+
+    /// The exit status for this error.
     pub fn exit_status(&self) -> ExitStatus {
         match self {
             Error::Package(_) | Error::Convert { .. } => ExitStatus::Usage,
@@ -237,6 +250,7 @@ impl Error {
             ) => ExitStatus::Usage,
             Error::Driver(error) | Error::Plan(PlanError::Driver(error)) => error.exit_status(),
             Error::NotSwitched { .. } | Error::Replaced { .. } => ExitStatus::Usage,
+            Error::Share(error) => error.exit_status(),
             Error::Verify(VerifyError::TargetReplaced { .. }) => ExitStatus::Failed,
             Error::RejectLimit { .. }
             | Error::RejectShare { .. }
@@ -248,7 +262,7 @@ impl Error {
         }
     }
 
-    /// How to fix it, where that is known and not said in the text.
+    /// How to fix it, unless the text says that or no fix is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Package(_) => None,
@@ -259,6 +273,7 @@ impl Error {
             }
             Error::Convert { .. } => None,
             Error::Driver(error) => error.hint(),
+            Error::Share(error) => Some(error.hint()),
             Error::RefusedFromPipe { .. } => Some(
                 "let the flow accept rejects (`rejects`, --max-rejects), so that the pipe's data \
                  is kept until the load is done; or load the data from a file"
@@ -328,7 +343,7 @@ fn past_limit(limit: u64) -> String {
     }
 }
 
-/// How to fix that a run's folder cannot be written.
+/// How to fix a run's folder that cannot be written.
 fn folder_hint(source: &std::io::Error) -> &'static str {
     let errno = source.raw_os_error();
     let is = |known: rustix::io::Errno| errno == Some(known.raw_os_error());

@@ -1,11 +1,11 @@
-//! The events that a run tells its caller while it works.
+//! The events that a running load sends to its caller.
 
 use inrush_rows::ids::RunName;
 use serde::Serialize;
 
 use crate::ledger::Account;
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -17,7 +17,7 @@ pub enum Event {
         destination: String,
         /// Streams.
         streams: usize,
-        /// The targets, with the bytes of their files.
+        /// The targets, and the size of the files for each.
         targets: Vec<TargetSize>,
     },
     /// Something that a user should know.
@@ -25,7 +25,7 @@ pub enum Event {
         /// The text of the note.
         text: String,
     },
-    /// The run is in the ledger; loading begins.
+    /// The run is in the ledger, and loading begins.
     Started {
         /// Its name.
         run: RunName,
@@ -36,7 +36,7 @@ pub enum Event {
         /// Its folder.
         folder: String,
     },
-    /// A file is looked through, to find where the records of its ranges begin.
+    /// A file is searched for the first record of each of its ranges.
     Splitting {
         /// The flow.
         flow: String,
@@ -45,7 +45,7 @@ pub enum Event {
         /// Its bytes.
         bytes: u64,
     },
-    /// A stream took a piece of work.
+    /// A stream begins a piece of work.
     UnitStarted {
         /// The flow.
         flow: String,
@@ -60,13 +60,13 @@ pub enum Event {
     Progress {
         /// The flow.
         flow: String,
-        /// Rows since the last time.
+        /// Rows since the last event.
         rows: u64,
-        /// Bytes of the files as stored, since the last time.
+        /// Bytes of the files as stored, since the last event.
         bytes: u64,
     },
-    /// A unit, or a split of a shared one, is committed; with `staging = false` it is in the
-    /// transaction that the switch commits.
+    /// A unit, or a split of a shared one, is committed. With `staging = false` its rows are written, and the switch
+    /// commits them.
     UnitCommitted {
         /// The flow.
         flow: String,
@@ -79,7 +79,7 @@ pub enum Event {
         /// Bytes of its files as stored.
         stored_bytes: u64,
     },
-    /// A transaction of a stream was rolled back: its progress does not count.
+    /// A transaction of a stream was rolled back, so its progress does not count.
     UnitAborted {
         /// The flow.
         flow: String,
@@ -88,8 +88,7 @@ pub enum Event {
         /// Bytes of its progress events.
         bytes: u64,
     },
-    /// The server refused a row: the unit is loaded once more, so that this row and others like it
-    /// are rejected and the rest goes in.
+    /// The server refused a row. The unit is loaded once more, and the rows that the server refuses are rejected.
     UnitRefused {
         /// The flow.
         flow: String,
@@ -104,7 +103,7 @@ pub enum Event {
         flow: String,
         /// The place, in words.
         place: String,
-        /// The column, where it is one.
+        /// The column, if the error is in one column.
         column: Option<String>,
         /// Stable name of the cause.
         code: String,
@@ -139,16 +138,16 @@ pub enum Event {
     },
 }
 
-/// A target and how much there is to load into it.
+/// A target, and how much there is to load into it.
 #[derive(Clone, Debug, Serialize)]
 pub struct TargetSize {
     /// The flow.
     pub flow: String,
     /// The target.
     pub target: String,
-    /// Bytes of its files as stored, without those that come by pipes.
+    /// Bytes of its files as stored, without pipes.
     pub stored_bytes: u64,
-    /// More data comes from a pipe, whose length is unknown.
+    /// True if a pipe, whose length is unknown, brings more data.
     pub has_pipe: bool,
     /// Its units.
     pub units: usize,

@@ -1,8 +1,8 @@
-//! Faults for tests: `kill -9` at a named step of a run, and damage to rows on their way, which the account or the
+//! Faults for tests: `kill -9` at a named step of a run, and damage to rows in transit, which the account or the
 //! verification must find.
 //!
-//! The promise "exactly once after any kill" can only be tested by dying at the critical moments. The command line
-//! reads the fault from `INRUSH_FAULT`; nothing else sets it.
+//! The promise "exactly once after any kill" can only be tested by killing the process at critical moments. The command
+//! line reads the fault from `INRUSH_FAULT`; nothing else sets it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,40 +13,40 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::SIGSTOP;
 
-/// A step at which a run can be made to die.
+/// A step at which a run can be killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultPoint {
     /// The run is in the ledger, and nothing is read for it.
     RunEntered,
-    /// A unit is filled and measured, COMMIT not yet sent.
+    /// A unit is filled and measured, and its COMMIT is not sent yet.
     BeforeUnitCommit,
-    /// COMMIT of a unit is sent, its answer not read.
+    /// COMMIT of a unit is sent, and its answer is not read yet.
     UnitCommitSent,
     /// A unit is committed.
     AfterUnitCommit,
     /// In the middle of a COPY.
     InCopy,
-    /// A batch of a unit that is loaded carefully is in.
+    /// A batch of a unit that is loaded carefully was written.
     InCarefulCopy,
     /// All units are loaded.
     BeforeSwitch,
-    /// The switch's transaction has attached everything, and has not marked the run.
+    /// The switch's transaction has attached everything, and has not marked the run as switched.
     InSwitch,
     /// COMMIT of the switch is not yet sent.
     BeforeSwitchCommit,
-    /// COMMIT of the switch is sent, its answer not read.
+    /// COMMIT of the switch is sent, and its answer is not read yet.
     SwitchCommitSent,
     /// The switch is committed.
     AfterSwitchCommit,
-    /// The switch is committed and written down, and its staging files are not removed.
+    /// The switch is committed and recorded; staging files are not removed yet.
     BeforeTidying,
-    /// Everything is done but for the report.
+    /// Everything is done except the report.
     BeforeReport,
-    /// A batch is lost on its way: its rows are counted as sent, and are not.
+    /// A batch is lost: its rows are counted as sent, but are not sent.
     BatchLost,
-    /// The first row of a batch is sent a second time, in place of the second.
+    /// The first row of a batch is sent twice, and the second row not at all.
     RowDoubled,
-    /// The first two rows of a batch have exchanged their first values.
+    /// The first two rows of a batch exchange their first values.
     ValuesExchanged,
 }
 
@@ -73,10 +73,10 @@ const POINTS: &[(&str, FaultPoint)] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Die,
-    /// Stand still as SIGSTOP does, until SIGCONT comes.
+    /// Stop as by SIGSTOP, until SIGCONT comes.
     Stop,
-    /// Like `Stop`, and then waits until the run is asked to stop. Only one thread handles the signal of a process that
-    /// was stopped; without this wait the other threads could finish first.
+    /// Like `Stop`, then wait until the run is asked to stop. After SIGCONT only one thread handles the signal that
+    /// asks the run to stop; without this wait the other threads could finish first.
     StopUntilAsked,
 }
 
@@ -85,9 +85,9 @@ const ACTIONS: &[(&str, Action)] = &[
     ("stop_until_asked:", Action::StopUntilAsked),
 ];
 
-/// A wish to die: `POINT` or `POINT:N` for the N-th time that it is reached. `stop:POINT[:N]`
-/// stands still there instead, until SIGCONT comes; `stop_until_asked:POINT[:N]` until, besides,
-/// a signal has asked the run to stop.
+/// The fault of a run. `POINT` or `POINT:N` kills the process at the N-th time that it reaches the step.
+/// `stop:POINT[:N]` stops it there until SIGCONT comes; `stop_until_asked:POINT[:N]` also waits until a signal has
+/// asked the run to stop.
 #[derive(Debug)]
 pub struct Fault {
     point: FaultPoint,
@@ -97,7 +97,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Hears of it when the run is asked to stop.
+    /// Set when the run is asked to stop.
     pub fn heeding(self, stop: &Stop) -> Fault {
         Fault {
             stop: Some(stop.clone()),
@@ -149,7 +149,7 @@ impl fmt::Display for FaultPoint {
     }
 }
 
-/// Says that a step is reached; the process ends there, as by `kill -9`, if that is wished.
+/// Reports that a step is reached. If the fault names this step, the process ends here, as by `kill -9`.
 pub fn reach(fault: Option<&Fault>, point: FaultPoint) {
     if let Some(fault) = fault
         && wished(Some(fault), point)
@@ -184,7 +184,7 @@ pub fn wished(fault: Option<&Fault>, point: FaultPoint) -> bool {
 
 /// Ends the process as `kill -9` does: nothing is flushed, closed or unwound.
 pub fn die(point: FaultPoint) -> ! {
-    // The proof for the test that the step was reached; written in one call, unbuffered.
+    // Shows the test that the step was reached; written in one call, unbuffered.
     let proof = format!("INRUSH_FAULT: died at {point}\n");
     let _ = rustix::io::write(rustix::stdio::stderr(), proof.as_bytes());
     let _ = kill_process(getpid(), Signal::KILL);

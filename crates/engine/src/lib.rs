@@ -1,15 +1,14 @@
 //! The engine of Inrush: the work that is the same for every source and destination.
 //!
-//! [`plan`] resolves a package against real files. [`run`] is the sequence of a run. [`pipeline`] runs streams, meters them and
-//! accounts for their rows.
-//! [`verify`] compares sums. [`preflight`] predicts a run. [`report`] says what happened. [`reject_replay`] loads rejects that
-//! were fixed. [`upkeep`] and [`undo`] look after runs that are over.
+//! [`plan`] resolves a package against real files. [`run`] has the sequence of a run. [`pipeline`] runs streams, meters
+//! them and accounts for their rows. [`verify`] compares sums. [`preflight`] predicts a run. [`report`] is the report
+//! of a run. [`reject_replay`] loads corrected rejects. [`upkeep`] and [`undo`] are for runs that stopped or are over.
 //!
-//! [`load`] takes the rows of a plan to a destination, transaction by transaction.
+//! [`shares`] lets several processes load one run. [`load`] writes the rows of a plan to a destination, transaction by transaction.
 //!
-//! A [`driver_trait::Driver`] loads into destinations of one kind; [`driver`] is the one for every destination that keeps
-//! the contract of `inrush_destination`. The engine names no implementation: its caller hands one in. It never prints and
-//! never reads the environment.
+//! A [`driver_trait::Driver`] loads into destinations of one kind; [`driver`] is the one for every destination that
+//! implements the contract of `inrush_destination`. The engine names no destination and no source: its caller passes
+//! them in. It never prints and never reads the environment.
 
 pub mod driver;
 pub mod driver_error;
@@ -28,6 +27,7 @@ pub mod preflight;
 pub mod reject_replay;
 pub mod report;
 pub mod run;
+pub mod shares;
 pub mod undo;
 pub mod upkeep;
 pub mod verify;

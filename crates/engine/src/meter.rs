@@ -28,7 +28,7 @@ pub struct Meter {
     /// Waiting because of a rate limit or of replicas that lag behind.
     #[serde(default)]
     pub pace_wait_ns: u64,
-    /// Waiting for the connection to take a block, and for the answer to a COPY.
+    /// Waiting until the connection accepts a block, and for the answer to a COPY.
     pub send_wait_ns: u64,
     /// Waiting for the server to compute the sums for verification.
     pub verify_wait_ns: u64,
@@ -89,7 +89,7 @@ impl Meter {
         }
     }
 
-    /// Adds what another thread has read for this one.
+    /// Adds the time that another thread has spent reading for this one.
     pub fn add_reading(&mut self, other: &SourceMeter) {
         self.read_ns += other.read_ns;
         self.decompress_ns += other.decompress_ns;
@@ -98,7 +98,7 @@ impl Meter {
     }
 }
 
-/// Whole nanoseconds; a run of 584 years would stand still at the end.
+/// Whole nanoseconds; the number stops growing after 584 years.
 pub fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

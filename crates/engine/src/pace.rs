@@ -31,7 +31,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The most bytes per second.
+    /// The rate limit, in bytes per second.
     pub fn new(rate_bytes_max: Option<u64>) -> Pace {
         Pace {
             rate_bytes_max,
@@ -41,12 +41,12 @@ impl Pace {
         }
     }
 
-    /// True if a rate was asked for.
+    /// True if there is a rate limit.
     pub fn is_limited(&self) -> bool {
         self.rate_bytes_max.is_some()
     }
 
-    /// Lets no more blocks through, or lets them through again.
+    /// Stops all blocks, or lets them pass again.
     pub fn pause(&self, paused: bool) {
         self.paused.send_replace(paused);
     }
@@ -74,8 +74,8 @@ impl Pace {
         self.waited_ns.fetch_add(waited, Ordering::Relaxed);
     }
 
-    /// The moment at which a block that comes now may be sent. Unused time is not saved up, so a pause is not followed
-    /// by a burst.
+    /// The time at which a block that arrives now may be sent. Unused time is not saved up, so no burst follows a
+    /// pause.
     fn turn(&self, block_bytes: usize, now: Instant) -> Option<Instant> {
         let rate = self.rate_bytes_max?;
         let length = Duration::from_secs_f64(block_bytes as f64 / rate as f64);
@@ -102,7 +102,7 @@ pub fn value_bytes(batch: &RecordBatch) -> u64 {
     bytes.sum::<usize>() as u64
 }
 
-/// Bytes of texts and binary values beside their views; Arrow counts only the views of such columns.
+/// Bytes of texts and binary values outside their views; Arrow counts only the views of such columns.
 fn long_text_bytes(column: &ArrayRef) -> usize {
     match column.data_type() {
         DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(pace.turn(500, now), None);
         assert_eq!(pace.turn(500, now), Some(now + Duration::from_millis(500)));
         assert_eq!(pace.turn(1, now), Some(now + Duration::from_secs(1)));
-        // Nothing was sent for a while: the next block goes at once, and one after it waits.
+        // Nothing was sent for a while: the next block passes at once, and the one after it waits.
         let later = now + Duration::from_secs(9);
         assert_eq!(pace.turn(500, later), None);
         assert_eq!(

@@ -20,16 +20,16 @@ pub struct StoppedRun {
     pub account: Account,
     /// Its staging tables, as SQL names them.
     pub staging_tables: Vec<String>,
-    /// Rows that went straight into targets, where no clean-up takes them out.
+    /// Rows that were written directly to targets, and stay there.
     pub rows_straight: u64,
-    /// Another version of Inrush loaded units of it, and this one cannot tell which: its rows in targets are not resumed,
-    /// and its staged units start again from the beginning.
+    /// Another version of Inrush loaded units of it, and this version cannot recognize them: their rows in targets are
+    /// not resumed, and its staged units start again from the beginning.
     pub is_of_another_version: bool,
     /// Bytes that its staged rows take, where the destination can tell.
     pub staging_bytes: Option<u64>,
 }
 
-/// A filter of runs.
+/// A filter for runs.
 #[derive(Clone, Debug, Default)]
 pub struct Which {
     /// The ledger's schema.
@@ -51,7 +51,7 @@ pub struct LedgerOptions<'a> {
 }
 
 impl Which {
-    /// True if a run of this name, of this package, is one of them.
+    /// True if a run with this name and package passes the filter.
     pub fn is_asked(&self, package: &str, run: &RunName) -> bool {
         self.package.as_ref().is_none_or(|name| name == package)
             && self.run.as_ref().is_none_or(|name| name == run)

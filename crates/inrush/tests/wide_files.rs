@@ -3,8 +3,8 @@
 //! Work is counted, not timed: this program's allocator counts the requests. For 20,000 columns, comparing every column
 //! with all others by copies of their names would make 400 million requests.
 //!
-//! `unsafe`: a `GlobalAlloc` is unsafe to write. This one passes every call to the system's allocator with the same
-//! arguments, and only counts.
+//! `unsafe`: implementing `GlobalAlloc` is unsafe. This one passes every call unchanged to the system's allocator, and
+//! only counts.
 #![expect(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,5 +1,4 @@
-//! Days and the Gregorian calendar, which is reckoned backwards too, as PostgreSQL does.
-//! The year 0 is 1 BC.
+//! Days and the Gregorian calendar, extended backwards as in PostgreSQL. The year 0 is 1 BC.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -35,7 +34,7 @@ pub const fn days_in_month(year: i64, month: u32) -> u32 {
 /// Days since 1970-01-01 of a date that exists.
 #[inline(always)]
 pub const fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
-    // Years that begin with March have their odd day at the end.
+    // If years begin in March, the leap day comes at the end.
     let year = if month <= 2 { year - 1 } else { year };
     let month_from_march = ((month + 9) % 12) as i64;
     let day_of_year = (153 * month_from_march + 2) / 5 + day as i64 - 1;
@@ -76,7 +75,7 @@ pub const fn civil_from_days(days: i64) -> (i64, u32, u32) {
     (year, month, day)
 }
 
-/// This moment, in microseconds since 1970.
+/// The current time, in microseconds since 1970.
 pub fn now_microseconds() -> i64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -132,7 +131,7 @@ mod tests {
         }
     }
 
-    /// Walks the calendar a day at a time, by the rules that children learn.
+    /// Walks through the calendar day by day, by its rules.
     #[test]
     fn eight_hundred_years_day_by_day() {
         let (mut year, mut month, mut day) = (-401i64, 1, 1);

@@ -16,8 +16,7 @@ pub enum StopReason {
     Failed,
 }
 
-/// A flag that every stream looks at between blocks, and waits on while it waits for the server.
-/// Clones are the same flag.
+/// A flag that every stream checks between blocks, and that ends its waits for the server. Clones are the same flag.
 #[derive(Clone, Debug)]
 pub struct Stop {
     sender: Arc<watch::Sender<Option<StopReason>>>,

@@ -1,4 +1,4 @@
-//! Columns and their types: what `convert` makes, in the destination's own terms.
+//! Columns and their types, as the converter fills them for a destination.
 
 use arrow_schema::{Field, Schema};
 
@@ -28,7 +28,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A nullable column that takes a field, counted from 0, as its type says.
+    /// A nullable column that is read from a field (counted from 0) with the rules of its type.
     pub fn new(name: &str, column_type: ColumnType, field_index: usize) -> Column {
         Column {
             name: name.to_owned(),
@@ -42,8 +42,8 @@ impl Column {
     }
 }
 
-/// The Arrow schema of batches with these columns. Every field may be null there: a NULL
-/// where none is allowed has become a reject before.
+/// The Arrow schema of batches with these columns. Every field is nullable there: a NULL in a NOT NULL column has
+/// already become a reject.
 pub fn schema(columns: &[Column]) -> Schema {
     Schema::new(
         columns

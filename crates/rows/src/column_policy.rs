@@ -1,7 +1,7 @@
-//! Policies of a column: what its package says of reading it beyond what its type says.
+//! The policies of a column: settings of a package that change how its fields are read.
 //!
-//! Nothing here is a default that changes a value: a column without policies takes exactly what
-//! its type holds, and rejects the rest.
+//! No default here changes a value: a column without policies accepts exactly the values that its type can hold, and
+//! rejects the rest.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,8 +55,7 @@ pub struct ColumnPolicies {
     pub trim: Option<Trim>,
     /// Blanks and tabs are removed inside quotes, too.
     pub trim_quoted: bool,
-    /// The texts that stand for NULL, in place of the format's own; no text does where the list
-    /// is empty.
+    /// The texts that stand for NULL, in place of the format's own; if the list is empty, no text stands for NULL.
     pub null: Option<Vec<String>>,
     /// The default for a missing field.
     pub default: Option<FieldDefault>,
@@ -72,12 +71,12 @@ pub struct ColumnPolicies {
     pub on_truncate: OnTruncate,
     /// How digits that the column does not keep are handled.
     pub round: Rounding,
-    /// A number whose written form would lose a part is a reject.
+    /// A number is rejected if storing it would lose part of its written form.
     pub lossless: bool,
-    /// A column of floats takes the nearest one of each number; else a number that a float would
-    /// change is a reject.
+    /// A column of floats takes the nearest float of each number; otherwise a number that a float would change is
+    /// rejected.
     pub nearest_floats: bool,
-    /// The numbers of a column of floats come from typed rows, and mean exactly their digits.
+    /// The numbers of a column of floats come from typed rows, and their digits are exact.
     pub exact: bool,
 }
 
@@ -93,11 +92,11 @@ pub struct FieldDefault {
 /// The form of numbers that are not written as in SQL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumberForm {
-    /// Stands between whole part and fraction; a point where it is not set.
+    /// Separates whole part and fraction; a point if it is not set.
     pub decimal_separator: Option<char>,
-    /// Stands between groups of three digits.
+    /// Separates groups of three digits.
     pub group_separator: Option<char>,
-    /// How a minus may be written besides `-12`.
+    /// Another form of negative numbers, besides `-12`.
     pub negative: NegativeForm,
 }
 
@@ -199,10 +198,10 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// True if the digits that are kept go up by one; none if nothing is rounded.
+    /// True if the kept digits are rounded up; `None` if nothing is rounded.
     ///
-    /// `last_is_odd` tells of the last digit kept, `rest` how the dropped part compares with one
-    /// half of its place.
+    /// `last_is_odd`: whether the last kept digit is odd. `rest`: the dropped part compared with one half of the last
+    /// kept place.
     pub fn goes_up(self, last_is_odd: bool, rest: std::cmp::Ordering) -> bool {
         match self {
             Rounding::Reject | Rounding::Down => false,

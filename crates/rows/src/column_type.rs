@@ -1,15 +1,15 @@
 //! Types of columns: which values fit, and the Arrow type that carries them.
 //!
-//! This module and `special_type` need each other: a column's type may be a special one, and the elements of an array,
-//! which is a special type, are of any column's type.
+//! This module and `special_type` depend on each other: a column's type may be a special one, and the elements of an
+//! array, which is a special type, may have any column type.
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::special_type::SpecialType;
 
-/// The type of a column, with the bounds that a value must keep. It says which values fit;
-/// how they are sent is the destination's own matter.
+/// The type of a column, with the limits for its values. It defines which values fit; how they are sent depends on the
+/// destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ColumnType {
     /// `t`, `f`, `true`, `false`, `y`, `n`, `yes`, `no`, `on`, `off`, `1`, `0` in any case.
@@ -34,13 +34,13 @@ pub enum ColumnType {
     /// Any number of digits, carried as its checked text in plain notation
     /// (`-?digits[.digits]`, no exponent).
     DecimalText {
-        /// Digits in all and after the point, where the type bounds them. A negative scale
-        /// counts zeros before the point.
+        /// The most digits in all, and after the point, if the type limits them. A negative scale counts zeros before
+        /// the point.
         limit: Option<(u16, i16)>,
     },
     /// Text.
     Text {
-        /// Characters at most.
+        /// The most characters.
         characters_max: Option<u32>,
         /// Blanks at the end do not count, as in `char(n)`.
         blank_padded: bool,
@@ -88,8 +88,8 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// `numeric(precision, scale)`: numbers of 128 bits where they have at most 38 digits and the point stands among them,
-    /// else texts of digits within that limit.
+    /// `numeric(precision, scale)`: 128-bit numbers if they have at most 38 digits and the point is among them,
+    /// otherwise texts of digits within that limit.
     pub fn numeric(precision: u16, scale: i16) -> ColumnType {
         match (u8::try_from(precision), u8::try_from(scale)) {
             (Ok(precision @ 1..=38), Ok(scale)) if scale <= precision => {
@@ -115,7 +115,7 @@ impl ColumnType {
         )
     }
 
-    /// The Arrow type that carries it between the steps.
+    /// The Arrow type for its values in batches.
     pub fn arrow(&self) -> DataType {
         match self {
             ColumnType::Bool => DataType::Boolean,

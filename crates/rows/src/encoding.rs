@@ -1,8 +1,8 @@
-//! The encodings that text may be written in, by the names that people know them by.
+//! Text encodings, by their common names.
 //!
-//! The tables are those of the WHATWG's Encoding Standard, by `encoding_rs`. Two names have the meaning that databases
-//! give them, and not that of browsers: `iso-8859-1` (`latin1`) is true Latin-1, which browsers read as Windows-1252;
-//! and `us-ascii` is not accepted as a name for Windows-1252, because ASCII is UTF-8 already.
+//! The tables are those of the WHATWG's Encoding Standard, from `encoding_rs`. Two names have the meaning of databases
+//! and not of browsers: `iso-8859-1` (`latin1`) is true Latin-1, which browsers read as Windows-1252; and `us-ascii` is
+//! not accepted as a name for Windows-1252, because ASCII is valid UTF-8.
 
 use std::fmt;
 
@@ -20,14 +20,14 @@ pub enum TextEncoding {
     Utf8,
     /// ISO-8859-1: each byte is the character of its number.
     Latin1,
-    /// UTF-16 in the byte order of its mark; without one in the order that the text shows, or it is refused.
+    /// UTF-16 in the byte order of its mark; without a mark, in the order that the text shows; refused if that is
+    /// unclear.
     Utf16,
     /// One of the others.
     Table(&'static Encoding),
 }
 
-/// Names that are shown and looked through for a near miss: one for each encoding, and the
-/// commonest others.
+/// Names that messages list and that are searched for similar ones: one for each encoding, and other common ones.
 const NAMES: [&str; 57] = [
     "UTF-8",
     "UTF-16",
@@ -88,7 +88,7 @@ const NAMES: [&str; 57] = [
     "TIS-620",
 ];
 
-/// Names that people use and the standard does not know.
+/// Common names that the standard does not have.
 const ALIASES: [(&str, &str); 11] = [
     ("latin9", "iso-8859-15"),
     ("latin-9", "iso-8859-15"),
@@ -103,10 +103,10 @@ const ALIASES: [(&str, &str); 11] = [
     ("euckr", "euc-kr"),
 ];
 
-/// A name that no encoding has here.
+/// An unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownEncoding {
-    /// Why it is not taken.
+    /// Why it is not accepted.
     pub cause: String,
     /// The name to write instead.
     pub mend: String,
@@ -172,7 +172,7 @@ impl TextEncoding {
         }
     }
 
-    /// True if each character takes two bytes, or four.
+    /// True if each character has two or four bytes.
     pub fn is_utf16(self) -> bool {
         match self {
             TextEncoding::Utf16 => true,
@@ -217,8 +217,8 @@ impl TextEncoding {
         }
     }
 
-    /// The bytes at the beginning of a file by which this encoding is known without a declaration; none if only a
-    /// declaration tells.
+    /// The bytes at the beginning of a file that identify this encoding without a declaration; empty if only a
+    /// declaration can.
     pub fn mark(self) -> &'static [u8] {
         match self {
             TextEncoding::Table(table) if table == UTF_16BE => b"\xfe\xff",
@@ -228,7 +228,7 @@ impl TextEncoding {
         }
     }
 
-    /// True if each character takes one byte.
+    /// True if each character has one byte.
     pub fn is_single_byte(self) -> bool {
         match self {
             TextEncoding::Latin1 => true,

@@ -1,18 +1,18 @@
-//! Guesses the encoding of a text, for messages, and for the byte order of UTF-16 that is declared without it. A guess
-//! alone never decodes text.
+//! Guesses the encoding of a text, for messages, and for the byte order of declared UTF-16. A guess alone never decides
+//! how text is decoded.
 //!
-//! Legacy encodings are guessed by `chardetng`, which browsers use. It knows no UTF-16; a NUL byte stands in none of the
-//! others, so it tells UTF-16 from them.
+//! Legacy encodings are guessed by `chardetng`, which browsers use. It does not know UTF-16; NUL bytes distinguish it,
+//! because they do not occur in the others.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{UTF_16BE, UTF_16LE};
 
 use crate::encoding::TextEncoding;
 
-/// Bytes of a text that are looked at.
+/// Bytes of a text that are examined.
 const LOOK_BYTES_MAX: usize = 256 << 10;
 
-/// The fault of a text that should be UTF-8, and its likely encoding.
+/// The first fault of a text that should be UTF-8, and its likely encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotUtf8 {
     /// The first byte that is not part of a character.
@@ -21,7 +21,7 @@ pub struct NotUtf8 {
     pub at: usize,
     /// The encoding that the text is likely written in.
     pub likely: TextEncoding,
-    /// The line with that byte, decoded by it.
+    /// The line with that byte, decoded in the likely encoding.
     pub line: String,
 }
 
@@ -43,7 +43,7 @@ impl NotUtf8 {
         })
     }
 
-    /// The message behind a place: the fault, the likely encoding of the text, and the setting that declares it.
+    /// The message after a position: the fault, the likely encoding of the text, and the setting that declares it.
     pub fn explain(&self) -> String {
         let name = self.likely.name();
         format!(
@@ -56,18 +56,18 @@ impl NotUtf8 {
     }
 }
 
-/// A text in UTF-8 that is declared to be in an encoding of single bytes.
+/// A UTF-8 text that is declared to be in a single-byte encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadsAsUtf8 {
     /// The first line with a character beyond ASCII.
     pub line: String,
-    /// The same line as it is declared.
+    /// The same line in the declared encoding.
     pub line_as_declared: String,
 }
 
 impl ReadsAsUtf8 {
-    /// Looks for characters beyond ASCII; nothing where there are none, or where the text is not UTF-8. A character that
-    /// the end of the text cuts is none.
+    /// Searches for characters beyond ASCII; `None` if there are none, or if the text is not UTF-8. A character that
+    /// the end of the text cuts does not count.
     pub fn find(text: &[u8], declared: TextEncoding) -> Option<ReadsAsUtf8> {
         let valid = match std::str::from_utf8(text) {
             Ok(_) => text,

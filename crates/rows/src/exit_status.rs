@@ -2,18 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The outcome of a command, as its exit status. Errors carry it; it becomes a number where the process ends and in JSON.
+/// The outcome of a command, as its exit status. Errors carry it; it becomes a number when the process ends, and in
+/// JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "u8", try_from = "u8")]
 #[repr(u8)]
 pub enum ExitStatus {
-    /// All was done, and no row was rejected.
+    /// Everything was done, and no row was rejected.
     Clean = 0,
     /// The command failed: a file, the destination, the network.
     Failed = 1,
-    /// The arguments, the package or the URL are wrong: the command has to be changed.
+    /// The arguments, the package or the URL are wrong, so the command must be changed.
     Usage = 2,
-    /// The rows were loaded but for rejects, no more than the limit allows.
+    /// The rows were loaded except for rejects within the limit.
     Rejects = 3,
     /// More rows were rejected than the limit allows; nothing was published.
     RejectLimit = 4,

@@ -1,12 +1,11 @@
-//! Text in memory that kernels may read a little past, with the fact whether it is UTF-8.
+//! Text in memory with padding that kernels may read, and whether it is known to be UTF-8.
 
 use arrow_buffer::Buffer;
 
-/// Zero bytes behind a text, so that a kernel may load a whole word at the last field without a bounds check of its
-/// own.
+/// Zero bytes after a text, so that a kernel may load a whole word at the last field without a bounds check.
 pub const PADDING_BYTES: usize = 64;
 
-/// A text with its padding. Its stated facts cannot be changed from outside, because arrays of views rely on them.
+/// A text with its padding. Both cannot be changed from outside, because arrays of views rely on them.
 #[derive(Clone, Debug)]
 pub struct PaddedText {
     buffer: Buffer,
@@ -46,14 +45,14 @@ impl PaddedText {
         PaddedText::padding(bytes)
     }
 
-    /// A text, to which the padding is added.
+    /// A text; the padding is added here.
     pub fn padding(mut text: Vec<u8>) -> PaddedText {
         let bytes_count = text.len();
         text.resize(bytes_count + PADDING_BYTES, 0);
         PaddedText::new(text, bytes_count)
     }
 
-    /// Checks whether all of it is UTF-8, and remembers it.
+    /// Checks whether the whole text is UTF-8, and records the result.
     pub fn check_utf8(&mut self) -> bool {
         self.is_utf8 = simdutf8::basic::from_utf8(self.as_slice()).is_ok();
         self.is_utf8
@@ -80,7 +79,7 @@ impl PaddedText {
             .slice_with_length(0, self.bytes_count + PADDING_BYTES)
     }
 
-    /// The memory, for another text.
+    /// Its memory, for another text.
     pub fn into_memory(self) -> Buffer {
         self.buffer
     }

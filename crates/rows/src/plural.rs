@@ -9,7 +9,7 @@ pub fn counted(count: u64, what: &str) -> String {
     }
 }
 
-/// `1 digit stands`, `2 digits stand`: a number, the noun and its verb.
+/// `1 digit stands`, `2 digits stand`: a number, a noun and a verb.
 pub fn counted_do(count: u64, what: &str, does: &str) -> String {
     match count {
         1 => format!("1 {what} {does}s"),

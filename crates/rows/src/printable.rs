@@ -1,17 +1,17 @@
-//! Text for a terminal: file names, headers, messages of servers and other foreign values must not move the cursor,
-//! hide the text beside them, or look like lines of Inrush.
+//! Makes text safe for a terminal: file names, headers, messages of servers and other foreign values must not move the
+//! cursor, hide the text beside them, or look like lines of Inrush.
 //!
-//! The command has one printer, which calls [`escaped`] on everything. That leaves line breaks alone, for the printer
-//! cannot tell those of a layout from those of a value; so [`one_line`] is for values, [`indented`] for messages that
-//! may have several lines, and [`write_line`] for the lines of a longer text.
+//! The command has one printer, which calls [`escaped`] on everything. That leaves line breaks unchanged, because the
+//! printer cannot distinguish those of a layout from those of a value. So [`one_line`] is for values, [`indented`] for
+//! messages that may have several lines, and [`write_line`] for the lines of a longer text.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// The blanks before each further line of a value: no line of our own begins so.
+/// The blanks before each further line of a value: no line of our own begins with so many.
 const CONTINUED: &str = "        ";
 
-/// The text with its control characters and invisible characters written as `\u{1b}`, but for line breaks and tabs.
+/// The text with control and invisible characters written as `\u{1b}`, except line breaks and tabs.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     replaced(text, |character| {
         !matches!(character, '\n' | '\t') && is_unsafe(character)
@@ -55,14 +55,14 @@ macro_rules! told {
     };
 }
 
-/// JSON with the same characters written as `\u009b`, which means the same to every reader of JSON.
+/// JSON with the same characters written as `\u009b`, which has the same meaning in JSON.
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
     if is_plain(json) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len() + 16);
     for character in json.chars() {
-        // Outside of strings JSON has line breaks and blanks, and nothing else that is invisible.
+        // Outside of strings, the only invisible characters of JSON are line breaks and blanks.
         if matches!(character, '\n' | '\t' | '\r') || !is_unsafe(character) {
             out.push(character);
             continue;
@@ -74,8 +74,8 @@ pub fn escaped_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// True if a terminal, or the eye, may take a character for something else than it is: controls of C0 and C1, DEL, line
-/// and paragraph separators, marks that turn the direction of writing, and characters without a width.
+/// True if a terminal or a reader may mistake a character for something else: controls of C0 and C1, DEL, line and
+/// paragraph separators, marks that change the direction of writing, and characters without a width.
 pub fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -92,7 +92,7 @@ pub fn is_unsafe(character: char) -> bool {
         )
 }
 
-/// True if every byte is a visible one of ASCII, or the end of a line: the usual case.
+/// True if every byte is a visible ASCII character or a line end: the usual case.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n'))
 }

@@ -41,7 +41,7 @@ pub enum RejectCode {
     EndMarker,
     /// A record of fixed-width fields that is shorter or longer than declared.
     RecordLength,
-    /// A row that its source cannot read as its columns, of a source other than text.
+    /// A row of a source other than text that cannot be read with the source's columns.
     RowForm,
     /// Bytes that are not UTF-8.
     InvalidUtf8,
@@ -55,8 +55,8 @@ pub enum RejectCode {
     OutOfRange,
     /// More digits after the point (or of the second) than the column keeps.
     FractionLost,
-    /// A number with leading zeros, a plus sign, or more digits than a float has, which a `lossless`
-    /// column would not keep; a key that stands twice in an object of `jsonb`, which keeps the last member only.
+    /// A number with leading zeros, a plus sign, or more digits than a float has, in a `lossless` column; or a key that
+    /// is repeated in an object of `jsonb`, which keeps only the last member.
     FormLost,
     /// More characters than the column holds.
     TooLong,
@@ -68,7 +68,7 @@ pub enum RejectCode {
     ZoneMissing,
     /// A key outside the bounds of the partition that its file is loaded into.
     OutsidePartition,
-    /// A CHECK of the target, or of a domain, that the row breaks.
+    /// A CHECK of the target, or of a domain, that the row violates.
     CheckViolated,
     /// A unique key that an earlier row, or a row of the target, has already.
     DuplicateKey,

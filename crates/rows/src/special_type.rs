@@ -1,7 +1,7 @@
 //! Column types that few databases have: PostgreSQL's own, whose values it cuts or rounds silently.
 //!
-//! This module and `column_type` need each other: a column's type may be a special one, and the elements of an array,
-//! which is a special type, are of any column's type.
+//! This module and `column_type` depend on each other: a column's type may be a special one, and the elements of an
+//! array, which is a special type, may have any column type.
 
 use arrow_schema::DataType;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::column_type::{ColumnType, interval_fields};
 /// zone is behind UTC (32 bits), both big-endian.
 pub const TIME_TZ_BYTES: i32 = 12;
 
-/// Digits of a sum of money: those of 64 bits.
+/// Digits of a 64-bit sum of money.
 const MONEY_DIGITS: u8 = 19;
 
 /// Digits after the point of the Arrow type that carries money.
@@ -21,8 +21,8 @@ const MONEY_ARROW_SCALE: i8 = 2;
 /// A type that few databases have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SpecialType {
-    /// An interval of some fields (`interval year to month`). The database sets finer ones to zero, so a value
-    /// that has any of them is a reject.
+    /// An interval with some fields (`interval year to month`). The database sets finer fields to zero, so a value with
+    /// such fields is rejected.
     IntervalOf {
         /// The fields.
         fields: IntervalFields,
@@ -50,10 +50,10 @@ pub enum SpecialType {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
     },
-    /// A JSON document, kept as its members (`jsonb`), not as its text: a key that stands twice in an object is a reject,
-    /// because only its last member would be kept.
+    /// A JSON document that is stored as its members (`jsonb`), not as its text. A repeated key in an object is
+    /// rejected, because only its last member would be kept.
     Jsonb,
-    /// An array of any dimensions, carried as it is written: each element was checked.
+    /// An array of any dimensions, carried as its text after each element was checked.
     Array {
         /// The type of its elements.
         element: Box<ColumnType>,
@@ -61,7 +61,7 @@ pub enum SpecialType {
 }
 
 impl SpecialType {
-    /// The Arrow type that carries it between the steps.
+    /// The Arrow type for its values in batches.
     pub fn arrow(&self) -> DataType {
         match self {
             SpecialType::IntervalOf { .. } => DataType::Struct(interval_fields()),

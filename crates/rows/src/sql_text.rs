@@ -1,12 +1,12 @@
-//! Names and texts in SQL, in quotes that they cannot end.
+//! Quotes names and texts for SQL, so that they cannot end the quotes.
 
 /// A name as a quoted SQL identifier; it may contain any characters.
 pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The name in double quotes that a text begins with, and the text behind its closing quote. None where the text does not
-/// begin with a quote, or no quote closes the name. [`identifier`] writes what this reads.
+/// The name in double quotes at the beginning of a text, and the text after its closing quote. `None` if the text does
+/// not begin with a quote, or no quote closes the name. [`identifier`] writes what this reads.
 pub fn take_identifier(text: &str) -> Option<(String, &str)> {
     let mut rest = text.strip_prefix('"')?;
     let mut name = String::new();
@@ -27,7 +27,7 @@ pub fn take_identifier(text: &str) -> Option<(String, &str)> {
 pub fn literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
     match quoted.contains('\\') {
-        // The blank keeps the E apart from a letter before it.
+        // The blank separates the E from a letter before it.
         true => format!(" E'{}'", quoted.replace('\\', "\\\\")),
         false => format!("'{quoted}'"),
     }

@@ -1,6 +1,6 @@
-//! The nearest of the known words to one that is not known.
+//! Finds the known word that is most similar to an unknown one.
 
-/// The known word that was most likely meant, if one is near enough to be worth a guess.
+/// The known word that was most likely meant, if one is similar enough.
 pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let wanted = normal(word);
     known
@@ -20,7 +20,7 @@ pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, candidate)| candidate.to_owned())
 }
 
-/// `Partition-By` is `partition_by` to a person.
+/// A normal form, because `Partition-By` means `partition_by` to a person.
 fn normal(word: &str) -> String {
     word.to_lowercase().replace(['-', ' '], "_")
 }

@@ -7,7 +7,7 @@ use crate::cursor::Cursor;
 /// The reason why a text is not an offset from UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffsetFault {
-    /// It is not written as one.
+    /// It does not have the form of an offset.
     Syntax,
     /// 16 hours or more, or minutes or seconds past 59.
     OutOfRange,
@@ -22,7 +22,7 @@ pub fn time_zone(name: &str) -> Option<TimeZone> {
     Some(TimeZone::fixed(Offset::from_seconds(seconds).ok()?))
 }
 
-/// `GMT+3` or `UTC-05:30` as an offset, as people and not as POSIX mean it: `Etc/GMT+3` is 3 hours behind UTC.
+/// `GMT+3` or `UTC-05:30` as an offset, with the usual sign, not that of POSIX: `Etc/GMT+3` is 3 hours behind UTC.
 pub fn offset_after_name(name: &str) -> Option<String> {
     let prefix = name.get(..3)?;
     let is_utc = ["gmt", "utc"]

@@ -1,5 +1,5 @@
-//! The verdict on runs that are over, from their reports: `cargo run --release -p inrush-verdict --example verdict --
-//! runs/*/report.json`. A change of this crate is judged so without a load.
+//! Computes the verdicts of past runs from their reports: `cargo run --release -p inrush-verdict --example verdict --
+//! runs/*/report.json`. So a change of this crate can be judged without a load.
 
 #![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
 

@@ -1,4 +1,4 @@
-//! The change that helps most against a cause, for a reader at midnight.
+//! The change that helps most against a cause.
 
 use crate::cpu::Holder;
 use crate::facts::Facts;
@@ -8,11 +8,11 @@ use crate::parts::Part;
 use crate::verdict::{Advice, Cause};
 use inrush_rows::quantity::counted;
 
-/// Reading at this rate is copying out of the cache: no disk is that fast for one reader.
+/// Reading faster than this is copying from the page cache: no disk is that fast for one reader.
 const CACHE_RATE: f64 = 2e9;
-/// A disk that is busy for this share of the time is what reading waits for.
+/// If a disk is busy for this share of the time, reading waits for it.
 const DISK_BUSY: f64 = 0.8;
-/// A server that writes this many bytes of WAL for each that it is sent could write much less.
+/// If a server writes more bytes of WAL than this share of the bytes sent, it could write much less.
 const WAL_MUCH: f64 = 0.3;
 /// A checkpoint starts when WAL has grown to a bit more than half of `max_wal_size`.
 const WAL_SIZE_TIMES: f64 = 2.0;
@@ -51,7 +51,7 @@ pub(crate) fn advice(facts: &Facts, cause: Cause) -> Option<Advice> {
     }
 }
 
-/// More streams, as many as the cores are enough for where that is known.
+/// Advice for more streams: as many as the cores suffice for, if that is known.
 fn more_streams(facts: &Facts, cause: Cause, why: &str) -> Option<Advice> {
     let now = facts.streams.len();
     let more = if facts.is_local() || cause == Cause::ClientCpu {
@@ -223,7 +223,7 @@ fn destination_cpu(facts: &Facts) -> Option<Advice> {
         }
         Holder::Both | Holder::Limit | Holder::Loader | Holder::Nobody => {}
     }
-    // Less work for each row is worth more than more cores for it.
+    // Reducing the work for each row helps more than adding cores.
     if let Some(fix) = facts.fix_of_copy() {
         return all(format!(
             "Let the server's extension store the rows, which takes it less CPU than COPY: {fix}"

@@ -18,7 +18,7 @@ pub(crate) struct Attributed<'a> {
     pub series: &'a StreamSeries,
     /// Its steps.
     pub timeline: Timeline,
-    /// Its connection, where it is TCP.
+    /// Its connection, if it uses TCP.
     pub link: Option<Link>,
     /// The causes of its waits.
     pub waits: Waits,
@@ -68,7 +68,7 @@ pub(crate) fn attribute<'a>(
             let mut parts = stream.within(feeding, 0.0, load_s);
             parts.add(Part::Unmeasured, stream.timeline.unmeasured_s);
             parts.add(Part::Ended, load_s - stream.timeline.ended_s);
-            // It adds up but for the rounding of floats.
+            // The parts add up, except for rounding.
             stream.parts = parts.scaled_to(load_s);
             stream
         })
@@ -76,7 +76,7 @@ pub(crate) fn attribute<'a>(
 }
 
 impl Attributed<'_> {
-    /// The time by part between two moments, as far as it was measured and until it ended.
+    /// Its time by part between two moments, until it ended.
     pub(crate) fn within(&self, feeding: &Feeding, from_s: f64, to_s: f64) -> ByPart {
         let mut parts = ByPart::default();
         for (index, step) in self.timeline.steps.iter().enumerate() {
@@ -116,7 +116,7 @@ impl Attributed<'_> {
         self.timeline.ended_s
     }
 
-    /// Bytes of text a second between two moments.
+    /// Bytes of text per second between two moments.
     pub(crate) fn text_rate(&self, step_s: f64, from_s: f64, to_s: f64) -> f64 {
         if to_s <= from_s || step_s <= 0.0 {
             return 0.0;

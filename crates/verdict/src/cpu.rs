@@ -4,16 +4,16 @@ use crate::attribute::Attributed;
 use crate::measurements::Measurements;
 use crate::timeline::seconds_of;
 
-/// A machine that computes for this share of its cores is full.
+/// A machine is full if this share of its cores is busy.
 const FULL: f64 = 0.9;
-/// A share of the cores, or of the time, that counts.
+/// A share of the cores, or of the time, below which nothing is mentioned.
 const NOTICED: f64 = 0.1;
-/// Other processes than the loader and its backends always use some: the server's own helpers, the kernel's threads.
+/// Other processes always use some cores: the server's helper processes, the kernel's threads.
 const OTHERS: f64 = 0.2;
-/// A thread that waits for a CPU for this share of its time lacks one.
+/// A thread lacks a CPU if it waits for one for this share of its time.
 const STARVED: f64 = 0.2;
 
-/// The holder of the CPUs that a thread needs.
+/// What has the CPUs that a thread needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// Nobody: the control group's limit withholds them.
@@ -26,7 +26,7 @@ pub(crate) enum Holder {
     Both,
     /// The loader itself.
     Loader,
-    /// Nobody: each thread is as fast as a core is.
+    /// Nobody: each thread already runs on a core all the time.
     Nobody,
 }
 
@@ -37,17 +37,17 @@ pub(crate) struct Cpu {
     pub cores: f64,
     /// The length of the run.
     pub load_s: f64,
-    /// All processes.
+    /// CPU seconds of all processes.
     pub machine_s: f64,
-    /// The loader.
+    /// CPU seconds of the loader.
     pub loader_s: f64,
-    /// The backends, where they run on this machine and were looked at.
+    /// CPU seconds of the backends, if they run on this machine and were sampled.
     pub backends_s: Option<f64>,
     /// The cores that neither of them used, if known.
     pub others_s: f64,
-    /// Taken by the host.
+    /// CPU seconds that the host took.
     pub stolen_s: f64,
-    /// The control group's limit held the loader back.
+    /// Seconds in which the control group's limit held the loader back.
     pub throttled_s: f64,
     /// The share of the time in which the streams' threads needed a CPU and had to wait for one.
     pub streams_wait: Option<f64>,
@@ -142,14 +142,14 @@ impl Cpu {
         }
     }
 
-    /// The holder of CPUs that both lack. A thread that does not wait has the CPU that it needs, even if others
+    /// What has the CPUs that both lack. A thread that does not wait has the CPU that it needs, even if other threads
     /// compute.
     fn shared_holder(&self, waits: Option<f64>) -> Holder {
         let is_starved = waits.map_or(self.is_full(), |share| share >= STARVED);
         let is_stolen = self.stolen_s >= NOTICED * self.all_s();
         let is_taken = is_starved && self.has_others();
         match (is_stolen, is_taken) {
-            // The host takes time from a machine that is busy: where its own processes take more, they come first.
+            // The host takes time only from a busy machine: if its own processes take more, they come first.
             (true, true) if self.others_s > self.stolen_s => Holder::Others,
             (true, _) => Holder::Host,
             (false, true) => Holder::Others,

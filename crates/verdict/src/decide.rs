@@ -11,7 +11,7 @@ use crate::measurements::Measurements;
 use crate::parts::CAUSES;
 use crate::verdict::{Advice, Cause, CauseShare, StreamAttribution, Verdict};
 
-/// Two shares are not told apart if their difference is within so many standard errors of the samples.
+/// Two shares are considered equal if their difference is at most this many standard errors of the samples.
 const STANDARD_ERRORS: f64 = 1.6;
 
 /// The verdict of a run. It depends on the measurements alone and accepts any: a series that is missing or too short
@@ -24,7 +24,7 @@ pub fn verdict(measurements: &Measurements) -> Verdict {
     let is_decided = is_decided(&causes, &streams);
     let advice = causes.first().and_then(|first| {
         let own = advice(&facts, first.cause)?;
-        // The change gives CPUs to both.
+        // The change gives CPUs to both the loader and the server.
         let joint_s = both_cpus(&facts, &causes).and_then(|holder| gain_with_cpus(&facts, holder));
         Some(Advice {
             gain_s: joint_s.unwrap_or(own.gain_s),
@@ -66,7 +66,7 @@ fn causes(facts: &Facts) -> Vec<CauseShare> {
     causes
 }
 
-/// True if the first cause stays the first for any cause of the undecided time and for any error of the samples.
+/// True if the first cause stays first for any distribution of the undecided time and any error of the samples.
 fn is_decided(causes: &[CauseShare], streams: &[Attributed]) -> bool {
     let first = &causes[0];
     if first.cause == Cause::Undecided {

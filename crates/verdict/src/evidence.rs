@@ -39,7 +39,7 @@ pub(crate) fn evidence(facts: &Facts, cause: Cause) -> Vec<String> {
     }
 }
 
-/// The way of units, and why it was COPY.
+/// How units were stored, and why by COPY.
 fn stored_by(stored: &StoredUnits) -> String {
     let units = counted(stored.units, "unit");
     match (&*stored.way, &stored.reason) {

@@ -1,4 +1,4 @@
-//! All that is known of a run once its time is divided: what evidence, advice and line are worded from.
+//! The facts of a run after its time is divided; evidence, advice and line are made of them.
 
 use crate::attribute::Attributed;
 use crate::cpu::{Cpu, Holder};
@@ -11,7 +11,7 @@ use crate::tail::Tail;
 use crate::timeline::{sane_seconds, seconds_of};
 use crate::verdict::Cause;
 
-/// A stream that has this share of a cause's seconds has it alone.
+/// If one stream has this share of a cause's seconds, the cause concerns it alone.
 const ALONE: f64 = 0.7;
 
 /// A run.
@@ -26,7 +26,7 @@ pub(crate) struct Facts<'a> {
     pub load_s: f64,
     /// The time at the end in which most streams were done.
     pub tail: Option<Tail>,
-    /// Its connections as one.
+    /// All connections combined.
     pub network: Option<Link>,
     /// The use of the CPUs.
     pub cpu: Cpu,
@@ -73,7 +73,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The destination in a word: a server, if there is one.
+    /// The destination in one word: "server" if it is one.
     pub(crate) fn destination(&self) -> &'static str {
         let has_link = self.network.is_some();
         if self.has_backends() || has_link || self.measurements.server.is_some() {
@@ -89,7 +89,7 @@ impl<'a> Facts<'a> {
         server.is_some_and(|server| server.is_local)
     }
 
-    /// What lets the extension of the server store rows that went by COPY, if most units did for a reason with a known fix.
+    /// The fix that lets the server extension store rows, if most units went by COPY for a reason with a known fix.
     pub(crate) fn fix_of_copy(&self) -> Option<&'a str> {
         let stored = &self.measurements.stored;
         let units: u64 = stored
@@ -144,7 +144,7 @@ impl<'a> Facts<'a> {
         sum(self.measurements.machine.disk_read_bytes.iter().copied())
     }
 
-    /// Share of the load in which the busiest disk of this machine had something to do.
+    /// Share of the load in which the busiest disk of this machine was busy.
     pub(crate) fn disk_busy(&self) -> f64 {
         let busy_ms = &self.measurements.machine.disk_busy_ms;
         let busy_s = sum(busy_ms.iter().map(|&ms| u64::from(ms))) / 1e3;
@@ -155,7 +155,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The stream that has a cause nearly alone, where there are others.
+    /// The stream that has nearly all of a cause, if there are several streams.
     pub(crate) fn alone(&self, cause: Cause) -> Option<&Attributed<'a>> {
         let most = self.streams.iter().max_by(|one, other| {
             let seconds = |stream: &Attributed| stream.parts.of_cause(cause);
@@ -165,7 +165,7 @@ impl<'a> Facts<'a> {
         (self.streams.len() > 1 && is_alone).then_some(most)
     }
 
-    /// The feed that worked most.
+    /// The feed with the most work.
     pub(crate) fn busiest_feed(&self) -> Option<&'a FeedSeries> {
         let work_s = |feed: &FeedSeries| {
             [&feed.read_us, &feed.decompress_us, &feed.scan_us]
@@ -222,13 +222,13 @@ impl<'a> Facts<'a> {
             .sum()
     }
 
-    /// Some backend was looked at.
+    /// True if a backend was sampled.
     pub(crate) fn has_backends(&self) -> bool {
         let mut streams = self.streams.iter();
         streams.any(|stream| stream.series.backend.is_some())
     }
 
-    /// The load was over before the server can have been asked often enough, and no answer came in time.
+    /// The load ended before the server could be sampled often enough, and no answer came in time.
     pub(crate) fn was_over_too_soon(&self) -> bool {
         !self.has_backends() && is_too_short(self.load_s)
     }
@@ -238,7 +238,7 @@ impl<'a> Facts<'a> {
         self.samples.in_group(Group::Send) + self.samples.in_group(Group::Server)
     }
 
-    /// The backends' processes were mostly stopped, where they seemed to compute.
+    /// The backends' processes were mostly stopped while they seemed to compute.
     pub(crate) fn is_stopped(&self) -> bool {
         self.parts.of(Part::Stopped) > self.parts.of(Part::Compute)
     }
@@ -252,7 +252,7 @@ impl<'a> Facts<'a> {
         is_shared.then_some(holder)
     }
 
-    /// Others take the CPUs that a cause needs.
+    /// True if others have the CPUs that a cause needs.
     pub(crate) fn others_have_cpus(&self, cause: Cause) -> bool {
         match cause {
             Cause::ClientCpu => self.cpu.holder_for_loader() == Holder::Others,
@@ -265,6 +265,6 @@ impl<'a> Facts<'a> {
 }
 
 fn sum(values: impl Iterator<Item = u64>) -> f64 {
-    // The sum of no floats is minus zero, which reads badly.
+    // The sum of no floats is minus zero, which would be printed as -0.
     values.fold(0.0, |sum, value| sum + value as f64)
 }

@@ -42,8 +42,8 @@ impl Feeding {
         feeding
     }
 
-    /// The work of the feeds during a wait in that step, in shares that add up to 1: of that very step, otherwise of
-    /// the whole run.
+    /// The work of the feeds during a wait in that step, in shares that add up to 1. If nothing was measured in the
+    /// step, the shares of the whole run.
     pub(crate) fn at(&self, step: usize) -> ByPart {
         let mut shares = ByPart::default();
         let own = self.steps.get(step).copied().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The most time that a change can save. The first limit of a load hides a second one, which stays after the change.
+//! The most time that a change can save. Behind the first limit of a load is a second one, which remains after the
+//! change.
 
 use crate::cpu::Holder;
 use crate::facts::Facts;
@@ -8,12 +9,12 @@ use crate::parts::Part;
 use crate::timeline::{seconds_at, seconds_of};
 use crate::verdict::Cause;
 
-/// Streams that wait for this share of their time for a pace are limited by that pace.
+/// If streams wait for a pace for this share of their time, the pace limits them.
 const PACED: f64 = 0.1;
 /// A disk that is busy for this share of a step is full.
 const DISK_FULL: f64 = 0.95;
 
-/// The most seconds that loading would save without a cause.
+/// The most seconds that loading would save if the cause were removed.
 pub(crate) fn gain_without(facts: &Facts, cause: Cause) -> f64 {
     let limits = [
         slowest_stream_s(facts, cause),
@@ -27,8 +28,8 @@ pub(crate) fn gain_without(facts: &Facts, cause: Cause) -> f64 {
     (facts.load_s - next_s).clamp(0.0, facts.load_s)
 }
 
-/// Seconds that loading would save if both the loader and the server had the CPUs of this machine that they need: their
-/// computing time stays, their waits for a CPU end. `None` if those waits were not measured.
+/// Seconds that loading would save if both the loader and the server had enough CPUs: their computing time stays, their
+/// waits for a CPU end. `None` if those waits were not measured.
 pub(crate) fn gain_with_cpus(facts: &Facts, holder: Holder) -> Option<f64> {
     facts.cpu.streams_wait.and(facts.cpu.backends_wait)?;
     let cpus = [Cause::ClientCpu, Cause::DestinationCpu];
@@ -44,7 +45,7 @@ pub(crate) fn gain_with_cpus(facts: &Facts, holder: Holder) -> Option<f64> {
     Some((facts.load_s - next_s).clamp(0.0, facts.load_s))
 }
 
-/// Seconds that loading would save with more streams, each of which does its part of the work as fast.
+/// Seconds that loading would save with more streams, each as fast as the present ones.
 pub(crate) fn gain_with_streams(facts: &Facts, cause: Cause, streams: usize) -> f64 {
     let now = facts.streams.len() as f64;
     let spread_s = facts.load_s * (1.0 - now / streams.max(facts.streams.len()).max(1) as f64);
@@ -82,8 +83,8 @@ fn threads_s(facts: &Facts) -> f64 {
     ran_s.fold(0.0, f64::max)
 }
 
-/// The CPU seconds of the loader and the backends: on all cores, or, where they have them all themselves and one of them
-/// moves, on as many for each.
+/// The CPU seconds of the loader and the backends divided by all cores. If only these two use the cores and one of them
+/// moves to another machine, each gets that many cores.
 fn shared_cpu_s(facts: &Facts, holder: Holder) -> f64 {
     let cpu = &facts.cpu;
     let backends_s = cpu.backends_s.unwrap_or(0.0);
@@ -111,7 +112,7 @@ fn backends_s(facts: &Facts, cause: Cause) -> f64 {
     }
 }
 
-/// The CPU seconds that everything else needs, on all cores.
+/// The CPU seconds of everything else, divided by all cores.
 fn cpu_s(facts: &Facts, cause: Cause) -> f64 {
     let cpu = &facts.cpu;
     let backends_s = cpu.backends_s.unwrap_or(0.0);
@@ -139,7 +140,7 @@ fn disk_s(facts: &Facts, cause: Cause) -> f64 {
     full.count() as f64 * step_s
 }
 
-/// The time in which a link was full, or lost segments, on the connection where it was longest.
+/// The time in which a link was full or lost segments, for the connection where it was longest.
 fn network_s(facts: &Facts, cause: Cause) -> f64 {
     if matches!(
         cause,
@@ -166,7 +167,7 @@ fn limits_by_itself(link: &Link) -> bool {
     link.has_queue() || link.limit() == Part::Loss
 }
 
-/// A load that is paced takes as long as its bytes take at that pace.
+/// The time of a paced load: that of its bytes at that pace.
 fn pace_s(facts: &Facts, cause: Cause) -> f64 {
     let paced = facts.share(facts.in_phase(Phase::PaceWait));
     if cause != Cause::Pace && paced >= PACED {

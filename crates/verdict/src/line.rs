@@ -6,14 +6,14 @@ use crate::numbers::{percent, seconds};
 use crate::parts::Part;
 use crate::verdict::{Advice, Cause, CauseShare};
 
-/// The second cause is named where it has this share of the first one's.
+/// The second cause is named if it has this share of the first one's time.
 const CLOSE: f64 = 0.5;
-/// And this share of all time.
+/// It must also have this share of all time.
 const CONSIDERABLE: f64 = 0.15;
-/// A gain below this share is not promised.
+/// A smaller gain than this share is not mentioned.
 const GAIN_MIN: f64 = 0.03;
 
-/// A cause that stands beside another one in the line.
+/// True if another cause is close enough to be named beside the first one.
 pub(crate) fn is_close(first: &CauseShare, other: &CauseShare) -> bool {
     other.share >= CLOSE * first.share && other.share >= CONSIDERABLE
 }
@@ -136,7 +136,7 @@ fn undecided(facts: &Facts, causes: &[CauseShare]) -> String {
     } else if facts.has_backends() {
         " A longer load would decide it."
     } else if facts.was_over_too_soon() {
-        // It is not yet known whether the destination is a server that can be asked.
+        // It is not known here whether the destination has a server.
         match facts.destination() {
             "server" => " A longer load would decide it.",
             _ => " A longer load would tell more.",

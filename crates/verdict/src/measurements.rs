@@ -84,7 +84,7 @@ pub enum Phase {
     ServerWait,
 }
 
-/// All phases, in the order of the way of the data.
+/// All phases, in the order in which data passes through them.
 pub const PHASES: [Phase; 11] = [
     Phase::Read,
     Phase::Decompress,

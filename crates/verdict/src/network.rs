@@ -1,36 +1,37 @@
-//! Tells from a connection's data whether the network could limit a stream, and in which way.
+//! Decides from a connection's data whether the network could limit a stream, and how.
 //!
-//! The kernel counts for each connection how long it had data to deliver (`busy`), and how long of that the receiver's
-//! window was shut. A shut window means the receiver, or something between that takes bytes and passes them on; an open
-//! one with data to deliver means the network. The network has three limits. Loss shows in segments that were sent
-//! again. A full link makes a queue, so the round trip is much longer than the least one. A long round trip without a
-//! queue means a window too small for it: the receiver's, that of congestion control, or our send buffer, which holds
-//! the bytes under way (the kernel does not count that if a program waits for many sockets at once).
+//! The kernel counts for each connection how long it had data to deliver (`busy`), and how much of that time the
+//! receiver's window was shut. A shut window points to the receiver, or to something between that receives bytes and
+//! forwards them. An open window with data to deliver points to the network. The network has three limits. Loss shows
+//! as segments that were sent again. A full link makes a queue, so the round trip is much longer than the shortest one.
+//! A long round trip without a queue means that a window is too small for it: the receiver's, that of congestion
+//! control, or our send buffer, which holds the bytes in flight (the kernel does not count the last one if a program
+//! waits for many sockets at once).
 //!
-//! Two of these look alike at first. Loss also happens where a queue overflows: then the queue shows the cause. And if
-//! a window is too small for the round trip, some lost segments cost nothing: loss limits only a connection that fills
-//! the window of congestion control. Congestion control that keeps queues short (BBR) paces at half of its window: a
-//! link may then be full although its round trip is the least.
+//! Two of these look alike at first. Loss also happens when a queue overflows; then the queue shows that the link is
+//! full. And if a window is too small for the round trip, a few lost segments cost nothing: loss limits only a
+//! connection that fills the window of congestion control. Congestion control that keeps queues short (BBR) paces at
+//! half of its window: then a link may be full although its round trip is the shortest.
 
 use crate::measurements::{Phase, TcpSeries};
 use crate::parts::Part;
 use crate::timeline::{Timeline, seconds_at, seconds_of};
 
-/// Below it the round trip is no longer than within a machine or a rack.
+/// A shorter round trip is one within a machine or a rack.
 const ROUND_TRIP_LONG_US: f64 = 1_000.0;
-/// A queue is at least so long; the scheduling of busy machines makes less.
+/// The shortest queueing delay that counts; the scheduling of busy machines causes less.
 const QUEUE_US: f64 = 2_000.0;
-/// Congestion control slows down noticeably from here on.
+/// From this share of lost segments on, congestion control slows down noticeably.
 const LOSS_SHARE: f64 = 0.000_5;
-/// A window of the receiver's or of the send buffer that limits a connection for this share of its time is its limit.
+/// If the receiver's window or the send buffer limits a connection for this share of its time, it is the limit.
 const WINDOW_SHARE: f64 = 0.3;
-/// With less than this part of the congestion window under way, it does not limit.
+/// If less than this share of the congestion window is in flight, the window does not limit.
 const WINDOW_FULL: f64 = 0.4;
-/// Parts of the congestion window that are under way at a pace of half of it.
+/// The shares of the congestion window that are in flight if congestion control paces at half of it.
 const PACED: std::ops::RangeInclusive<f64> = 0.35..=0.65;
-/// Segments that arrive in bursts arrive at this multiple of their average rate; those of a full link do not.
+/// Bursts arrive at this multiple of the average rate; a full link has no bursts.
 const BURSTS: f64 = 1.25;
-/// Fewer segments say nothing of loss.
+/// Fewer segments than this show nothing about loss.
 const SEGMENTS_MIN: u64 = 500;
 
 /// The figures of one connection.
@@ -40,7 +41,7 @@ pub(crate) struct Link {
     pub is_loopback: bool,
     /// The usual round trip while blocks were sent, microseconds.
     pub round_trip_us: f64,
-    /// The least one.
+    /// The shortest round trip.
     pub round_trip_min_us: f64,
     /// The usual congestion window, bytes.
     pub congestion_window_bytes: f64,
@@ -48,7 +49,7 @@ pub(crate) struct Link {
     pub segments: u64,
     /// Segments that were sent again.
     pub sent_again: u64,
-    /// Seconds with data to deliver, while the stream waited until a block was taken.
+    /// Seconds with data to deliver while the stream waited for a block to be taken.
     pub busy_s: f64,
     /// The part of it with an open window of the receiver.
     pub open_s: f64,
@@ -56,7 +57,7 @@ pub(crate) struct Link {
     pub shut_s: f64,
     /// The usual rate at which the receiver acknowledged, bytes per second.
     pub delivery_rate: f64,
-    /// Bytes that were sent in a second while blocks were.
+    /// Bytes per second while blocks were sent.
     pub sent_rate: f64,
     /// Share of the busy time that the receiver's window limited.
     pub receiver_share: f64,
@@ -147,13 +148,13 @@ impl Link {
         self.sent_again as f64 / self.segments.max(1) as f64
     }
 
-    /// A queue stands before the link.
+    /// True if there is a queue before the link.
     pub(crate) fn has_queue(&self) -> bool {
         let queue_us = self.round_trip_us - self.round_trip_min_us;
         queue_us >= QUEUE_US.max(self.round_trip_min_us)
     }
 
-    /// Segments get lost, not because a queue is full, and more than the connection can do without.
+    /// True if segments are lost although no queue is full, and so many that the connection is slower.
     pub(crate) fn is_lossy(&self) -> bool {
         self.segments >= SEGMENTS_MIN
             && self.loss_share() >= LOSS_SHARE
@@ -161,7 +162,7 @@ impl Link {
             && self.filled() >= WINDOW_FULL
     }
 
-    /// The part of the congestion window that is under way; one that is not known is full.
+    /// The share of the congestion window that is in flight; 1 if it is unknown.
     fn filled(&self) -> f64 {
         if self.congestion_window_bytes > 0.0 {
             self.sent_rate * self.round_trip_us / 1e6 / self.congestion_window_bytes
@@ -170,36 +171,36 @@ impl Link {
         }
     }
 
-    /// The receiver's window is the limit.
+    /// True if the receiver's window is the limit.
     pub(crate) fn is_limited_by_receiver(&self) -> bool {
         self.receiver_share >= WINDOW_SHARE
     }
 
-    /// The send buffer is the limit: by its own clock, or since no other window is full.
+    /// True if the send buffer is the limit: by the kernel's count, or because no other window is full.
     pub(crate) fn is_limited_by_send_buffer(&self) -> bool {
         !self.is_limited_by_receiver()
             && (self.send_buffer_share >= WINDOW_SHARE || self.filled() < WINDOW_FULL)
     }
 
-    /// It sends at a pace that congestion control has measured the link at.
+    /// True if congestion control paces it at the measured rate of the link.
     fn is_paced(&self) -> bool {
         self.receiver_share + self.send_buffer_share < WINDOW_SHARE
             && PACED.contains(&self.filled())
             && self.delivery_rate <= BURSTS * self.sent_rate
     }
 
-    /// Answers come from far away.
+    /// True if the round trip is long.
     pub(crate) fn is_long(&self) -> bool {
         self.round_trip_min_us >= ROUND_TRIP_LONG_US
     }
 
-    /// There is more between the two than the memory of one machine: another peer, or an address of this machine whose
-    /// packets take longer, queue up or get lost.
+    /// True if there is more than one machine's memory between the two ends: another peer, or an address of this
+    /// machine whose packets are delayed, queued or lost.
     pub(crate) fn is_a_network(&self) -> bool {
         !self.is_loopback || self.is_long() || self.has_queue() || self.is_lossy()
     }
 
-    /// The part of the network that limits a stream which the network holds back.
+    /// What limits a stream that the network holds back.
     pub(crate) fn limit(&self) -> Part {
         if self.is_lossy() {
             Part::Loss

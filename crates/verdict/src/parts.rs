@@ -1,8 +1,8 @@
-//! The parts that a stream's time is divided into: finer than causes, since what to change differs within a cause.
+//! The parts of a stream's time: finer than causes, because different parts of a cause need different changes.
 
 use crate::verdict::Cause;
 
-/// All causes, in the order of the way of the data.
+/// All causes, in the order in which data passes through them.
 pub(crate) const CAUSES: [Cause; 12] = [
     Cause::SourceRead,
     Cause::Decompression,
@@ -36,12 +36,12 @@ pub(crate) enum Part {
     Work,
     /// It was between phases, on a CPU or waiting for one.
     Between,
-    /// It waited for a block to be taken while the backend waited for bytes, with no network between that could
-    /// explain it: the loader's own threads hand blocks over too late.
+    /// It waited for a block to be taken while the backend waited for bytes, and no network between them explains it:
+    /// the loader's own threads pass blocks on too late.
     HandOver,
     /// The window was too small for the round trip.
     Window,
-    /// It waited for an answer on its way.
+    /// It waited for an answer in transit.
     RoundTrips,
     /// The link carried no more.
     LinkRate,
@@ -57,22 +57,22 @@ pub(crate) enum Part {
     DataFile,
     /// The backend waited for a lock that another session held.
     Lock,
-    /// The backend waited for a lock inside the server. These are locks too, and what helps is the same as with locks of
-    /// one's own making: fewer at the same thing at once.
+    /// The backend waited for a lock inside the server. The advice is the same as for other locks: fewer accesses to
+    /// the same object at once.
     Internal,
     /// The stream had no work yet.
     NotBegun,
-    /// It stood still between two pieces of work.
+    /// It was idle between two pieces of work.
     Idle,
     /// It had no work any more.
     Ended,
-    /// It was held back as asked.
+    /// It was held back by a limit of the package.
     Pace,
-    /// It waited for the destination, which was not looked at often enough.
+    /// It waited for the destination, which was not sampled often enough.
     Unsampled,
     /// It waited for a backend that waited for something else than all this.
     OtherWait,
-    /// It waited for a feed that was not measured, or its own time was not.
+    /// It waited for a feed that was not measured, or its own time was not measured.
     Unmeasured,
 }
 

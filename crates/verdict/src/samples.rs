@@ -15,24 +15,24 @@ pub(crate) const STATES: [BackendState; 8] = [
     BackendState::Other,
 ];
 
-/// Fewer samples of all streams together say nothing.
+/// With fewer samples of all streams together, nothing is concluded.
 const SAMPLES_MIN: f64 = 5.0;
-/// Seconds between two looks at the backends, the first of which comes so long after the start.
+/// Seconds between two samples of the backends; the first one is taken this long after the start.
 const LOOK_S: f64 = 0.1;
-/// The samples of all streams weigh as much as so many samples of the stream itself: a stream with few samples is
-/// judged by the others.
+/// The samples of all streams together count like this many samples of the stream itself, so a stream with few samples
+/// is judged by the others.
 const POOLED_WEIGHT: f64 = 4.0;
 
 /// The activity of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// It waited until a block was taken.
+    /// It waited for a block to be taken.
     Send,
     /// It waited for other work of the server.
     Server,
     /// It did not wait for the destination.
     Work,
-    /// It was between phases. A backend whose stream has ended is seen there too, idle.
+    /// It was between phases. This includes the idle backend of a stream that has ended.
     Between,
 }
 
@@ -82,7 +82,7 @@ impl Joint {
         pooled
     }
 
-    /// Samples while the stream was doing that.
+    /// The number of samples with this activity of the stream.
     pub(crate) fn in_group(&self, group: Group) -> f64 {
         self.counts[group as usize].iter().sum()
     }
@@ -98,22 +98,23 @@ impl Joint {
         if busy > 0.0 { wal / busy } else { 0.0 }
     }
 
-    /// Samples while the stream was doing that and the backend this.
+    /// The number of samples with this activity of the stream and this state of the backend.
     pub(crate) fn count(&self, group: Group, state: BackendState) -> f64 {
         self.counts[group as usize][state as usize]
     }
 }
 
-/// The frequency of each state of a backend.
+/// The frequencies of the states of a backend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct States {
     shares: [f64; STATES.len()],
-    /// The number of samples behind it.
+    /// The number of samples they are based on.
     pub samples: f64,
 }
 
 impl States {
-    /// While the stream was doing that, by its own samples and those of all; `None` if these are too few.
+    /// The frequencies during an activity of the stream, from its own samples and those of all; `None` if there are too
+    /// few.
     pub(crate) fn during(group: Group, own: &Joint, pooled: &Joint) -> Option<States> {
         let pooled_count = pooled.in_group(group);
         if pooled_count < SAMPLES_MIN {
@@ -149,7 +150,7 @@ impl States {
         })
     }
 
-    /// The same, with this part of the time without a wait event counted as waiting for us.
+    /// The same frequencies, with this share of the time without a wait event counted as waiting for us.
     pub(crate) fn with_less_cpu(mut self, less: f64) -> States {
         let moved = self.shares[BackendState::Cpu as usize] * less;
         self.shares[BackendState::Cpu as usize] -= moved;
@@ -157,7 +158,7 @@ impl States {
         self
     }
 
-    /// It waited for us: for bytes, for a statement, or until its own bytes were taken.
+    /// The share that it waited for us: for bytes, for a statement, or until its own bytes were taken.
     pub(crate) fn waits_for_us(&self) -> f64 {
         self.share(BackendState::Client) + self.share(BackendState::Idle)
     }

@@ -1,11 +1,11 @@
-//! The long tail: the time at the end in which most streams have nothing to do any more.
+//! The long tail: the time at the end in which most streams have no work any more.
 
 use crate::attribute::Attributed;
 use crate::feeding::Feeding;
 use crate::parts::CAUSES;
 use crate::verdict::Cause;
 
-/// A stream is slow where it reads at less than this part of the others' rate.
+/// A stream is slow if it reads at less than this share of the others' rate.
 const SLOW: f64 = 0.6;
 
 /// The long tail of a run.
@@ -23,7 +23,7 @@ pub(crate) struct Tail {
     pub share: f64,
     /// Bytes of text a second that it read in the tail.
     pub rate: f64,
-    /// The median rate of reading of the other streams before.
+    /// The median rate of the other streams before the tail.
     pub others_rate: f64,
 }
 
@@ -69,7 +69,7 @@ impl Tail {
         })
     }
 
-    /// It is long because what that stream reads is slow, and not because it is much.
+    /// True if the tail is long because reading is slow, and not because there is much to read.
     pub(crate) fn is_slow(&self) -> bool {
         self.rate < SLOW * self.others_rate
     }

@@ -2,12 +2,12 @@
 
 use crate::measurements::{Measurements, PHASES, Phase, StreamSeries};
 
-/// The longest time that is believed (more than 30 years): larger figures are broken.
+/// The longest plausible time (more than 30 years): larger figures are errors.
 const SECONDS_MAX: f64 = 1e9;
 /// The resolution of all times: microseconds.
 const SECONDS_MIN: f64 = 1e-6;
 
-/// A number of seconds from a report that may come from anywhere.
+/// A plausible number of seconds, because reports may come from anywhere.
 pub(crate) fn sane_seconds(seconds: f64) -> f64 {
     // A comparison with NaN is false.
     if seconds >= SECONDS_MIN {

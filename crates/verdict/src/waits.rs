@@ -1,15 +1,15 @@
 //! Divides a stream's waits for the destination by their cause.
 //!
-//! A stream that waits until a block is taken, and a backend that waits for bytes, may both wait for the connection
-//! between them, or take turns. Their samples are taken a moment apart, and a block is sent within milliseconds, so by
-//! chance some pairs of samples show both waiting although they never did so at the same time. Arithmetic gives bounds.
-//! Let W be the seconds that the stream waits, A those that it works, and C those that the backend waits for us. Then
-//! both wait for at least C - A seconds, and for at most the lesser of W and C. If the connection cannot hold data
-//! back, only the least counts, and what is seen beyond chance. If it is a network with data under way, the time with
-//! data under way counts, within both bounds.
+//! A stream that waits for a block to be taken, and a backend that waits for bytes, may both wait for the connection
+//! between them, or may take turns. Their samples are taken a moment apart, and a block is sent within milliseconds. So
+//! by chance some pairs of samples show both waiting although they never waited at the same time. Arithmetic gives
+//! bounds. Let W be the seconds that the stream waits, A the seconds that it works, and C the seconds that the backend
+//! waits for us. Then both wait for at least C - A seconds, and for at most the smaller of W and C. If the connection
+//! cannot hold data back, only the lower bound counts, plus what is seen beyond chance. If it is a network, the time
+//! with data in flight counts, within both bounds.
 //!
-//! The step that is never idle gives the same answer: a backend that hardly ever waits is the limit, for any figures of
-//! the network.
+//! The usual rule gives the same result: the step that is never idle is the limit, so a backend that hardly ever waits
+//! is the limit, whatever the figures of the network.
 
 use crate::measurements::{BackendSeries, BackendState, Measurements, Phase, StreamSeries};
 use crate::network::Link;
@@ -19,7 +19,7 @@ use crate::timeline::{SERVER_WAITS, Timeline, seconds_of};
 
 /// A smaller share of pairs that show both waiting may be chance, because their samples are taken a moment apart.
 const PAIRS_CHANCE: f64 = 0.1;
-/// From this share on the pairs are real, if the connection has data under way.
+/// From this share on the pairs are real, if the connection has data in flight.
 const PAIRS_SURE: f64 = 0.3;
 /// If busy backends write WAL for this share of the time, locks inside the server are attributed to it.
 const WAL_MOST: f64 = 0.5;
@@ -31,28 +31,28 @@ const DISK_FULL: f64 = 0.95;
 pub(crate) struct Waits {
     /// While the stream waited until a block was taken.
     pub send: ByPart,
-    /// For other work of the server.
+    /// While it waited for other work of the server.
     pub server: ByPart,
     /// While it slept between its phases.
     pub asleep: ByPart,
-    /// Seconds, squared, by which samples may mislead, for each cause.
+    /// The variance of each cause, in square seconds, because of sampling.
     pub variance: [f64; CAUSES.len()],
-    /// Seconds that the backend had something to do, as far as it is known: the stream cannot be faster.
+    /// Seconds that the backend was busy, as far as known: the stream cannot be faster.
     pub backend_busy_s: f64,
 }
 
-/// What waits are judged by.
+/// The data for judging waits.
 pub(crate) struct Witness<'a> {
     /// The run.
     pub measurements: &'a Measurements,
     /// Samples of all its backends.
     pub pooled: Joint,
-    /// Its connections as one.
+    /// All its connections combined.
     pub network: Option<Link>,
 }
 
 impl Waits {
-    /// Of one stream.
+    /// The waits of one stream.
     pub(crate) fn of(
         series: &StreamSeries,
         timeline: &Timeline,
@@ -109,9 +109,9 @@ impl Waits {
 struct Process {
     /// Share of the waits for it during which it was stopped.
     stopped: f64,
-    /// The share of its time at disks, by its wait events, in which it ran on a CPU: the kernel copies pages.
+    /// Share of its time in disk wait events in which it ran on a CPU, because the kernel copies pages.
     disk_on_cpu: f64,
-    /// Share of the time without a wait event that it slept at a disk.
+    /// Share of its time without a wait event in which it slept at a disk.
     cpu_at_disk: f64,
 }
 
@@ -139,8 +139,8 @@ impl Judge<'_> {
             .sum()
     }
 
-    /// Seconds that the backend had something to do: what its samples say, group by group. Where a group was not seen,
-    /// the CPU that it is known to have used is the least; that is of the whole run, so the two are not added.
+    /// Seconds that the backend was busy, from its samples, group by group. If a group has no samples, the CPU time
+    /// that it is known to have used is a lower bound; that covers the whole run, so the two are not added.
     fn backend_busy_s(&self, groups: [Option<States>; 3]) -> f64 {
         let seconds = [self.send_s, self.server_s, self.work_s];
         let seen_s: f64 = groups
@@ -174,13 +174,13 @@ impl Judge<'_> {
         ((cpu_s - known_s) / cpu_s).clamp(0.0, 1.0)
     }
 
-    /// The time of a backend's process beside its wait events.
+    /// How a backend's process spent its time, apart from wait events.
     fn backend(&self, own: &Joint, groups: [Option<States>; 3]) -> Process {
         let Some(backend) = &self.series.backend else {
             return Process::default();
         };
         let waits_s = self.send_s + self.server_s;
-        // A process that is stopped takes nothing, so its stream soon waits.
+        // A stopped process accepts nothing, so its stream soon waits.
         let stopped_s = self.seen_s(own, backend.stopped_samples).min(waits_s);
         let stopped = if waits_s > 0.0 {
             stopped_s / waits_s
@@ -211,7 +211,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Seconds that both waited for each other.
+    /// Seconds that stream and backend waited for each other.
     fn both_wait_s(&self, send: &States, work: &States) -> f64 {
         let backend_s = self.work_s * work.waits_for_us() + self.send_s * send.waits_for_us();
         let least_s = (backend_s - self.work_s).max(0.0);
@@ -232,7 +232,7 @@ impl Judge<'_> {
         likely_s.max(least_s).min(most_s)
     }
 
-    /// What waits until a block was taken were.
+    /// The causes of waits for a block to be taken.
     fn sends(&self, states: &States, process: &Process, both_s: f64) -> ByPart {
         let mut shares = self.of_backend(states, process);
         let both = if self.send_s > 0.0 {
@@ -246,9 +246,9 @@ impl Judge<'_> {
         self.with_stopped(shares, process)
     }
 
-    /// Divides the time that neither the stream nor the backend explains: the network's is the time with data under
-    /// way. On an address of this machine, only a shut window while the backend waits counts: something between has
-    /// taken the bytes and does not pass them on.
+    /// Divides the time that neither the stream nor the backend explains. The network gets the time with data in
+    /// flight. For an address of this machine, only a shut window while the backend waits counts: something between has
+    /// received the bytes and does not forward them.
     fn add_between(&self, shares: &mut ByPart, between: f64) {
         let Some(link) = self.link else {
             shares.add(Part::HandOver, between);
@@ -268,7 +268,7 @@ impl Judge<'_> {
         shares.add(Part::HandOver, between - network);
     }
 
-    /// What limits a connection; one that sent little is judged by all of them.
+    /// What limits a connection; a connection that sent little is judged by all of them combined.
     fn limit(&self, link: &Link) -> Part {
         let own = link.limit();
         match &self.witness.network {
@@ -277,11 +277,11 @@ impl Judge<'_> {
         }
     }
 
-    /// What waits for other work of the server were.
+    /// The causes of waits for other work of the server.
     fn other_work(&self, states: &States, process: &Process) -> ByPart {
         let idle = states.waits_for_us();
         let mut shares = self.of_backend(states, process).scaled_to(1.0 - idle);
-        // Where no state but these was seen, nothing could be scaled.
+        // If only these states were seen, nothing can be scaled.
         let idle = idle + (1.0 - idle - shares.total()).max(0.0);
         let travels = self
             .link
@@ -353,7 +353,7 @@ impl Judge<'_> {
         shares
     }
 
-    /// Among the waits without another cause, those for parallel workers.
+    /// The share of waits for parallel workers among the waits without another cause.
     fn share_of_workers(&self) -> f64 {
         let Some(backend) = &self.series.backend else {
             return 0.0;
@@ -407,8 +407,8 @@ impl Judge<'_> {
         shares.scaled_to(1.0)
     }
 
-    /// CPU seconds that the destination spent on this stream, where that is known: its backend's own, an equal part of
-    /// all backends', or of the loader's other threads where the destination is within the loader.
+    /// CPU seconds that the destination spent on this stream, if known: those of its backend, an equal share of those
+    /// of all backends, or of the loader's other threads if the destination is part of the loader.
     fn known_backend_cpu_s(&self) -> Option<f64> {
         let backend = self.series.backend.as_ref();
         if let Some(seconds) = backend.and_then(awake_s) {
@@ -464,7 +464,7 @@ fn waits_for_workers(event: &str) -> bool {
         .any(|workers| event.starts_with(workers))
 }
 
-/// An event that none of the other states has.
+/// True if the event belongs to none of the other states.
 pub(crate) fn is_other(event: &str) -> bool {
     [
         "IPC:",

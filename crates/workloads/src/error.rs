@@ -10,7 +10,7 @@ use inrush::package::PackageError;
 /// A workload did not end well. Its text is one line; [`details`](WorkloadError::details) stand below it.
 #[derive(Debug)]
 pub enum WorkloadError {
-    /// The settings do not say what to do.
+    /// The settings are not valid.
     Usage {
         /// The problem, by the name of the command's option.
         what: String,
@@ -28,7 +28,7 @@ pub enum WorkloadError {
     },
     /// The package cannot be used.
     Package(PackageError),
-    /// The engine could not do it.
+    /// The engine reported an error.
     Engine {
         /// The reason.
         error: inrush::Error,
@@ -44,7 +44,7 @@ pub enum WorkloadError {
     },
     /// The files of TPC-H cannot be made.
     Generate(io::Error),
-    /// It was asked to stop while it made files.
+    /// It was asked to stop while it generated files.
     Stopped {
         /// How to resume.
         hint: String,
@@ -135,7 +135,7 @@ impl WorkloadError {
                  another folder; if they are right, this is a bug of Inrush: please report it"
                     .to_owned(),
             ),
-            // A package's faults end with how to fix them.
+            // Errors of a package already contain how to fix them.
             WorkloadError::Package(_) | WorkloadError::File { .. } | WorkloadError::Generate(_) => {
                 None
             }

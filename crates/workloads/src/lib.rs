@@ -1,7 +1,7 @@
 //! The workloads of the `inrush` command: data to load, packages that load it, and checks of the loaded rows.
 //!
-//! [`tpch`] makes the files of dbgen. [`demo`] loads them once and compares every row; [`etlwr`] loads them as the record
-//! runs did, and measures it. [`clients`] lets many clients insert or call at the same time.
+//! [`tpch`] generates the files of dbgen. [`demo`] loads them once and compares every row; [`etlwr`] loads them as the
+//! record runs did, and measures it. [`clients`] measures many clients that insert or call at the same time.
 //!
 //! Like the library, this crate neither prints nor reads the environment: its caller does both. It knows the names of the
 //! command's options, because its errors and hints use them.

@@ -4,7 +4,7 @@ use inrush::postgres::{DatabaseAddress, PostgresError, Session};
 
 use crate::error::WorkloadError;
 
-/// Does some work over a connection of its own, which the server knows by `application`.
+/// Runs `work` over a separate connection, which the server shows as `application`.
 pub(crate) fn with_session<T>(
     address: &DatabaseAddress,
     application: &str,

@@ -1,6 +1,6 @@
 //! Statistics: fairness, the end of the warm-up, the median of several runs.
 
-/// Jain's fairness index: 1 where all are equal, 1/n where one has all.
+/// Jain's fairness index: 1 if all are equal, 1/n if one has everything.
 pub fn fairness(numbers: &[f64]) -> f64 {
     let sum: f64 = numbers.iter().sum();
     let squares: f64 = numbers.iter().map(|number| number * number).sum();
@@ -20,15 +20,15 @@ pub fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// Bins on each side of a change at least.
+/// The least number of bins on each side of a change.
 const SIDE_MIN: usize = 5;
-/// A change counts from this many standard errors on.
+/// A change counts if it is at least this many standard errors.
 const ERRORS_MIN: f64 = 6.0;
 /// It must also be at least this share of the later rate.
 const SHARE_MIN: f64 = 0.05;
 
-/// The end of the warm-up: the bin at which the counts change first and most, within the first half. Nothing where they do not
-/// change, or by little.
+/// The end of the warm-up: the bin in the first half at which the counts change first and most; `None` if they do not
+/// change, or only a little.
 pub fn warm_up_end(counts: &[u32]) -> Option<usize> {
     // The last bin is cut off by the end of the run.
     let counts = &counts[..counts.len().saturating_sub(1)];
@@ -41,7 +41,7 @@ pub fn warm_up_end(counts: &[u32]) -> Option<usize> {
         let ((low, low_variance), (high, high_variance)) = (moments(before), moments(after));
         let error = (low_variance / before.len() as f64 + high_variance / after.len() as f64)
             .sqrt()
-            // Counts of a machine that is quiet vary by their root at least.
+            // Counts vary at least by their square root, even on a quiet machine.
             .max((high / after.len() as f64).sqrt())
             .max(1e-9);
         let errors = (high - low).abs() / error;
@@ -73,7 +73,7 @@ mod tests {
     fn fairness_is_that_of_jain() {
         assert!((fairness(&[5.0, 5.0, 5.0]) - 1.0).abs() < 1e-12);
         assert!((fairness(&[9.0, 0.0, 0.0]) - 1.0 / 3.0).abs() < 1e-12);
-        // Half of the clients have not run.
+        // Half of the clients have not run yet.
         assert!((fairness(&[1.0, 1.0, 0.0, 0.0]) - 0.5).abs() < 1e-12);
         assert_eq!(fairness(&[]), 1.0);
         assert_eq!(fairness(&[0.0]), 1.0);
@@ -99,7 +99,7 @@ mod tests {
     fn a_warm_up_is_cut_at_its_end() {
         let counts = [steady(400, 20), steady(1000, 80)].concat();
         assert_eq!(warm_up_end(&counts), Some(20));
-        // A cache that is full at first and soon is not.
+        // A cache that fills up soon.
         let counts = [steady(1500, 12), steady(1000, 60)].concat();
         assert_eq!(warm_up_end(&counts), Some(12));
     }

@@ -1,11 +1,11 @@
-//! Files of results that are complete at every moment at which they can be read.
+//! Writes files of results so that a reader never sees an incomplete file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::error::WorkloadError;
 
-/// Writes a file under another name first: a file that is there is whole, though the writer may be killed.
+/// Writes a file under another name first, and then renames it. So the file is complete even if the writer is killed.
 pub fn write_whole(path: &Path, text: &str) -> Result<(), WorkloadError> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".unfinished");

@@ -32,6 +32,24 @@ errors_place(Load *load, const char *column)
 #endif
 }
 
+/* Where the decoder waits for more bytes: within a row, before the next one, or behind the last. */
+void
+errors_place_input(Load *load)
+{
+	Decoder    *decoder = &load->decoder;
+	bool		in_row = decoder->in_row != 0;
+
+	errors_place(load, in_row && decoder->column < (size_t) load->count ?
+				 NameStr(columns_attribute(load, decoder->column)->attname) : NULL);
+	/* COPY counts a line before it reads it. */
+	if (!in_row && decoder->phase != DECODER_PHASE_TRAILER)
+		load->error_line++;
+#if HAS_WAY_EXECUTOR
+	if (load->way == WAY_EXECUTOR)
+		executor_place(load);
+#endif
+}
+
 /* Reports an error that the decoder found in the stream. */
 void
 errors_of_stream(Load *load, int status)

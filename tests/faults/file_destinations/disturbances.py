@@ -1,7 +1,7 @@
 """The faults of loads into files: each disturbs the command of a scene once.
 
-A moment is a named step, where the command dies (`POINT`) or stands still (`stop:POINT`) by itself,
-or a random one. `hit` says whether the fault met a command at work.
+A moment is a named step, where the command dies (`POINT`) or stops (`stop:POINT`) by itself, or a
+random one. `hit` is true if the fault hit a running command.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def _kind(fits: Fits = lambda place, load: bool(place and load)) -> Callable[[St
 
 
 def _step(scene: FileScene, steps: list[str]) -> str:
-    """Return one of these steps; of those that come often, one of the first few times."""
+    """Return one of these steps; for frequent steps, one of the first few times."""
     more = [step for step in steps if step != "in_copy"]
     if scene.load.constraints:
-        # Rows that the target refuses are looked for one batch after the other.
+        # Rows that the target refuses are searched batch by batch.
         more += ["in_careful_copy"] * 3
     point = scene.numbers.choice(["in_copy", *more] if "in_copy" in steps else more)
     if "unit" in point or "copy" in point:
@@ -66,7 +66,7 @@ def _random_moment(scene: FileScene, running: Running) -> str | None:
 
 
 def _killed(scene: FileScene, steps: list[str]) -> tuple[str, bool]:
-    """Let the command die at one of these steps; return the step and whether it was there."""
+    """Let the command die at one of these steps; return the step and whether it was reached."""
     step = _step(scene, steps)
     outcome = scene.command(environment={"INRUSH_FAULT": step})
     hit = outcome.status == -signal.SIGKILL
@@ -79,7 +79,7 @@ def _killed(scene: FileScene, steps: list[str]) -> tuple[str, bool]:
 
 @_kind()
 def killed_at_step(scene: FileScene) -> Struck:
-    """`kill -9` of the command at a named step; it proves itself that it was there."""
+    """`kill -9` of the command at a named step; it proves by itself that it was there."""
     steps = [*UNSWITCHED_STEPS, *SWITCHED_STEPS]
     if isinstance(scene.place, Parquet):
         steps.append("before_tidying")
@@ -125,14 +125,14 @@ def signalled(scene: FileScene) -> Struck:
 
 @_kind()
 def rival(scene: FileScene) -> Struck:
-    """Let it stand still by SIGSTOP: the same command is refused, and names it; then it goes on."""
+    """Stop it by SIGSTOP: the same command is refused and names it; then it continues."""
     step = _step(scene, STEPS[:7])
     with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
         hit = first.stops()
         if hit:
             scene.command().expect(FAILED, str(first.process.pid))
             for word in ("status", "cleanup"):
-                # A reader is kept out of a file that a transaction writes.
+                # Readers cannot open a file while a transaction writes it.
                 outcome = scene.inrush(word, *scene.place.words)
                 assert outcome.status in (CLEAN, FAILED), outcome.said
                 outcome.expect(outcome.status, str(first.process.pid))
@@ -144,7 +144,7 @@ def rival(scene: FileScene) -> Struck:
 
 @_kind()
 def frozen(scene: FileScene) -> Struck:
-    """SIGSTOP at a random moment, a look at it, and SIGCONT: it ends as if nothing had been."""
+    """SIGSTOP at a random moment, a reader's look, and SIGCONT: it ends as if nothing happened."""
     with scene.start() as running:
         moment = _random_moment(scene, running)
         if moment is None:
@@ -163,7 +163,7 @@ def frozen(scene: FileScene) -> Struck:
 
 @_kind()
 def disk_full(scene: FileScene) -> Struck:
-    """Fill the disk of the destination's files; then it has room again."""
+    """Fill the disk of the destination's files, and free it again."""
     room = scene.numbers.randint(4 << 10, max(8 << 10, scene.used_bytes))
     if scene.has_disk:
         site.resize(scene.disk, room)
@@ -182,9 +182,9 @@ def disk_full(scene: FileScene) -> Struck:
 
 @_kind()
 def run_folder_full(scene: FileScene) -> Struck:
-    """Fill the disk of the run's folder; then it has room again."""
+    """Fill the disk of the run's folder, and free it again."""
     folder = scene.inrush.folder / "runs"
-    # A run begins with a MiB of room.
+    # A run needs a MiB of room at its start.
     room = scene.numbers.randint(0, 1500) << 10
     if scene.runs_disk is None and (folder.exists() or not site.mount(folder, 1 << 20)):
         return Struck("run folder full: no disk for it", hit=False)
@@ -199,7 +199,7 @@ def run_folder_full(scene: FileScene) -> Struck:
 
 @_kind(lambda place, _: issubclass(place, (DuckDb, AdbcSqlite)))
 def target_locked(scene: FileScene) -> Struck:
-    """Somebody else has the file: the command says so, and changes nothing."""
+    """Another process has the file open: the command reports it, and changes nothing."""
     before = scene.now()
     if isinstance(scene.place, DuckDb):
         with scene.place.connect(read_only=False):
@@ -218,7 +218,7 @@ def target_locked(scene: FileScene) -> Struck:
 
 @_kind(lambda _, load: load.appends)
 def target_removed(scene: FileScene) -> Struck:
-    """Kill it and remove its target: the same command names the target, until it is there again."""
+    """Kill it and remove its target: the same command names the target, until it exists again."""
     step, hit = _killed(scene, UNSWITCHED_STEPS)
     if not hit or scene.now() != {t: scene.before_or_none(t) for t in scene.load.targets}:
         return Struck("a target removed: too late", hit=False)
@@ -232,7 +232,7 @@ def target_removed(scene: FileScene) -> Struck:
 
 @_kind(lambda _, load: not load.before() and len(load.full()) == 1)
 def target_made(scene: FileScene) -> Struck:
-    """Kill it and make its target with a row in it: `create` refuses it, until it is gone again."""
+    """Kill it and create its target with a row: `create` refuses it, until it is removed."""
     step, hit = _killed(scene, UNSWITCHED_STEPS)
     if not hit:
         return Struck("a target made: too late", hit=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from conformance.destinations import Parquet, Place
@@ -39,21 +39,23 @@ class FileLoad:
     files: Callable[[], dict[str, bytes]]
     # The flows of its package.
     flows: tuple[str, ...]
-    # The rows of each target in the end.
+    # The final rows of each target.
     full: Callable[[], Tables]
-    # The rows of the targets that exist before.
+    # The rows of existing targets before the load.
     before: Callable[[], Tables] = dict
-    # Of those targets, in SQL.
+    # The columns of those targets, in SQL.
     constraints: str = ""
     rejects: Callable[[], list[Reject]] = list
     # The destinations that it can load into.
     fits: Callable[[type[Place]], bool] = lambda kind: bool(kind)
-    # The notes of its rows may change: no constraint and no partition depends on them.
+    # The notes of its rows may be changed: no constraint and no partition depends on them.
     has_free_notes: bool = True
-    # A reader of a Parquet table that lists its folders meets one generation of files.
+    # A reader of a Parquet table that lists its folders sees one generation of files.
     has_partitions: bool = False
-    # Rows are added to a target that must exist.
+    # Rows are appended to an existing target.
     appends: bool = False
+    # Options of the connection, beside the destination's own.
+    options: dict[str, str] = field(default_factory=dict)
 
     @property
     def targets(self) -> list[str]:
@@ -62,7 +64,7 @@ class FileLoad:
 
     @property
     def status(self) -> int:
-        """How its command ends."""
+        """Its exit status."""
         return LOADED_WITH_REJECTS if self.rejects() else CLEAN
 
     @property
@@ -97,7 +99,7 @@ def _bad_lines() -> list[Reject]:
     )
 
 
-# Constraints that rows of `_guarded_files` break.
+# Constraints that rows of `_guarded_files` violate.
 GUARDED = ", PRIMARY KEY (id), UNIQUE (note), CHECK (k >= 0)"
 _GUARDED_ROWS = 400
 
@@ -136,7 +138,7 @@ def _guarded_files() -> dict[str, bytes]:
 
 
 def _serial(before: Iterable[Row]) -> tuple[list[Row], list[Reject]]:
-    """Load row by row: of rows with the same key the first one stays."""
+    """Load row by row: of rows with the same key the first one is kept."""
     rows = list(before)
     ids, notes = {row[0] for row in rows}, {row[2] for row in rows}
     rejects: list[Reject] = []
@@ -205,6 +207,16 @@ FILE_LOADS = [
         rejects=_bad_lines,
     ),
     FileLoad(
+        "merged",
+        bad_files,
+        (_flow("loaded", "rows.tbl.*", rejects={"rows_max": 100}),),
+        lambda: {"loaded": parts(4)},
+        rejects=_bad_lines,
+        fits=is_parquet,
+        # Two files are a load unit.
+        options={"merge_bytes": str(sum(map(len, bad_files().values())) * 2 // 3)},
+    ),
+    FileLoad(
         "several",
         lambda: part_files(4),
         (
@@ -263,7 +275,7 @@ FILE_LOADS = [
                 replace={"scope": "partitions"},
             ),
         ),
-        # The last part's partitions get no new rows.
+        # The partitions of the last part get no new rows.
         lambda: {"history": _by_hundreds(parts(3))},
         before=lambda: {
             "history": sorted(

@@ -16,7 +16,7 @@ from faults.file_destinations.loads import FILE_LOADS, FileLoad
 from faults.file_destinations.scene import FileScene, opened
 
 _numbers = count(1)
-# How often each is drawn.
+# The weight of each in the draw.
 DESTINATIONS: dict[type[Place], int] = {DuckDb: 4, Parquet: 4, AdbcSqlite: 2, AdbcDuckDb: 1}
 
 
@@ -41,7 +41,7 @@ class FileScenario:
 
 
 def scenario(seed: int) -> FileScenario:
-    """Return the scenario of a seed. Seeds in a row begin with each kind of fault in turn."""
+    """Return the scenario of a seed. Consecutive seeds begin with each kind of fault in turn."""
     numbers = random.Random(f"inrush file faults {seed}")  # noqa: S311
     kinds = list(KINDS.values())
     first = kinds[seed % len(kinds)]
@@ -59,14 +59,14 @@ def scenario(seed: int) -> FileScenario:
 
 
 class FileReferences:
-    """Loads undisturbed, each once: what it must leave, its time and its bytes."""
+    """Undisturbed loads, each once: the expected result, the time and the bytes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._found: dict[tuple[str, str], tuple[float, int]] = {}
 
     def of(self, place: type[Place], load: FileLoad) -> tuple[float, int]:
-        """Load it undisturbed, hold the result against its files, and return seconds and bytes."""
+        """Load it undisturbed, compare the result with its files, and return seconds and bytes."""
         key = (place.name, load.name)
         if key not in self._found:
             with opened(place, load, self._folder / f"files-{next(_numbers)}", 0) as scene:
@@ -88,7 +88,7 @@ def used_bytes(scene: FileScene) -> int:
 
 
 def play(chosen: FileScenario, references: FileReferences, folder: Path) -> Result:
-    """Play a scenario; an assertion fails where a promise is broken."""
+    """Play a scenario; an assertion fails if a promise is broken."""
     started = monotonic()
     result = Result(chosen.names)
     seconds, used = references.of(chosen.place, chosen.load)

@@ -1,4 +1,4 @@
-"""One load into files of a destination, ready to be disturbed."""
+"""One load into files of a destination, for faults."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from harness.command import CLEAN, FAILED, Inrush, Outcome, Running
 from harness.serial import assert_account, places
 
 PACKAGE = "package.toml"
-# The destination's files lie here, on a disk of their own if this user may mount one.
+# The folder of the destination's files, on a separate disk if this user may mount one.
 DISK = "disk"
 DISK_BYTES = 1 << 30
 
-# The rows of each target; None where there is no table.
+# The rows of each target; None if there is no table.
 Seen = dict[str, "list[Row] | None"]
 
 
@@ -50,7 +50,7 @@ def made_place(kind: type[Place], folder: Path) -> Place:
 
 
 def is_refused_as_changed(outcome: Outcome) -> bool:
-    """Whether a file of a stopped run has changed, which is refused until that run is given up."""
+    """Whether a file of a stopped run has changed; the run must then be given up."""
     return outcome.status == FAILED and "changed since" in outcome.said
 
 
@@ -62,14 +62,14 @@ class FileScene:
     load: FileLoad
     inrush: Inrush
     numbers: random.Random
-    # How long the load takes undisturbed, and how many bytes it leaves.
+    # The seconds of the load undisturbed, and the bytes that it leaves.
     seconds: float = 0
     used_bytes: int = 0
-    # Whether the files are on a disk of their own.
+    # True if the files are on a separate disk.
     has_disk: bool = False
-    # Rows that a fault puts into a target, which its watchers may see.
+    # Rows that a fault inserts into a target, and that its watchers may see.
     strange_rows: list[list[Row]] = field(default_factory=list)
-    # The folder of runs, if a fault gave it a disk of its own.
+    # The folder of runs, if a fault gave it a separate disk.
     runs_disk: Path | None = None
     before: Tables = field(default_factory=dict)
     full: Tables = field(default_factory=dict)
@@ -81,13 +81,14 @@ class FileScene:
 
     def prepare(self) -> None:
         """Make files, targets and package."""
+        self.place.options = {**self.place.options, **self.load.options}
         self.has_disk = site.mount(self.disk, DISK_BYTES)
         for name, content in self.load.files().items():
             self.inrush.write(name, content)
         self.before = dict(self.load.before())
         self.full = dict(self.load.full())
         self.make_before()
-        # Small batches, so that each file is several.
+        # Small batches, so that each file has several.
         text = self.place.package(*self.load.flows, batch_rows=300)
         self.inrush.write(PACKAGE, text)
 
@@ -103,7 +104,7 @@ class FileScene:
                 self.fill(table, rows)
 
     def fill(self, table: str, rows: list[Row]) -> None:
-        """Make a table by a load of its own."""
+        """Make a table by a separate load."""
         self.inrush.write("before.tbl", text_of(rows))
         words = ["--table", table, "--columns", ", ".join(COLUMN_LIST), "--again"]
         if self.load.has_partitions:
@@ -112,7 +113,7 @@ class FileScene:
         self.inrush("load", "before.tbl", *to, *words).expect(CLEAN)
 
     def start(self, **options: dict[str, str] | list[str]) -> Running:
-        """Start the command: the same one at each time."""
+        """Start the command, which is the same each time."""
         return self.inrush.start("run", PACKAGE, **options)  # type: ignore[arg-type]
 
     def command(self, **options: dict[str, str] | list[str]) -> Outcome:
@@ -121,18 +122,18 @@ class FileScene:
             return running.wait(120)
 
     def end(self, running: Running, seconds: float = 90) -> Outcome:
-        """Wait for the end of a disturbed command; fail where no fault explains it."""
+        """Wait for the end of a disturbed command; fail if no fault explains it."""
         outcome = running.wait(seconds)
         check_ended(outcome, self.load.status)
         return outcome
 
     def expect_end(self, outcome: Outcome) -> None:
-        """Fail unless it ended well, or was refused because a fault changed one of its files."""
+        """Fail unless it succeeded, or was refused because a fault changed one of its files."""
         if not is_refused_as_changed(outcome):
             outcome.expect(self.load.status)
 
     def rows(self, table: str) -> list[Row] | None:
-        """Return the rows of a table as a reader sees them; None where there is none."""
+        """Return the rows of a table as a reader sees them; None if there is no table."""
         if table not in self.place.tables():
             return None
         names = list(self.place.column_types(table))
@@ -142,7 +143,7 @@ class FileScene:
         )
 
     def now(self) -> Seen:
-        """Return the present rows of all targets."""
+        """Return the current rows of all targets."""
         return {table: self.rows(table) for table in self.load.targets}
 
     def before_or_none(self, table: str) -> list[Row] | None:
@@ -157,7 +158,7 @@ class FileScene:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether all targets have all rows. They must have all or none."""
+        """Whether all targets have all rows; they must have all or none."""
         now = self.now()
         loaded = {table: rows == self.full[table] for table, rows in now.items()}
         for table, rows in now.items():
@@ -168,7 +169,7 @@ class FileScene:
         return all(loaded.values())
 
     def finish(self) -> Outcome:
-        """Give the same command again: it must end well, at the first try."""
+        """Run the same command again: it must succeed at the first try."""
         outcome = self.command()
         if is_refused_as_changed(outcome):
             self.inrush("cleanup", *self.place.words).expect(CLEAN)
@@ -176,32 +177,32 @@ class FileScene:
         return outcome.expect(self.load.status)
 
     def check_status(self, stopped: set[int]) -> None:
-        """Fail unless `inrush status` lists one of these numbers of runs, and none as held."""
+        """Fail unless `inrush status` lists one of these numbers of runs, none of them as held."""
         outcome = self.inrush("status", *self.place.words, "--json").expect(CLEAN)
         told = json.loads(outcome.output)
         assert len(told) in stopped, f"not {stopped}: {outcome.said}"
         assert not any(run["held"] for run in told), outcome.said
 
     def clean_up(self) -> None:
-        """Remove what a stopped run left, and fail unless all of it and nothing else is gone."""
+        """Remove the leftovers of a stopped run, and fail unless exactly these are gone."""
         before = self.now()
         self.inrush("cleanup", *self.place.words).expect(CLEAN)
         after = self.now()
-        # A run that is in one of its tables is brought to its end instead.
+        # A run that is in one of its tables is finished instead.
         assert after == before or (self.publishes_each and after == self.full), "a target changed"
         self.check_nothing_staged()
 
     def check_nothing_staged(self) -> None:
-        """Fail if there is a table that is no target, or a file beside the destination's own."""
+        """Fail if there is a table that is no target, or a file that is not the destination's."""
         assert self.place.tables() <= {*self.load.targets}, self.place.tables()
         beside = {path.name for path in self.disk.iterdir()}
-        # The lock of a run that was killed after its switch is held by nobody: its file stays until
-        # the next load.
+        # A run that was killed after its switch leaves its lock file, which nobody holds, until the
+        # next load.
         own = {"lake", "results.duckdb", "results.sqlite", "results.sqlite.inrush-lock"}
         assert beside <= own, beside
 
     def check_loaded(self, outcome: Outcome) -> None:
-        """Fail unless the targets hold exactly the right rows, and nothing is left behind."""
+        """Fail unless the targets have exactly the right rows, and nothing is left behind."""
         now = self.now()
         for table, rows in self.full.items():
             assert now[table] == rows, f"{table}: {_short(now[table])}, not {_short(rows)}"
@@ -218,9 +219,9 @@ class FileScene:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Read the tables of Parquet all the while; fail if one was ever seen half loaded.
+        """Read the tables of Parquet all the time; fail if one was ever seen half loaded.
 
-        DuckDB and SQLite keep readers out, or are kept out by them, while they write.
+        DuckDB and SQLite exclude readers, or are excluded by them, while they write.
         """
         if not isinstance(self.place, Parquet) or self.load.has_partitions:
             yield
@@ -248,13 +249,13 @@ class FileScene:
 
 
 def _listed(folder: Path) -> list[Row] | None:
-    """Return the rows of a table without partitions; None where there is none to be read."""
+    """Return the rows of a table without partitions; None if it cannot be read."""
     try:
         if not any(folder.glob("*.parquet")):
             return None
         table = pads.dataset(folder, format="parquet").to_table(columns=["id", "k", "note"])
     except FileNotFoundError:
-        # It was listed just before another generation of its files took the place.
+        # It was listed just before another generation of its files replaced it.
         return None
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
@@ -265,7 +266,7 @@ def _short(rows: list[Row] | None) -> str:
 
 @contextmanager
 def opened(kind: type[Place], load: FileLoad, folder: Path, seed: int) -> Iterator[FileScene]:
-    """Open a scene in a folder of its own, which is removed at the end."""
+    """Open a scene in a separate folder, which is removed at the end."""
     folder.mkdir()
     numbers = random.Random(f"inrush strikes {seed}")  # noqa: S311
     scene = FileScene(made_place(kind, folder), load, Inrush(folder), numbers)

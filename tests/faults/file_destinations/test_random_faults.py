@@ -32,7 +32,7 @@ def test_a_scenario(seed: int, references: FileReferences, tmp_path: Path) -> No
 
 
 def test_most_faults_hit() -> None:
-    """Fail where the faults miss: then the scenarios above show nothing."""
+    """Fail if the faults miss, because then the scenarios above show nothing."""
     hit = sum(struck.hit for struck in _tried)
     print(f"{len(_tried)} faults tried, {hit} hit")
     assert hit >= 0.7 * len(_tried)

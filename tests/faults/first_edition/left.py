@@ -1,7 +1,7 @@
-"""The runs that commit e68f33c left: what each loads, where it was stopped, and what must come out.
+"""The runs that commit e68f33c left: their files, where they were stopped, and the right result.
 
 `make.py` makes them with that build, and `test_first_edition.py` gives the same files and packages
-to the build of today.
+to today's build.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ COMMIT = "e68f33c"
 FOLDER = Path(__file__).parent
 COLUMNS: list[Value] = ["id int not null", "note text"]
 TYPES = ("integer", "text")
-# A run knows a file again by its size and by its time.
+# A run recognizes a file by its size and its time.
 MODIFIED_NS = 1_790_000_000_123_456_789
 PACKAGE = "package.toml"
-# Ranges of a file have 8 MiB at least, and three of them are wanted.
+# Ranges of a file have at least 8 MiB, and three of them are wanted.
 LARGE_BYTES = 26 << 20
 LARGE_ROWS = 52
 
@@ -50,7 +50,7 @@ def _parts_with_rejects() -> dict[str, bytes]:
 
 
 def _large() -> dict[str, bytes]:
-    """Return a file that streams share; nearly all of it is comments, which leave nothing."""
+    """Return a file that streams share; nearly all of it is comments, which load no rows."""
     comment = b"# " + b"." * 97 + b"\n"
     comments = comment * (LARGE_BYTES // LARGE_ROWS // len(comment))
     return {"large.tbl": b"".join(_text([row]) + comments for row in _large_rows())}
@@ -69,19 +69,19 @@ class Left:
     destination: str
     files: Callable[[], dict[str, bytes]]
     flows: tuple[str, ...]
-    # What each target holds in the end.
+    # The final rows of each target.
     full: Mapping[str, list[Row]]
-    # Where it died; a run without a fault ended.
+    # The fault point where it died; a run without a fault ended.
     fault: str | None = None
     streams: int = 1
-    # Makes the targets that are there before.
+    # Makes the targets that exist before.
     setup: str = ""
     rejected_rows: int = 0
-    # Its rows are in the targets already.
+    # True if its rows are already in the targets.
     is_loaded: bool = False
     # Units that were committed.
     units: int = 0
-    # Rows that went directly into the target.
+    # Rows that were written directly to the target.
     straight_rows: list[Row] = field(default_factory=list)
 
     @property
@@ -91,7 +91,7 @@ class Left:
 
     @property
     def dump(self) -> Path:
-        """The database, where it is one of PostgreSQL."""
+        """The database, if it is PostgreSQL's."""
         return FOLDER / f"{self.name}.sql"
 
     def write(self, folder: Path, url: str) -> None:
@@ -110,7 +110,8 @@ _JOURNAL = (
 )
 _REJECTS: dict[str, Value] = {
     "columns": COLUMNS,
-    # That build did not save a format that only the files' names showed, so it replayed no rejects.
+    # That build did not save a format that only the files' names implied, so it replayed no
+    # rejects.
     "format": {"preset": "tbl"},
     "rejects": {"rows_max": 5},
 }

@@ -28,7 +28,7 @@ URLS = {"duckdb": "warehouse.duckdb", "parquet": "parquet:lake"}
 
 
 def leave(command: Path, left: Left, folder: Path, url: str) -> None:
-    """Run the package until it dies where it should."""
+    """Run the package until it dies at its fault point."""
     folder.mkdir()
     left.write(folder, url)
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "INR"))}
@@ -49,7 +49,7 @@ def leave(command: Path, left: Left, folder: Path, url: str) -> None:
 
 
 def keep(left: Left, folder: Path) -> None:
-    """Keep the folder's content beside the input files."""
+    """Keep the folder's contents without the input files."""
     inputs = {PACKAGE, *left.files()}
 
     def own(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -69,7 +69,7 @@ def dump(database: Database, left: Left) -> None:
     program = database.server.programs / "pg_dump"
     words = ["--no-owner", "--file", str(left.dump), "--dbname", database.url]
     subprocess.run([program, *words], check=True)
-    # They keep a foreign dump from running commands, and older versions of psql do not know them.
+    # They prevent a foreign dump from running commands, and older versions of psql lack them.
     text = left.dump.read_text()
     left.dump.write_text(re.sub(r"(?m)^\\(un)?restrict .*\n", "", text))
 

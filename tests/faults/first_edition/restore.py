@@ -1,8 +1,8 @@
-"""Puts a fixture back: into a folder of the test, and into a database of its server.
+"""Restores a fixture: into a folder of the test, and into a database of its server.
 
-A ledger names files by digests of their full paths, and tables by their OIDs. The files and tables
-of a test have others, so both are replaced here, and nothing else. Each digest is first computed
-for the old path, which fails if the rule of this file is not the one by which the fixture was made.
+A ledger identifies files by digests of their full paths, and tables by their OIDs. A test has other
+files and tables, so both are replaced here, and nothing else. Each digest is first computed for the
+old path, which fails if this file computes it by another rule than the fixture.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import duckdb
 from faults.first_edition.left import FOLDER, Left
 from harness.servers import Database
 
-# A shard as a dump of PostgreSQL has it, and as JSON inside JSON or inside a database.
+# A split's key in a PostgreSQL dump, and as JSON inside JSON or inside a database.
 COPIED_SHARD = re.compile(
     r"(?P<shard>[0-9a-f]{64})\t(?P<file>[0-9a-f]{64})\t(?P<name>[^\t]+)"
     r"\t(?P<start>\d+)\t(?P<end>\d+|\\N)\t"
@@ -32,7 +32,7 @@ JSON_SHARD = re.compile(
 
 
 def digest(*texts: str) -> str:
-    """Return the digest by which files and byte ranges are named."""
+    """Return the digest that identifies files and byte ranges."""
     found = hashlib.sha256()
     for text in texts:
         found.update(len(text.encode()).to_bytes(8, "little") + text.encode())
@@ -41,7 +41,7 @@ def digest(*texts: str) -> str:
 
 @dataclass(frozen=True)
 class Move:
-    """A way from the folder and the URL in which a fixture was made to those of a test."""
+    """Maps the folder and the URL in which a fixture was made to those of a test."""
 
     left: Left
     old_folder: Path
@@ -58,7 +58,7 @@ class Move:
         return text.replace(str(self.old_folder), str(self.folder))
 
     def _shard(self, found: re.Match[str]) -> str:
-        # A file that is read whole has no end there.
+        # A file that is read as a whole has no end there.
         size_bytes = len(self.left.files()[found["name"]])
         end = found["end"] if found["end"].isdigit() else str(size_bytes)
         text = found[0]

@@ -245,7 +245,10 @@ pub struct MeasureArguments {
     #[arg(long, value_name = "ORDER", default_value = "sequence")]
     pub order: EtlwrOrder,
 
-    /// How each part is verified before its COMMIT; the time counts [default: sums; for a columnstore count]
+    /// How the database is compared with the files [default: sums]
+    ///
+    /// A server verifies each part before its COMMIT. A columnstore counts the rows of each part then; its sums are those
+    /// of whole tables, before the switch. The time of both counts.
     #[arg(long, value_name = "WHAT")]
     pub verify: Option<super::VerifyLevel>,
 

@@ -13,6 +13,8 @@ const CAPACITY: &str = "What would be needed";
 /// A resource of `--what-if`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WhatIf {
+    /// Cores that loader and server share.
+    SharedCores(f64),
     /// Cores of the loader.
     LoaderCores(f64),
     /// Cores of the server.
@@ -47,6 +49,7 @@ fn what_if(text: &str) -> Result<WhatIf, String> {
         .map_err(|_| format!("`{value}` is not a rate: write it as 10Gbit or 2GB/s"))
     };
     Ok(match name.trim() {
+        "shared_cores" => WhatIf::SharedCores(number()?),
         "loader_cores" => WhatIf::LoaderCores(number()?),
         "server_cores" => WhatIf::ServerCores(number()?),
         "network" => WhatIf::Network(rate()?),
@@ -62,7 +65,7 @@ fn what_if(text: &str) -> Result<WhatIf, String> {
         }
         other => {
             return Err(format!(
-                "`{other}` is not one of loader_cores, server_cores, network, disk, read and streams"
+                "`{other}` is not one of shared_cores, loader_cores, server_cores, network, disk, read and streams"
             ));
         }
     })
@@ -115,8 +118,8 @@ pub struct PreflightArguments {
 
     /// Say what it would take with other resources, such as server_cores=16,network=10Gbit
     ///
-    /// loader_cores=N, server_cores=N, network=10Gbit, disk=2GB/s (what the server writes), read=1GB/s (what the files
-    /// are read with), streams=N. Where cores are given, loader and server have machines of their own.
+    /// shared_cores=N (of one machine with loader and server), loader_cores=N, server_cores=N (of a machine for each),
+    /// network=10Gbit, disk=2GB/s (what the server writes), read=1GB/s (what the files are read with), streams=N.
     #[arg(long, value_name = "NAME=VALUE,...", value_delimiter = ',', value_parser = what_if, help_heading = CAPACITY)]
     pub what_if: Vec<WhatIf>,
 
@@ -159,6 +162,7 @@ mod tests {
     #[test]
     fn resources_are_read_as_people_write_them() {
         assert_eq!(what_if("server_cores=16"), Ok(WhatIf::ServerCores(16.0)));
+        assert_eq!(what_if("shared_cores=2"), Ok(WhatIf::SharedCores(2.0)));
         assert_eq!(what_if("network=10Gbit"), Ok(WhatIf::Network(1.25e9)));
         assert_eq!(what_if("disk=2GB/s"), Ok(WhatIf::Disk(2e9)));
         assert_eq!(what_if("streams=8"), Ok(WhatIf::Streams(8)));

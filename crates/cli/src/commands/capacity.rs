@@ -38,7 +38,7 @@ pub fn add(report: &mut PreflightReport, arguments: &PreflightArguments) {
     report.capacity = Some(costs.capacity(&wish));
 }
 
-/// Replaces one of this machine's resources. Where cores are given, loader and server share none.
+/// Replaces one of this machine's resources. Where cores of the loader or of the server are given, they share none.
 fn replace(with: &mut Resources, wish: &mut CapacityWish, what: WhatIf, shared_cores: Option<f64>) {
     let mut own = |loader: Option<f64>, server: Option<f64>| {
         if with.shared_cores.take().is_some() {
@@ -48,6 +48,10 @@ fn replace(with: &mut Resources, wish: &mut CapacityWish, what: WhatIf, shared_c
         with.server_cores = server.or(with.server_cores);
     };
     match what {
+        WhatIf::SharedCores(cores) => {
+            with.shared_cores = Some(cores);
+            (with.loader_cores, with.server_cores) = (None, None);
+        }
         WhatIf::LoaderCores(cores) => own(Some(cores), None),
         WhatIf::ServerCores(cores) => own(None, Some(cores)),
         WhatIf::Network(rate) => with.network_bytes_s = Some(rate),

@@ -19,7 +19,7 @@ fn left_alone(run: &StoppedRun) -> String {
         false => format!(
             "its command loads the rest, `inrush cleanup --run {name}` gives it up and leaves them"
         ),
-        // The plan refuses it in the same words.
+        // The same words as in the plan's refusal.
         true => format!(
             "another version of Inrush loaded them, so the command of this version refuses the run: resume it with the \
              version that began it; or delete these rows and give the run up: inrush cleanup --run {name}"

@@ -1,4 +1,4 @@
-//! The database that `status` and `cleanup` look at.
+//! The database whose ledger `status`, `cleanup` and `undo` read.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct LedgerDestination {
     pub reached: Reached,
 }
 
-/// Finds the database, and starts it where it is an embedded one.
+/// Finds the database, and starts it if it is an embedded one.
 pub fn find(
     arguments: &LedgerArguments,
     surroundings: &Surroundings,

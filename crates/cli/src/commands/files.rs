@@ -21,8 +21,8 @@ pub fn format(text: Option<&str>) -> Result<Format, CommandError> {
     }
 }
 
-/// The files that patterns name, those of relative paths below `folder`; `reader` is the command or
-/// the flow.
+/// The files that match the patterns; relative patterns start at `folder`. `reader` is the command or the flow that
+/// reads them.
 pub fn resolve(
     patterns: &[String],
     folder: &Path,

@@ -88,7 +88,7 @@ fn package(arguments: &InitArguments, table: &str) -> Package {
     }
 }
 
-/// The table's name as a file's: without its schema, and with nothing that leads elsewhere.
+/// The table's name as a file name: without its schema, and without path separators.
 fn file_stem(table: &str) -> String {
     let name = table.rsplit('.').next().unwrap_or(table);
     let stem: String = name
@@ -217,7 +217,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
-        // The package reads back, and its file is found from anywhere.
+        // The saved package can be read again from any folder.
         let package = Package::read(Path::new(&saved)).expect(&text);
         assert_eq!(package.flows[0].files.patterns(), [file.as_str()]);
         package.check().expect(&text);

@@ -33,7 +33,7 @@ pub fn preflight(
     let reached =
         match embedded::reach_to_look(ready.package, &ready.folder, ready.data_trust, surroundings)
         {
-            // What keeps a look from having its server keeps the run from it.
+            // A server that a preflight cannot reach is out of reach for the run, too.
             Err(error @ CommandError::Embedded(_)) => {
                 output::errors(&error.to_string());
                 return Ok(ExitStatus::Preflight);
@@ -56,7 +56,7 @@ pub fn preflight(
     drop(guard);
     let scratch = inrush::scratch_folder(&reached.package, &options, &defaults);
     let _guard = match scratch {
-        // A file may have come into being that has to be closed to be removed.
+        // An opened database may have created a file, which can be removed only after it is closed.
         Some(_) => signals::stop_cleanly(&stop, Left::Nothing(scratch)),
         None => signals::end_at_once(None),
     };

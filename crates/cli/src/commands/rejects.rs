@@ -114,7 +114,7 @@ fn replay(
         let url = package_file::from_here(url);
         package.connect(name, &url, &credentials::environment)?;
     }
-    // What another URL takes the place of needs no variable.
+    // A URL that is replaced needs no variable.
     package.fill_connections(&credentials::environment)?;
     let mut data_trust = DataTrust::OfUser;
     if !arguments.trust {

@@ -33,7 +33,7 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitStatus, CommandError> {
     Ok(ExitStatus::Clean)
 }
 
-/// The page of a report that is called `x.html` would take its place too, without any `--output`.
+/// Refuses to overwrite the report: for a report called `x.html`, the page would have the same name.
 fn refuse_the_report(path: &Path, target: &Path) -> Result<(), CommandError> {
     let is_the_report = match (path.canonicalize(), target.canonicalize()) {
         (Ok(report), Ok(target)) => report == target,

@@ -19,7 +19,7 @@ use crate::errors::CommandError;
 use crate::numbers::counted;
 use crate::{output, package_file, signals};
 
-/// Pieces of a file where the arguments do not say how large they are.
+/// Pieces of a file if the arguments do not give their size.
 const RANGES_WANTED: u64 = 251;
 
 /// Files that are read in one dialect.
@@ -28,7 +28,7 @@ struct Group {
     dialect: Dialect,
 }
 
-/// Holds reading in pieces against reading in one go.
+/// Compares reading in pieces with reading in one go.
 pub fn verify(arguments: &VerifyArguments) -> Result<ExitStatus, CommandError> {
     let _guard = signals::end_at_once(None);
     let groups = match arguments.files.as_slice() {
@@ -121,7 +121,7 @@ fn of_package(arguments: &VerifyArguments, path: &Path) -> Result<Vec<Group>, Co
         if !arguments.flow.is_empty() && !arguments.flow.contains(&name(flow)) {
             continue;
         }
-        // Paths are shown as they were written, as a run shows them.
+        // Paths are shown as they were written, as in a run.
         let folder = ready.folder.strip_prefix(".").unwrap_or(&ready.folder);
         let files = files::resolve(flow.files.patterns(), folder, &flow.format, &name(flow))?;
         refuse_pipes(&files)?;
@@ -130,7 +130,7 @@ fn of_package(arguments: &VerifyArguments, path: &Path) -> Result<Vec<Group>, Co
             false => declared(&files, &flow.format)?,
         };
         if let [_] = flow.columns.as_slice() {
-            // As a load reads files of one column.
+            // In the same way as a load reads files with one column.
             dialect.blank_lines_are_records = !dialect.trailing_delimiter;
         }
         groups.push(Group { files, dialect });

@@ -1,10 +1,10 @@
 //! Values of a file of typed rows as those of the target's column, without their text.
 //!
-//! A quick path like those of the kernels. It takes a column of a batch if its type is that of the target, or a type
-//! whose range the target covers, and if each value of the batch fits (a text with a NUL byte does not). It never
-//! takes a value whose text would be refused, and never changes one. If any value of the batch does not fit, it makes
-//! nothing, and the column is made from the values' text ([`typed_rows`](super::typed_rows)), which also words the
-//! rejects. The two are tested against each other.
+//! This is a quick path like those of the kernels. It converts a column of a batch if its type is that of the target,
+//! or a type whose range the target covers, and if each value of the batch fits (a text with a NUL byte does not). It
+//! never accepts a value whose text would be rejected, and never changes one. If any value of the batch does not fit,
+//! it converts nothing, and the column is made from the values' text ([`typed_rows`](super::typed_rows)), which also
+//! words the rejects. Tests compare the two paths.
 
 mod bytes;
 mod numbers;
@@ -16,7 +16,7 @@ use arrow_schema::DataType;
 
 use super::column_converter::ColumnConverter;
 
-/// The column of some values; nothing where their text has to be looked at.
+/// The converted column; `None` if it must be made from the values' text.
 pub(super) fn array(
     values: &ArrayRef,
     is_uuid: bool,

@@ -1,7 +1,7 @@
 //! Integers, floats and decimals.
 //!
-//! The loops never end early, so that the compiler can vectorize them. They also read the slots of NULLs: at worst the
-//! column is then made from its text.
+//! The loops never end early, so that the compiler can vectorize them. They also read the slots behind NULLs: at worst
+//! the column is then made from its text.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub(super) fn of<T: ArrowPrimitiveType>(made: Vec<T::Native>, values: &ArrayRef)
 pub(super) fn float32(values: &ArrayRef) -> Option<ArrayRef> {
     (*values.data_type() == DataType::Float32).then(|| {
         let values_of = values.as_primitive::<Float32Type>().values();
-        // What else a NaN says has no text.
+        // Other bits of a NaN do not appear in its text.
         let made = values_of.iter().map(|value| match value.is_nan() {
             true => f32::NAN,
             false => *value,
@@ -96,7 +96,7 @@ pub(super) fn float64(values: &ArrayRef) -> Option<ArrayRef> {
     Some(of::<Float64Type>(made, values))
 }
 
-/// Decimals with as many digits after their point, or fewer, and integers.
+/// Decimals with at most as many digits after the point, and integers.
 pub(super) fn decimal(values: &ArrayRef, precision: u8, scale: u8) -> Option<ArrayRef> {
     macro_rules! from {
         ($source:ty, $scale:expr) => {
@@ -127,9 +127,9 @@ pub(super) fn decimal(values: &ArrayRef, precision: u8, scale: u8) -> Option<Arr
     }
 }
 
-/// True if no value is farther from 0.
+/// True if no value exceeds `most` in magnitude.
 fn fits(values: &[i128], most: i128) -> bool {
-    // Below 2^128. One comparison without sign stands for two.
+    // Below 2^128. One unsigned comparison replaces two.
     let range = 2 * most.unsigned_abs();
     let is_inside = |value: &i128| value.wrapping_add(most) as u128 <= range;
     values

@@ -14,7 +14,7 @@ use arrow_schema::DataType;
 use super::super::text::Text;
 use super::super::views::{INLINE_BYTES_MAX, TextCheck};
 
-/// A buffer has fewer bytes, so that views reach all of it.
+/// The largest buffer of which views can reach every byte.
 pub(super) const BUFFER_BYTES_MAX: usize = i32::MAX as usize;
 
 pub(super) fn array(values: &ArrayRef, kernel: &Text) -> Option<ArrayRef> {
@@ -75,7 +75,7 @@ fn of_words<K: ArrowDictionaryKeyType, O: OffsetSizeTrait>(
     Some(builder.finish())
 }
 
-/// The views, if each value fits. They are made again if blanks that do not count have to be cut off.
+/// The views, if each value fits. They are made again if blanks that do not count must be removed.
 fn checked(views: StringViewArray, kernel: &Text) -> Option<ArrayRef> {
     if any_nul(&views) {
         return None;
@@ -116,11 +116,11 @@ fn any_nul(views: &StringViewArray) -> bool {
     views.views().iter().enumerate().any(|(row, view)| {
         let length = *view as u32 as usize;
         if length <= INLINE_BYTES_MAX {
-            // The bytes of the length, and those behind the text, are not part of it.
+            // The bytes of the length, and those after the text, are not part of it.
             let text = *view >> 32 | u128::MAX.checked_shl(8 * length as u32).unwrap_or(0);
             return text.wrapping_sub(ONES) & !text & HIGHS != 0;
         }
-        // Views of NULLs are any bytes.
+        // Views behind NULLs may have any bytes.
         views.is_valid(row) && {
             let start = (*view >> 96) as u32 as usize;
             let buffer = &buffers[(*view >> 64) as u32 as usize];

@@ -1,4 +1,4 @@
-//! Dates, times of day and timestamps, in any unit whose values a microsecond says.
+//! Dates, times of day and timestamps, in any unit whose values are whole microseconds.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(super) fn timestamp(values: &ArrayRef, has_zone: bool, digits_kept: u8) -> O
     if zone.is_some() != has_zone {
         return None;
     }
-    // PostgreSQL's timestamps past this are not plain numbers of a batch.
+    // PostgreSQL's timestamps beyond this are not plain numbers in a batch.
     let range = (timestamp::MIN, i64::MAX);
     let made = match unit {
         TimeUnit::Second => finer::<TimestampSecondType>(values, 1_000_000, range, digits_kept)?,
@@ -78,7 +78,7 @@ where
     S: ArrowPrimitiveType,
     S::Native: Into<i64>,
 {
-    // The least one is a whole number of seconds.
+    // The smallest value is a whole number of seconds.
     let (least, most) = (least / factor, most / factor);
     let mut fits = true;
     let counts = values.as_primitive::<S>().values();
@@ -107,7 +107,7 @@ where
     (fits && are_kept(&made, digits_kept)).then_some(made)
 }
 
-/// True if no value has more digits after the point of its second.
+/// True if no value has more digits after the point of its second than are kept.
 fn are_kept(values: &[i64], digits_kept: u8) -> bool {
     let Some(step) = 6_u32
         .checked_sub(digits_kept.into())

@@ -1,4 +1,4 @@
-//! Gathers the fields of a column with policies, one field at a time, as the kernel is to read them.
+//! Gathers the fields of a column with policies, one field at a time, in the form that the kernel reads.
 
 use inrush_rows::column_policy::{ColumnChanges, DefaultFor};
 use inrush_scan::{FieldText, decode_field};
@@ -37,7 +37,7 @@ impl Gatherer {
                 Ok(found) => found,
                 Err(error) => {
                     faults.push(Fault { row: place, error });
-                    // Keeps the row's place; the row itself is dropped.
+                    // Keeps the row's index; the row itself is dropped.
                     FoundField::Null
                 }
             };

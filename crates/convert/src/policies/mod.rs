@@ -1,13 +1,13 @@
-//! Policies that change how a field is read before its type's kernel sees it: trimming, null
-//! markers of the column's own, defaults, forms of numbers, cutting and rounding.
+//! Policies that change how a field is read before its type's kernel gets it: trimming, null markers of the column,
+//! defaults, forms of numbers, cutting and rounding.
 //!
-//! A column without policies is never read here: the way in which its fields are gathered is chosen when the converter
-//! is made. Policies of the kernels themselves (formats of dates, the words of a boolean, rounding of seconds) are in
-//! the kernels.
+//! A column without policies is not read here: how its fields are gathered is chosen when the converter is made.
+//! Policies for the kernels themselves (formats of dates, the words of a boolean, rounding of seconds) are in the
+//! kernels.
 //!
-//! `column_converter`, `array`, `key` and `policies` need each other: the converter of an array holds the converter of its
-//! elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a bound, a default) with
-//! the converter of the column.
+//! `column_converter`, `array`, `key` and `policies` depend on each other: the converter of an array contains the
+//! converter of its elements; `column_converter` makes the values of keys; `key` and `policies` read their texts (a
+//! bound, a default) with the converter of the column.
 
 mod gather;
 mod number_form;
@@ -32,7 +32,7 @@ pub(super) struct FieldPolicy {
     trim_ends: (bool, bool),
     trim_quoted: bool,
     rewrite: Rewrite,
-    /// The default as the kernel reads it.
+    /// The default, in the form that the kernel reads.
     default: Option<(Vec<u8>, DefaultFor)>,
     /// The words for NULL, for the reason of a reject.
     null_words: String,
@@ -42,16 +42,16 @@ pub(super) struct FieldPolicy {
 enum Rewrite {
     Nothing,
     Number(NumberRewriter),
-    /// At most this many characters stay.
+    /// At most this many characters are kept.
     Cut {
         characters_max: usize,
-        /// Blanks past them do not count, and the kernel cuts them off.
+        /// Blanks beyond them do not count, and the kernel removes them.
         blank_padded: bool,
     },
 }
 
 impl FieldPolicy {
-    /// The policy of a column, where its fields are not read in the usual way.
+    /// The policy of a column; `None` if its fields are read in the usual way.
     pub fn of(column: &Column, dialect: &Dialect) -> Result<Option<FieldPolicy>, ConvertError> {
         let policies = &column.policies;
         let rewrite = Rewrite::of(column)?;
@@ -148,7 +148,7 @@ impl FieldPolicy {
             })
     }
 
-    /// A text of the package as the kernel reads it.
+    /// A text in the package, in the form that the kernel reads.
     pub fn rewritten(&self, text: &str) -> Result<Vec<u8>, ValueError> {
         let mut out = Vec::new();
         let text = text.as_bytes();
@@ -163,14 +163,14 @@ impl FieldPolicy {
                     ));
                 }
             },
-            // A text of the package that is too long was hardly meant so.
+            // A text in the package that is too long is probably a mistake.
             Rewrite::Cut { .. } => {}
         }
         Ok(text.to_vec())
     }
 
-    /// The text of a field outside of the file's rows (a key that the planner looks at), as the
-    /// kernel reads it; nothing for NULL.
+    /// The text of a field outside of the file's rows (a key for the planner), in the form that the kernel reads;
+    /// `None` for NULL.
     pub fn single(&self, text: Option<&str>) -> Result<Option<Vec<u8>>, ValueError> {
         let default = || match &self.default {
             Some((text, DefaultFor::Null)) => Some(text.clone()),
@@ -220,8 +220,7 @@ impl FieldPolicy {
         self.dialect.quote.is_some() && written.first().copied() == self.dialect.quote
     }
 
-    /// An unquoted field as it is written, without the blanks and tabs that are cut off. One that
-    /// is escaped stays.
+    /// An unquoted field as it is written, without the blanks and tabs that are trimmed. An escaped blank stays.
     fn trimmed_as_written<'a>(&self, written: &'a [u8]) -> &'a [u8] {
         let rest = trimmed(written, self.trim_ends);
         let Escape::Byte(escape) = self.dialect.escape else {
@@ -267,7 +266,7 @@ impl Rewrite {
     }
 }
 
-/// The first characters of a text; all of it where only blanks that do not count stand behind.
+/// The first characters of a text; the whole text if only blanks that do not count follow.
 fn cut(text: &[u8], characters_max: usize, blank_padded: bool) -> &[u8] {
     if text.len() <= characters_max {
         return text;
@@ -284,7 +283,7 @@ fn cut(text: &[u8], characters_max: usize, blank_padded: bool) -> &[u8] {
     &text[..end]
 }
 
-/// A text without blanks and tabs at its ends, where they are cut off.
+/// A text without blanks and tabs at the ends that are trimmed.
 fn trimmed(text: &[u8], (at_start, at_end): (bool, bool)) -> &[u8] {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let mut rest = text;
@@ -301,7 +300,7 @@ fn trimmed(text: &[u8], (at_start, at_end): (bool, bool)) -> &[u8] {
     rest
 }
 
-/// A marker that no field can be written as would never be found, silently.
+/// Refuses a null marker that no field can equal, because it would silently never be found.
 fn check_marker(marker: &str, trim_ends: (bool, bool), dialect: &Dialect) -> Result<(), String> {
     let bytes = marker.as_bytes();
     if dialect.quote.is_some_and(|quote| bytes.contains(&quote)) {

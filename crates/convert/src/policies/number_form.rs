@@ -1,8 +1,8 @@
-//! Numbers that are not written as in SQL: a decimal comma, groups of three digits, an accountant's or a mainframe's
-//! minus, digits to be rounded, `NaN` for NULL. They are rewritten in the form that the kernels read.
+//! Numbers in other forms than SQL's: a decimal comma, groups of three digits, an accountant's or a mainframe's minus,
+//! digits to be rounded, `NaN` for NULL. They are rewritten in the form that the kernels read.
 //!
-//! What does not keep to the declared form is refused, never guessed: `1.5` where the point
-//! stands between groups is a reject, not 15.
+//! A number that does not have the declared form is rejected, never guessed: if the point separates groups, `1.5` is
+//! rejected, and not read as 15.
 
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::is_separator;
@@ -18,7 +18,7 @@ use super::round::rounded;
 /// The result of rewriting a number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rewritten {
-    /// It is right as it stands, or its kernel finds the fault.
+    /// It needs no rewriting, or its kernel will find the fault.
     AsWritten,
     /// It stands for NULL.
     Null,
@@ -34,7 +34,7 @@ pub(super) struct NumberRewriter {
     decimal: Vec<u8>,
     group: Vec<u8>,
     negative: NegativeForm,
-    /// A number may look other than in SQL.
+    /// True if a number may have another form than SQL's.
     has_form: bool,
     is_nan_null: bool,
     rounding: Rounding,
@@ -44,7 +44,7 @@ pub(super) struct NumberRewriter {
 }
 
 impl NumberRewriter {
-    /// The rewriter of a column of numbers, where it needs one.
+    /// The rewriter of a column of numbers; `None` if it needs none.
     pub fn of(column: &Column) -> Result<Option<NumberRewriter>, ConvertError> {
         let policies = &column.policies;
         let form = &policies.numbers;
@@ -76,7 +76,7 @@ impl NumberRewriter {
         }))
     }
 
-    /// Appends a number to `out` as the kernels read it, where it is not written so.
+    /// Appends a number to `out` in the form that the kernels read, if it has another form.
     pub fn rewrite(&self, field: &[u8], out: &mut Vec<u8>) -> Result<Rewritten, ValueError> {
         let text = trim(field);
         let unsigned = text.strip_prefix(b"-").unwrap_or(text);
@@ -116,15 +116,14 @@ impl NumberRewriter {
         }
     }
 
-    /// Appends a number without surrounding blanks with a point, without groups and with its
-    /// sign in front.
+    /// Appends a number without surrounding blanks, with a point, without groups and with its sign in front.
     fn plain(&self, text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueError> {
         let (sign, body) = match (self.negative, text) {
             (NegativeForm::Parentheses, [b'(', inner @ .., b')']) => (Some(b'-'), trim(inner)),
             (NegativeForm::Trailing, [inner @ .., b'-']) if !inner.is_empty() => {
                 (Some(b'-'), trim(inner))
             }
-            // A plus stays where it is: `lossless` columns refuse it.
+            // A plus is kept, because `lossless` columns reject it.
             (_, [sign @ (b'-' | b'+'), inner @ ..]) => (Some(*sign), inner),
             _ => (None, text),
         };
@@ -156,7 +155,7 @@ impl NumberRewriter {
         Err(self.refused(text, rest, sign == Some(b'-')))
     }
 
-    /// Appends the digits before the decimal separator; gives where they end.
+    /// Appends the digits before the decimal separator; returns where they end.
     fn integer(&self, body: &[u8], out: &mut Vec<u8>) -> Result<usize, ValueError> {
         let mut at = digit_count(body);
         out.extend_from_slice(&body[..at]);
@@ -242,7 +241,7 @@ impl NumberRewriter {
     }
 }
 
-/// Separators that could be taken for something else.
+/// Refuses separators that could be mistaken for something else.
 fn check(column: &Column, form: &NumberForm) -> Result<(), ConvertError> {
     let invalid = |setting: &'static str, reason: &str| ConvertError::PolicyInvalid {
         column: column.name.clone(),
@@ -296,7 +295,7 @@ mod tests {
             .expect("a form of its own")
     }
 
-    /// The number as the kernel gets it, or the reason that it is refused for.
+    /// The number as the kernel gets it, or the reason why it is rejected.
     fn rewritten(rewriter: &NumberRewriter, text: &str) -> Result<String, String> {
         let mut out = b"before".to_vec();
         match rewriter.rewrite(text.as_bytes(), &mut out) {

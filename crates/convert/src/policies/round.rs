@@ -1,5 +1,4 @@
-//! Rounding of number literals, as text: it works for any number of digits, and the kernels need
-//! not know of it.
+//! Rounds number literals as text. This works for any number of digits, and the kernels need not support rounding.
 
 use inrush_rows::column_policy::Rounding;
 
@@ -8,15 +7,15 @@ use super::super::number::literal;
 /// A literal that was rounded.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rounded {
-    /// It in plain notation, with as many digits after the point as the column keeps.
+    /// The literal in plain notation, with as many digits after the point as the column keeps.
     pub text: String,
-    /// True if its value is another one.
+    /// True if its value has changed.
     pub changed: bool,
 }
 
 /// The literal with `scale` digits after the point (before it, if `scale` is negative), if it has more. `is_whole` is
-/// for columns that take no point at all. `None` if the column's own kernel can take the text, or words its fault
-/// better.
+/// true for columns that accept no point at all. `None` if the column's own kernel can read the text, or words its
+/// fault better.
 pub(super) fn rounded(
     text: &[u8],
     scale: i64,
@@ -32,7 +31,7 @@ pub(super) fn rounded(
         return None;
     }
     let digits: Vec<u8> = number.digits().collect();
-    // How many digits are kept; below zero there would be zeros before the first one.
+    // The number of kept digits; if it is negative, zeros come before the first digit.
     let kept_count = number.integer.len() as i64 + number.exponent + scale;
     if kept_count >= digits.len() as i64 {
         let has_point = text.contains(&b'.');
@@ -79,15 +78,14 @@ fn add_one(digits: &mut Vec<u8>) {
     digits.insert(0, b'1');
 }
 
-/// Digits of which the last `scale` stand after the point; where that is negative, as many zeros
-/// follow.
+/// Digits of which the last `scale` are after the point; if `scale` is negative, as many zeros follow.
 fn plain(negative: bool, digits: &[u8], scale: i64) -> String {
     let mut text = String::with_capacity(digits.len() + 3);
     if negative && digits.iter().any(|digit| *digit != b'0') {
         text.push('-');
     }
     let fraction = scale.max(0) as usize;
-    // A digit before the point at least.
+    // At least one digit before the point.
     let zeros = (fraction + 1).saturating_sub(digits.len());
     let all = std::iter::repeat_n(b'0', zeros).chain(digits.iter().copied());
     let point_at = zeros + digits.len() - fraction;
@@ -163,7 +161,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against arithmetic on integers.
+        /// Compares with integer arithmetic.
         #[test]
         fn as_reckoned(value in -999_999i64..=999_999, places in 1u32..=6, kept in 0u32..=5) {
             prop_assume!(kept < places);

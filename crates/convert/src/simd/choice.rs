@@ -1,10 +1,10 @@
-//! The choice of code by the machine: every call of code for instructions that only some machines have.
+//! Chooses the code for this machine: makes every call of code for instructions that only some machines have.
 //!
 //! # Why it is sound
 //!
-//! [`Instructions`](super::Instructions) say which instructions a machine has: they carry a proof of
-//! [`inrush_scan::cpu`], which only a look at the processor makes. [`Lanes`] are a proof, too: only code that is itself
-//! compiled for AVX-512 loads them. Apart from that, the functions called here are safe.
+//! [`Instructions`](super::Instructions) say which instructions a machine has: they contain a proof of
+//! [`inrush_scan::cpu`], which only a check of the processor creates. [`Lanes`] are a proof, too: only code that is
+//! itself compiled for AVX-512 loads them. Apart from that, the functions called here are safe.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(
@@ -25,7 +25,7 @@ use super::{EightKernel, Instructions};
 #[cfg(target_arch = "x86_64")]
 use super::{LANES, Lanes, dates, decimals, integers, spans, timestamps};
 
-/// The values of a column; NULL and rows at fault hold the type's default.
+/// The values of a column; NULL and faulty rows get the type's default.
 #[inline]
 pub(in super::super) fn values<K: Kernel>(
     kernel: &K,
@@ -40,7 +40,7 @@ pub(in super::super) fn values<K: Kernel>(
     kernel::values_with(kernel, fields, faults)
 }
 
-/// Like the function without vectors, eight at a time if the machine and the column allow it.
+/// Like the function without vectors, but eight at a time if the machine and the column allow it.
 #[inline]
 pub(in super::super) fn values_by_eight<K: EightKernel>(
     kernel: &K,
@@ -55,7 +55,7 @@ pub(in super::super) fn values_by_eight<K: EightKernel>(
     values(kernel, fields, faults)
 }
 
-/// The views of a text column; NULL and rows at fault get an empty text.
+/// The views of a text column; NULL and faulty rows get an empty text.
 pub(in super::super) fn views<C: TextCheck>(
     check: &C,
     fields: &Fields<'_>,
@@ -76,7 +76,7 @@ pub(in super::super) fn views<C: TextCheck>(
 }
 
 impl Gatherer {
-    /// Gathers a column whose quotes are simple ones.
+    /// Gathers a column with simple quotes.
     pub(in super::super) fn gather_quoted(
         &mut self,
         input: &GatherInput<'_>,
@@ -96,7 +96,7 @@ impl Gatherer {
         self.gather_quoted_with(input, field_index, marks, quotes, quoted::first_of, faults);
     }
 
-    /// The spans of all rows as the scan found them; of empty ones NULL where `empty_is_null`.
+    /// The spans of all rows as the scan found them; with `empty_is_null`, empty ones become NULL.
     pub(in super::super) fn append_spans(
         &mut self,
         input: &GatherInput<'_>,
@@ -127,7 +127,7 @@ impl Gatherer {
     }
 }
 
-/// A bit for each field, the first one lowest: whether it is not NULL.
+/// A bit for each field, the first one lowest: set if it is not NULL.
 pub(in super::super) fn present_bits(spans: &[Span], instructions: Instructions) -> Vec<u8> {
     #[cfg(target_arch = "x86_64")]
     if instructions.has_avx512() {
@@ -142,7 +142,7 @@ pub(in super::super) fn present_bits(spans: &[Span], instructions: Instructions)
     present::bits_with(spans)
 }
 
-/// The smallest byte of a text, and the bits that are set in any.
+/// The smallest byte of a text, and the bits that are set in any byte.
 pub(in super::super) fn smallest_and_bits(text: &[u8], instructions: Instructions) -> (u8, u8) {
     #[cfg(target_arch = "x86_64")]
     if instructions.has_avx512() {
@@ -176,7 +176,7 @@ impl<N: integers::EightNative> EightKernel for Integer<N> {
 
     #[inline(always)]
     fn eight(&self, lanes: &Lanes<'_>, values: &mut [N; LANES]) -> bool {
-        // SAFETY: where there are lanes, the machine has AVX-512.
+        // SAFETY: if there are lanes, the machine has AVX-512.
         unsafe { integers::eight(lanes, values) }
     }
 }
@@ -189,7 +189,7 @@ impl EightKernel for Decimal {
 
     #[inline(always)]
     fn eight(&self, lanes: &Lanes<'_>, values: &mut [i128; LANES]) -> bool {
-        // SAFETY: where there are lanes, the machine has AVX-512.
+        // SAFETY: if there are lanes, the machine has AVX-512.
         unsafe { decimals::eight(self, lanes, values) }
     }
 }
@@ -202,7 +202,7 @@ impl EightKernel for Date {
 
     #[inline(always)]
     fn eight(&self, lanes: &Lanes<'_>, values: &mut [i32; LANES]) -> bool {
-        // SAFETY: where there are lanes, the machine has AVX-512.
+        // SAFETY: if there are lanes, the machine has AVX-512.
         unsafe { dates::eight(lanes, values) }
     }
 }
@@ -215,7 +215,7 @@ impl EightKernel for Timestamp {
 
     #[inline(always)]
     fn eight(&self, lanes: &Lanes<'_>, values: &mut [i64; LANES]) -> bool {
-        // SAFETY: where there are lanes, the machine has AVX-512.
+        // SAFETY: if there are lanes, the machine has AVX-512.
         unsafe { timestamps::eight(lanes, values) }
     }
 }

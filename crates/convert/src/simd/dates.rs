@@ -14,7 +14,7 @@ pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i32; LANES]) -> bool {
     if _mm512_mask_cmpneq_epi64_mask(lanes.present(), lanes.lengths(), ten) != 0 {
         return false;
     }
-    // The third byte to the tenth: the day is the highest two.
+    // The third to the tenth byte: the day is in the highest two.
     let ends = lanes.words(_mm512_set1_epi64(2));
     let Some(days) = days(lanes, ends) else {
         return false;
@@ -23,8 +23,8 @@ pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i32; LANES]) -> bool {
     true
 }
 
-/// Days since 1970-01-01 of `YYYY-MM-DD` at the start of each field, 0 for NULL; `None` if one is not written so, or
-/// where it needs a closer look, as 29 February does. `ends` has the day's digits in its highest two bytes.
+/// Days since 1970-01-01 of `YYYY-MM-DD` at the start of each field, 0 for NULL; `None` if one has another form, or
+/// needs the exact path, as 29 February does. `ends` has the day's digits in its highest two bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
@@ -47,7 +47,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
     if has_others != 0 || !are_digits(digits) {
         return None;
     }
-    // Century, year in it, month and day, in 16 bits each.
+    // Century, year within it, month and day, in 16 bits each.
     let pairs = pairs(digits);
     // The lane of the year: 100 times the century plus the year in it; the other lanes are zero.
     let year = _mm512_madd_epi16(pairs, _mm512_set1_epi64(0x0001_0064));
@@ -63,7 +63,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
     if is_unfit & lanes.present() != 0 {
         return None;
     }
-    // In years that begin with March the leap day is the last day.
+    // If years begin in March, the leap day is the last day.
     let is_before_march = _mm512_cmple_epu64_mask(month, _mm512_set1_epi64(2));
     let year = _mm512_mask_sub_epi64(year, is_before_march, year, one);
     // Exact for all years of four digits.
@@ -79,10 +79,10 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
     Some(_mm512_maskz_mov_epi64(lanes.present(), days))
 }
 
-/// The fifth byte and the eighth.
+/// A mask of the fifth and the eighth byte.
 const HYPHENS: i64 = 0xFF00_00FF_0000_0000u64 as i64;
 
-/// For each month of a year that begins with March, the days before it and, in the upper half, its days in every year;
+/// For each month of a year that begins in March, the days before it and, in the upper half, its days in a common year;
 /// index 0 is no month.
 const MONTHS: [i64; 16] = {
     const BEFORE: [i64; 13] = [0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275];

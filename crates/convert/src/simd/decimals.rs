@@ -8,7 +8,7 @@ use super::lanes::DigitWords;
 use super::registers::store_widened;
 use super::{LANES, Lanes};
 
-/// The largest scale whose point stands in the last word.
+/// The largest scale with the point in the last word.
 const SCALE_MAX: u8 = 7;
 
 /// As [`EightKernel::takes_eight`](super::EightKernel::takes_eight).
@@ -28,8 +28,8 @@ pub(super) fn eight(decimal: &Decimal, lanes: &Lanes<'_>, values: &mut [i128; LA
     let Some(numbers) = words.numbers() else {
         return false;
     };
-    // One digit before the point at least, at most as many as the column has, and with those
-    // behind it never past 64 bits. Beside a point there is no place for as many.
+    // At least one digit before the point, at most as many as the column has, and together with those after it never
+    // more than 64 bits. With a point there is no room for as many.
     let behind = _mm512_set1_epi64(i64::from(scale) + 1);
     let before = _mm512_mask_sub_epi64(words.counts, has_point, words.counts, behind);
     let before_max = decimal
@@ -54,7 +54,7 @@ pub(super) fn eight(decimal: &Decimal, lanes: &Lanes<'_>, values: &mut [i128; LA
     true
 }
 
-/// The words without their points, and the lanes that have one where the scale wants it.
+/// The words without their points, and the lanes that have one at the position of the scale.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn without_points(written: &DigitWords, scale: u32) -> (DigitWords, __mmask8) {
@@ -76,7 +76,7 @@ fn without_points(written: &DigitWords, scale: u32) -> (DigitWords, __mmask8) {
     if has_point == 0 {
         return (unchanged(written.low, written.high), 0);
     }
-    // The digits before the point move up over it, and the last one of the high word with them.
+    // The digits before the point are shifted over it, and so is the last digit of the high word.
     let fraction = _mm512_set1_epi64(fraction as i64);
     let moved = _mm512_or_si512(
         _mm512_slli_epi64::<8>(written.low),

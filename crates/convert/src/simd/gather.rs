@@ -2,13 +2,13 @@
 //!
 //! # Why it is sound
 //!
-//! All reads of single lanes are in this file. Their addresses were compared before with the length of the text or of
-//! the list: [`Lanes`] and [`Pairs`] keep the compared values, and no other code can change them. Because a text has
-//! padding, addresses of its last fields also pass the comparison. Soundness does not depend on the padding: without
-//! it, the portable code would read those fields.
+//! All reads of single lanes are in this file. Their addresses are first compared with the length of the text or of the
+//! list: [`Lanes`] and [`Pairs`] keep the compared values, and no other code can change them. Because a text has
+//! padding, the addresses of its last fields also pass the comparison. Soundness does not depend on the padding:
+//! without it, the portable code would read those fields.
 //!
-//! All functions are compiled for AVX-512, so without `unsafe` only code that is compiled for it, too, can call them.
-//! Code that has [`Lanes`] therefore knows that the machine has AVX-512.
+//! All functions are compiled for AVX-512, so without `unsafe` only code that is also compiled for it can call them. So
+//! code that has [`Lanes`] may assume that the machine has AVX-512.
 #![expect(unsafe_code, reason = "gathers through pointers")]
 
 use std::arch::x86_64::*;
@@ -24,7 +24,7 @@ const STEP_MAX: i64 = WINDOW_BYTES as i64 - 8;
 /// Eight fields of a text.
 pub(in super::super) struct Lanes<'a> {
     text: &'a [u8],
-    /// First bytes; none of those that are present is past `start_max`.
+    /// First bytes; those of existing fields are at most `start_max`.
     starts: __m512i,
     lengths: __m512i,
     present: __mmask8,
@@ -41,7 +41,7 @@ impl<'a> Lanes<'a> {
         let starts = _mm512_and_si512(spans, _mm512_set1_epi64(0xFFFF_FFFF));
         let start_max = _mm512_set1_epi64(text.len().checked_sub(WINDOW_BYTES)? as i64);
         let present = _mm512_cmple_epu64_mask(starts, start_max);
-        // Not only where one is not present: whether eight fields hold a NULL is a bad guess.
+        // Applied to all lanes, because the processor would often mispredict a branch for NULL.
         let null = _mm512_cmpeq_epi64_mask(starts, _mm512_set1_epi64(0xFFFF_FFFF));
         if present | null != 0xFF {
             return None;
@@ -75,15 +75,14 @@ impl<'a> Lanes<'a> {
         self.present
     }
 
-    /// Eight bytes of each field from `steps` past its start on, at most 56; zeros for NULL.
+    /// Eight bytes of each field, `steps` (at most 56) after its start; zeros for NULL.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn words(&self, steps: __m512i) -> __m512i {
         let steps = _mm512_min_epu64(steps, _mm512_set1_epi64(STEP_MAX));
         let at = _mm512_add_epi64(self.starts, steps);
-        // SAFETY: of the lanes that are present no start is past `start_max`, behind which the text
-        // has 64 bytes; a step of 56 at most and a word of 8 stay inside of them. Lanes that are
-        // not present are not loaded.
+        // SAFETY: no start of an existing field is past `start_max`, after which the text has 64 bytes; a step of at
+        // most 56 and a word of 8 stay within them. Lanes of NULLs are not loaded.
         unsafe {
             _mm512_mask_i64gather_epi64::<1>(
                 _mm512_setzero_si512(),
@@ -94,7 +93,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Ends of the fields; `None` if one is past the last place with a whole window behind it.
+    /// The ends of the fields; `None` if one is past the last position that is followed by a whole window.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn ends(&self) -> Option<__m512i> {
@@ -103,13 +102,13 @@ impl<'a> Lanes<'a> {
         (past == 0).then_some(ends)
     }
 
-    /// Eight bytes from the ends of the fields on, or from the last place with a whole window where
-    /// an end is past it; zeros for NULL.
+    /// Eight bytes from the ends of the fields on, or from the last position that is followed by a whole window if an
+    /// end is past it; zeros for NULL.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn words_behind(&self, ends: __m512i) -> __m512i {
         let ends = _mm512_min_epu64(ends, self.start_max);
-        // SAFETY: no place is past `start_max`, behind which the text has 64 bytes.
+        // SAFETY: no position is past `start_max`, after which the text has 64 bytes.
         unsafe {
             _mm512_mask_i64gather_epi64::<1>(
                 _mm512_setzero_si512(),
@@ -124,7 +123,7 @@ impl<'a> Lanes<'a> {
 /// A list of numbers, of which two neighbours are read for each lane.
 pub(super) struct Pairs<'a> {
     list: &'a [u32],
-    /// A pair must not begin with the last number of all.
+    /// A pair must not begin with the last number of the list.
     places_end: __m512i,
 }
 
@@ -137,11 +136,11 @@ impl<'a> Pairs<'a> {
         Pairs { list, places_end }
     }
 
-    /// The numbers at these places in the low halves, and those behind them in the high ones.
+    /// The numbers at these indexes in the low halves, and those after them in the high halves.
     ///
     /// # Panics
     ///
-    /// If one of the places is not in the list.
+    /// If one of the indexes is not in the list.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn at(&self, places: __m512i) -> __m512i {
@@ -149,8 +148,8 @@ impl<'a> Pairs<'a> {
             _mm512_cmplt_epu64_mask(places, self.places_end) == 0xFF,
             "the fields of every row are listed"
         );
-        // SAFETY: each place and the next one are in the list, as was just asserted, and two of
-        // its numbers have the eight bytes of a lane.
+        // SAFETY: each index and the next one are in the list, as was just asserted, and two of its numbers have the
+        // eight bytes of a lane.
         unsafe { _mm512_i64gather_epi64::<4>(places, self.list.as_ptr().cast()) }
     }
 }

@@ -6,7 +6,7 @@ use super::super::integer::Native;
 use super::registers::{LaneInteger, store};
 use super::{LANES, Lanes};
 
-/// An integer of one width that eight of can be stored.
+/// An integer of one width, of which eight can be stored at once.
 pub(in super::super) trait EightNative: Native + LaneInteger {
     /// Its smallest and its largest.
     const ENDS: (i64, i64);

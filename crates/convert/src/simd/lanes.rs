@@ -1,7 +1,7 @@
 //! The digits of eight fields as numbers.
 //!
 //! A lane has 64 bits. The bytes of a field are right-aligned in it before they are read as digits, as in `digits`: the
-//! bits that are shifted in below count as leading zeros.
+//! zero bits that are shifted in below act as leading zeros.
 
 use std::arch::x86_64::*;
 
@@ -16,7 +16,7 @@ pub(super) struct DigitWords {
     pub low: __m512i,
     /// The bytes before them.
     pub high: __m512i,
-    /// Lanes with a minus sign, which stands as a zero.
+    /// Lanes with a minus sign, which is replaced by a zero.
     pub negative: __mmask8,
     /// Bytes without the sign.
     pub counts: __m512i,
@@ -43,7 +43,7 @@ impl Lanes<'_> {
             _mm512_set1_epi64(i64::from(b'-')),
         );
         let counts = _mm512_mask_sub_epi64(lengths, is_minus, lengths, _mm512_set1_epi64(1));
-        // An empty field with a minus behind it has less than nothing.
+        // An empty field before a minus would get a negative length.
         let is_unfit = _mm512_mask_cmpgt_epu64_mask(
             self.present(),
             _mm512_sub_epi64(counts, _mm512_set1_epi64(1)),
@@ -61,8 +61,8 @@ impl Lanes<'_> {
             let left = _mm512_sub_epi64(_mm512_set1_epi64(64), bits);
             (_mm512_sllv_epi64(values, left), zero)
         } else {
-            // Long fields have their last eight bytes at another place; of short ones nothing
-            // stands in the high word, since they are shifted out.
+            // The last eight bytes of long fields are at another position. For short fields the high word is zero,
+            // because everything is shifted out.
             let steps = _mm512_sub_epi64(lengths, _mm512_set1_epi64(8));
             let steps = _mm512_max_epi64(steps, zero);
             let last = _mm512_xor_si512(self.words(steps), _mm512_set1_epi64(ASCII_ZEROS));
@@ -90,7 +90,7 @@ impl DigitWords {
         if !are_digits(largest) {
             return None;
         }
-        // Below 10^8, so the lower halves are all of it.
+        // Below 10^8, so the lower halves contain all of it.
         let high = _mm512_mul_epu32(eight_digits(self.high), _mm512_set1_epi64(100_000_000));
         Some(_mm512_add_epi64(high, eight_digits(self.low)))
     }
@@ -122,7 +122,7 @@ pub(super) fn pairs(values: __m512i) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn eight_digits(values: __m512i) -> __m512i {
-    // A hundred times the first pair and once the second, in 32 bits each.
+    // A hundred times the first pair plus the second, in 32 bits each.
     let fours = _mm512_madd_epi16(pairs(values), _mm512_set1_epi32(0x0001_0064));
     _mm512_add_epi64(
         _mm512_mul_epu32(fours, _mm512_set1_epi64(10_000)),

@@ -1,13 +1,12 @@
-//! Columns made with the vector instructions of the machine.
+//! Makes columns with the vector instructions of the machine.
 //!
-//! Every part of the step exists as portable code, which machines without these instructions run. There are two ways to
-//! be quicker, and [`Instructions`] says which a machine has:
+//! Every part of the step also exists as portable code, for machines without these instructions. There are two faster
+//! variants, and [`Instructions`] say which a machine has:
 //!
-//! - with AVX2 (and the rest of x86-64-v3) the same loops are compiled once more for those
-//!   instructions: those of `kernel`, `views` and the gathering of fields;
-//! - with AVX-512 the fields of a column are taken eight at a time. [`Lanes`] has eight of them in a
-//!   register, `integers`, `decimals`, `dates`, `timestamps` and `views` make their values, `spans`
-//!   finds where they stand.
+//! - With AVX2 (and the rest of x86-64-v3), the same loops are compiled once more for those instructions: those of
+//!   `kernel`, `views` and the gathering of fields.
+//! - With AVX-512, the fields of a column are read eight at a time. [`Lanes`] has eight of them in a register;
+//!   `integers`, `decimals`, `dates`, `timestamps` and `views` make their values, and `spans` finds their positions.
 //!
 //! The values of eight fields are made together or not at all: if one of the eight does not have the common shape, the
 //! portable kernel reads all of them, one after the other, and so finds and words the faults. A type takes part by
@@ -15,9 +14,9 @@
 //! write memory, and in `choice`, which chooses between instructions; `tests` compares each kernel with its portable
 //! twin.
 //!
-//! `fields`, `kernel`, `quoted` and `simd` need each other: a kernel reads the windows over fields that `fields` holds, and
-//! `fields` gathers them by the windows of `kernel`, the quick way of `quoted` and the instructions of `simd`, which compile
-//! the loops of `fields` and `kernel` once more.
+//! `fields`, `kernel`, `quoted` and `simd` depend on each other: a kernel reads the windows over the fields in
+//! `fields`, and `fields` gathers them with the windows of `kernel`, the quick path of `quoted` and the instructions of
+//! `simd`, which compile the loops of `fields` and `kernel` once more.
 
 mod choice;
 #[cfg(target_arch = "x86_64")]
@@ -66,11 +65,11 @@ pub(super) const LANES: usize = 8;
 
 /// A kernel that can also read the common shape of eight fields at once.
 pub(super) trait EightKernel: Kernel {
-    /// True if it can for this column.
+    /// True if it can read eight fields of this column at once.
     fn takes_eight(&self) -> bool;
 
-    /// The values of eight fields, with the type's default for NULL; false if one of them has another shape, or if
-    /// `quick` would not take it. The content of `values` then has no meaning.
+    /// The values of eight fields, with the type's default for NULL. Returns false if one of them has another shape or
+    /// `quick` would not accept it; then the content of `values` has no meaning.
     #[cfg(target_arch = "x86_64")]
     fn eight(&self, lanes: &Lanes<'_>, values: &mut [Self::Native; LANES]) -> bool;
 }

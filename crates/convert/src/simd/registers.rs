@@ -2,10 +2,9 @@
 //!
 //! # Why it is sound
 //!
-//! Each function takes an array of exactly the bytes of one register, or of two, and loads or
-//! stores as many. None of these instructions asks for an alignment, and any bits are a value on
-//! either side. All functions are compiled for AVX-512, so that without `unsafe` only code can call
-//! them that is compiled for it, too.
+//! Each function takes an array with exactly the bytes of one register, or of two, and loads or stores as many. None of
+//! these instructions requires an alignment, and any bits are valid on either side. All functions are compiled for
+//! AVX-512, so without `unsafe` only code that is also compiled for it can call them.
 #![expect(unsafe_code, reason = "loads and stores of vectors through pointers")]
 
 use std::arch::x86_64::*;
@@ -54,7 +53,7 @@ pub(super) fn load_window(window: &Window) -> __m512i {
 ///
 /// # Safety
 ///
-/// Its size is 2, 4 or 8 bytes, and any bits are a value of it.
+/// Its size must be 2, 4 or 8 bytes, and any bits must be a valid value of it.
 pub(in super::super) unsafe trait LaneInteger {}
 
 // SAFETY: it is such an integer.
@@ -79,7 +78,7 @@ pub(super) fn store<N: LaneInteger>(values: __m512i, target: &mut [N; LANES]) {
     }
 }
 
-/// Stores eight values of 128 bits, given as their halves.
+/// Stores eight 128-bit values, given as their halves.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn store_128(low: __m512i, high: __m512i, target: &mut [u128; LANES]) {
@@ -93,7 +92,7 @@ pub(super) fn store_128(low: __m512i, high: __m512i, target: &mut [u128; LANES])
     }
 }
 
-/// Stores eight signed values of 64 bits as such of 128.
+/// Stores eight signed 64-bit values as 128-bit values.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn store_widened(values: __m512i, target: &mut [i128; LANES]) {

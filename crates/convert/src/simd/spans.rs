@@ -9,12 +9,12 @@ use super::LANES;
 use super::gather::Pairs;
 use super::registers::{load_rows, load_spans, store_spans};
 
-/// The spans of the field after number `before` of each row: it begins `gap_bytes` past the end of
-/// that one. Empty fields become NULL where `empty_is_null`.
+/// The spans of the field after number `before` of each row: it begins `gap_bytes` after the end of that one. With
+/// `empty_is_null`, empty fields become NULL.
 ///
 /// # Panics
 ///
-/// Where a row's fields are not in `field_ends`.
+/// If a row's fields are not in `field_ends`.
 #[target_feature(
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
 )]

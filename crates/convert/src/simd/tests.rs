@@ -1,5 +1,4 @@
-//! Each kernel for eight fields against the portable ones, on fields that stand anywhere in a text,
-//! the last one at its very end.
+//! Compares each kernel for eight fields with the portable ones, on fields anywhere in a text, also at its very end.
 
 use inrush_rows::column::{Column, ColumnType};
 use proptest::prelude::*;
@@ -15,11 +14,11 @@ use super::super::view_array;
 use super::super::views::{self, TextCheck};
 use super::*;
 
-/// Fields of a column; nothing for NULL.
+/// Fields of a column; `None` for NULL.
 type Given<'a> = &'a [Option<&'a str>];
 
-/// Calls `with` for each kind of instructions with the fields in one text, their neighbours being
-/// such as would be taken for a part of them.
+/// Calls `with` for each kind of instructions, with the fields in one text. Their neighbours are bytes that would be
+/// valid continuations of them.
 fn each<T: PartialEq + std::fmt::Debug>(given: Given<'_>, with: impl Fn(&Fields<'_>) -> T) {
     for between in ["", "0", "-", "9.", "é"] {
         let (mut text, mut spans) = (between.to_owned(), Vec::new());
@@ -36,7 +35,7 @@ fn each<T: PartialEq + std::fmt::Debug>(given: Given<'_>, with: impl Fn(&Fields<
         let is_ascii = text.is_ascii();
         let text_bytes = text.len();
         let mut padded = text.into_bytes();
-        // Bytes behind the last field are not part of it either.
+        // Bytes after the last field are not part of it either.
         let filler = if text_bytes % 2 == 0 { 0 } else { b'7' };
         padded.resize(text_bytes + WINDOW_BYTES, filler);
         let null_count = given.iter().filter(|field| field.is_none()).count();
@@ -148,7 +147,7 @@ fn texts_agree(given: Given<'_>) {
     }
 }
 
-/// Eight fields of which all but one are `usual`, and then one more.
+/// Eight fields, all but one of them `usual`, and one more.
 fn one_of(usual: &str, place: usize, field: Option<&str>) -> Vec<Option<String>> {
     let mut fields = vec![Some(usual.to_owned()); LANES + 1];
     fields[place] = field.map(str::to_owned);

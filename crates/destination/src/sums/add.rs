@@ -12,11 +12,11 @@ use super::exact::ExactSum;
 use super::form::ColumnForm;
 use super::number::{add_count, whole};
 
-/// A microsecond is a second times ten to the power of this.
+/// The power of ten of a microsecond.
 const MICROSECOND_EXPONENT: i32 = -6;
 
 impl ColumnForm {
-    /// Adds a column of a batch: its count of values, then what [`ColumnForm::measures`] names.
+    /// Adds a column of a batch: its count of values, then the sums that [`ColumnForm::measures`] names.
     ///
     /// The array has the type of [`ColumnType::arrow`](inrush_rows::column_type::ColumnType::arrow).
     pub fn add(self, array: &ArrayRef, sums: &mut [ExactSum]) {
@@ -60,8 +60,8 @@ impl ColumnForm {
             }
             ColumnForm::Timestamp | ColumnForm::TimestampTz => {
                 let array = array.as_primitive::<TimestampMicrosecondType>();
-                // From 1970 on again, where 128 bits have no end. The infinities, being the ends of 64
-                // bits counted from 2000, come out as numbers that no other timestamp has.
+                // Counted from 1970 again, where 128 bits cannot overflow. The infinities are the smallest and largest
+                // 64-bit numbers counted from 2000, so they become numbers that no other timestamp has.
                 let since_1970 = |number| {
                     i128::from(timestamp::to_postgres(number))
                         + i128::from(timestamp::POSTGRES_EPOCH_MICROSECONDS)

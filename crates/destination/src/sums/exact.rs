@@ -1,13 +1,12 @@
-//! Sums that never round or overflow, of whole numbers and of decimal ones.
+//! Exact sums of whole and decimal numbers, without rounding or overflow.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The number of digits that always fit an `i64`; texts are cut into pieces of this length.
+/// The number of digits that always fits an `i64`; texts are cut into pieces of this length.
 const CHUNK_DIGITS: usize = 18;
 
-/// A sum: for each power of ten that was added something, how many of it. They are carried over
-/// only when the sum is written.
+/// A sum: for each power of ten, how many of it were added. Carries are resolved only when the sum is written.
 #[derive(Clone, Debug, Default)]
 pub struct ExactSum(BTreeMap<i32, i128>);
 
@@ -31,7 +30,7 @@ impl ExactSum {
         }
     }
 
-    /// Adds a number as it is written: `-?digits[.digits]`. Returns whether it is one.
+    /// Adds a number in the form `-?digits[.digits]`. Returns false if the text has another form.
     pub fn add_text(&mut self, text: &str) -> bool {
         let (negative, unsigned) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -60,7 +59,7 @@ impl ExactSum {
 
     /// The digits of the sum times `sign`, the lowest first; `None` if that is below zero.
     fn digits(&self, lowest: i32, sign: i128) -> Option<Vec<u8>> {
-        // 39 digits are those of the largest number of 128 bits.
+        // The largest number of 128 bits has 39 digits.
         let highest = self.0.keys().next_back().copied().unwrap_or(0).max(0);
         let mut places = vec![0_i64; (highest - lowest) as usize + 40];
         for (exponent, number) in &self.0 {
@@ -88,7 +87,7 @@ impl ExactSum {
     }
 }
 
-/// In plain decimal digits, without zeros that say nothing: equal sums are written alike.
+/// In plain decimal digits, without superfluous zeros: equal sums have equal texts.
 impl fmt::Display for ExactSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lowest = self.0.keys().next().copied().unwrap_or(0).min(0);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::number::SumForm;
 
-/// The way in which a column is summed up. [`ColumnForm::measures`] has the sums of each, and their units.
+/// How a column is summed up. [`ColumnForm::measures`] names the sums of each form, and their units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ColumnForm {
     /// Booleans.
@@ -94,7 +94,7 @@ impl ColumnForm {
         counts.sum()
     }
 
-    /// The measures of its values beside their count, in words; in the order of [`ColumnForm::add`].
+    /// The measures of its values other than their count, in words; in the order of [`ColumnForm::add`].
     pub fn measures(self) -> &'static [&'static str] {
         match self {
             ColumnForm::Bool => &["values that are true"],

@@ -31,4 +31,12 @@ impl StagedSums {
             columns: vec![ExactSum::default(); ColumnForm::sum_count(forms)],
         }
     }
+
+    /// Adds sums of other rows of the same target.
+    pub fn add(&mut self, other: &StagedSums) {
+        self.rows.add_sum(&other.rows);
+        for (sum, other) in self.columns.iter_mut().zip(&other.columns) {
+            sum.add_sum(other);
+        }
+    }
 }

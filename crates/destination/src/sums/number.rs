@@ -1,4 +1,4 @@
-//! Columns of numbers whose sums can be promised for files, and the way to make such a sum.
+//! Sums over columns of numbers, for comparison with promised sums.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type};
@@ -11,10 +11,10 @@ use super::exact::ExactSum;
 /// Ten to the power of 19: large numbers are cut into parts of this size, so that many can be added in 128 bits.
 const CUT: i128 = 10_i128.pow(19);
 const CUT_EXPONENT: i32 = 19;
-/// Numbers of more digits before their point are not added up, where the type does not bound them.
+/// Numbers with more digits before the point are not summed up, if the type does not limit them.
 const SMALL_DIGITS_MAX: usize = 1_000;
 
-/// The form of the sum of a column of numbers.
+/// How a column of numbers is summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SumForm {
     /// Whole numbers of 16 bits.
@@ -30,13 +30,13 @@ pub enum SumForm {
     },
     /// Decimal numbers of any size, as texts.
     DecimalText {
-        /// Digits after the point that the type stores; those of the value where it has no bound.
+        /// Digits after the point that the type stores; without a limit, those of the value.
         scale: Option<u16>,
     },
 }
 
 impl SumForm {
-    /// The form of a column of this type, if it has numbers that can be summed up.
+    /// The form of the sum for a column of this type, if it has numbers that can be summed up.
     pub fn new(column_type: &ColumnType) -> Option<SumForm> {
         match column_type {
             ColumnType::Int16 => Some(SumForm::Int16),
@@ -51,7 +51,7 @@ impl SumForm {
         }
     }
 
-    /// The measures of its values beside their count, in words; in the order of [`SumForm::add`].
+    /// The measures of its values other than their count, in words; in the order of [`SumForm::add`].
     pub fn measures(self) -> &'static [&'static str] {
         match self {
             SumForm::DecimalText { scale: None } => &["sum", "values of 1e1000 and more"],
@@ -59,7 +59,7 @@ impl SumForm {
         }
     }
 
-    /// Adds the values of a batch's column to what [`SumForm::measures`] names.
+    /// Adds the values of a batch's column to the sums that [`SumForm::measures`] names.
     pub fn add(self, array: &ArrayRef, sums: &mut [ExactSum]) {
         match self {
             SumForm::Int16 => sums[0].add(whole(array.as_primitive::<Int16Type>(), i128::from)),
@@ -72,7 +72,7 @@ impl SumForm {
             }
             SumForm::DecimalText { scale } => {
                 for text in array.as_string_view().iter().flatten() {
-                    // A number so large that a database cannot add it.
+                    // A number that is too large for a database to add.
                     let is_small = scale.is_some() || whole_digits(text) <= SMALL_DIGITS_MAX;
                     if !is_small || !sums[0].add_text(text) {
                         sums[1].add(1);
@@ -83,12 +83,12 @@ impl SumForm {
     }
 }
 
-/// Adds how many values of a batch's column there are.
+/// Adds the number of values in a batch's column.
 pub fn add_count(array: &ArrayRef, sum: &mut ExactSum) {
     sum.add((array.len() - array.null_count()) as i128);
 }
 
-/// The sum of a batch's values, those of NULLs left out. A batch has few enough rows for 128 bits.
+/// The sum of a batch's values without NULLs. A batch has few enough rows for 128 bits.
 pub fn whole<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     number: impl Fn(T::Native) -> i128,
@@ -108,7 +108,7 @@ fn whole_digits(text: &str) -> usize {
     whole.trim_start_matches('0').len()
 }
 
-/// The sum of a batch's decimals, as one part and another that counts [`CUT`].
+/// The sum of a batch's decimals, in two parts; the second one counts [`CUT`].
 fn decimals(array: &PrimitiveArray<Decimal128Type>) -> (i128, i128) {
     let (mut low, mut high) = (0, 0);
     let mut add = |value: i128| match i64::try_from(value) {

@@ -1,7 +1,7 @@
-//! Batches in the types that a driver takes.
+//! Converts batches into the types that a driver accepts.
 //!
-//! Most columns go as they are, at no cost but a look for the few numbers that mean something else
-//! there. Values without a counterpart are misfits, and their rows are left out.
+//! Most columns stay as they are. They are only searched for the few numbers that have another meaning in the database.
+//! Values that the database cannot hold are misfits, and their rows are left out.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -25,18 +25,18 @@ use inrush_rows::timestamp;
 use crate::calendar_text;
 use crate::carry::ColumnCarriage;
 
-/// Makes batches of one target what a driver takes.
+/// Converts the batches of one target.
 pub struct Adapter {
     ways: Vec<ColumnCarriage>,
     schema: SchemaRef,
     product: &'static str,
 }
 
-/// Misfits by row: the first of each.
+/// The first misfit of each row.
 type Misfits = BTreeMap<usize, Misfit>;
 
 impl Adapter {
-    /// For columns, each with its way. `product` is who refuses, in the texts of misfits.
+    /// For columns in these forms. `product` names the database in the reasons of misfits.
     pub fn new(
         columns: &[ColumnPlan],
         ways: Vec<ColumnCarriage>,
@@ -54,12 +54,12 @@ impl Adapter {
         }
     }
 
-    /// What batches are afterwards.
+    /// The schema of converted batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Makes a batch what the driver takes.
+    /// Converts a batch.
     pub fn adapt(&self, batch: &RecordBatch) -> Result<Adapted, ArrowError> {
         let mut misfits = Misfits::new();
         let mut columns = Vec::with_capacity(self.ways.len());
@@ -116,7 +116,7 @@ impl Adapter {
         })
     }
 
-    /// A database whose infinities are numbers cannot hold the dates of those numbers.
+    /// If numbers stand for infinities in the database, it cannot hold the dates of those numbers.
     fn days(
         &self,
         column: &ArrayRef,
@@ -150,7 +150,7 @@ impl Adapter {
         miss: &mut dyn FnMut(usize, String),
     ) -> ArrayRef {
         let numbers = column.as_primitive::<TimestampMicrosecondType>();
-        // The lowest number of a timestamp is far above that of DuckDB's -infinity.
+        // The smallest timestamp is far above the number of DuckDB's -infinity.
         let is_plain = |number: i64| timestamp::is_plain(number) && number != i64::MAX;
         if numbers.values().iter().all(|number| is_plain(*number)) {
             return column.clone();
@@ -158,7 +158,7 @@ impl Adapter {
         for row in (0..numbers.len()).filter(|row| numbers.is_valid(*row)) {
             let number = numbers.value(row);
             let is_infinite = matches!(number, timestamp::INFINITY | timestamp::MINUS_INFINITY);
-            // Without infinities the last microsecond of 64 bits is a timestamp like all others.
+            // Without infinities, the last microsecond of 64 bits is an ordinary timestamp.
             let fits = is_plain(number) || (number == i64::MAX && infinities.is_none());
             if !fits && (infinities.is_none() || !is_infinite) {
                 miss(row, self.no_counterpart(is_infinite, infinities.is_some()));
@@ -174,7 +174,7 @@ impl Adapter {
         Arc::new(mapped.with_data_type(column.data_type().clone()))
     }
 
-    /// A database that has infinities takes all of its values; else the driver is at fault.
+    /// The reason for a misfit. A database with infinities holds all of its values; otherwise the driver is the limit.
     fn no_counterpart(&self, is_infinite: bool, has_infinities: bool) -> String {
         let product = self.product;
         match (is_infinite, has_infinities) {
@@ -220,7 +220,7 @@ impl Adapter {
         Arc::new(values.collect::<IntervalMonthDayNanoArray>())
     }
 
-    /// Escapes of characters that are none end a statement in the database, and it names no row.
+    /// An escape that is no valid character ends a statement in the database, without naming a row.
     fn check_json(&self, column: &ArrayRef, takes_nul: bool, miss: &mut dyn FnMut(usize, String)) {
         let documents = column.as_string_view();
         for (row, document) in documents.iter().enumerate() {
@@ -270,7 +270,7 @@ impl Adapter {
     }
 }
 
-/// The field of a column on its way.
+/// The field of a converted column.
 fn field(name: &str, from: &DataType, way: ColumnCarriage) -> Field {
     match way {
         ColumnCarriage::TaggedUuid => Field::new(name, from.clone(), true).with_metadata(
@@ -289,7 +289,7 @@ fn field(name: &str, from: &DataType, way: ColumnCarriage) -> Field {
     }
 }
 
-/// The narrowest type that holds all decimals of another one.
+/// The narrowest type that holds all decimals of a type.
 fn narrow(from: &DataType) -> DataType {
     match *from {
         DataType::Decimal128(precision @ ..=9, scale) => DataType::Decimal32(precision, scale),
@@ -298,11 +298,11 @@ fn narrow(from: &DataType) -> DataType {
     }
 }
 
-/// Decimals in the narrowest type. DuckDB takes those of 64 bits as they are, and looks at each of 128.
+/// Decimals in their narrowest type. DuckDB takes decimals of 64 bits unchanged, but checks each of 128 bits.
 fn narrow_decimal(column: &ArrayRef) -> ArrayRef {
     let wide = column.as_primitive::<Decimal128Type>();
     let to = narrow(column.data_type());
-    // What stands where there is a NULL may be cut off; no other value can, by its precision.
+    // Only the values behind NULLs may be too large; their precision limits all others.
     match to {
         DataType::Decimal32(..) => {
             let made = wide.unary::<_, Decimal32Type>(|value| value as i32);
@@ -316,7 +316,7 @@ fn narrow_decimal(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Values as text that says all of them.
+/// Values as texts that express them exactly.
 fn text(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let mut texts = StringBuilder::with_capacity(column.len(), column.len() * 16);
     let rows = 0..column.len();
@@ -333,7 +333,7 @@ fn text(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
             }
         };
     }
-    // Writing into a text does not fail.
+    // Writing into a `String` cannot fail.
     match column.data_type() {
         DataType::Utf8View => {
             let array = column.as_string_view();

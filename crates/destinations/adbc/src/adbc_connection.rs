@@ -1,4 +1,4 @@
-//! Databases and connections as a driver of ADBC has them.
+//! Databases and connections of an ADBC driver.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Small answers of a database, as text: numbers and names, whatever Arrow type a driver gives them.
+//! Small query results as text: numbers and names, whatever Arrow type a driver uses for them.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -8,7 +8,7 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch, RecordBatchReader, UnionArray};
 use arrow_schema::{ArrowError, DataType};
 
-/// All rows of an answer.
+/// All rows of a result.
 pub fn rows(
     reader: Box<dyn RecordBatchReader + Send>,
 ) -> Result<Vec<Vec<Option<String>>>, ArrowError> {
@@ -31,7 +31,7 @@ pub fn add_rows(
     Ok(())
 }
 
-/// One value as text; none for NULL.
+/// One value as text; `None` for NULL.
 pub fn cell(array: &dyn Array, row: usize) -> Result<Option<String>, ArrowError> {
     macro_rules! number {
         ($type:ty) => {

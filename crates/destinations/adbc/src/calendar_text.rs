@@ -1,12 +1,12 @@
-//! Dates, times and intervals as ISO 8601 text, for databases without types for them. Years before
-//! 1 are counted as ISO 8601 does, with a year 0 and a minus sign.
+//! Dates, times and intervals as ISO 8601 text, for databases without such types. Years before 1 are numbered as in ISO
+//! 8601, with a year 0 and a minus sign.
 
 use inrush_rows::calendar::civil_from_days;
 use inrush_rows::timestamp::{INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, to_postgres};
 
 const DAY_MICROSECONDS: i128 = 86_400_000_000;
 
-/// A date as batches carry it.
+/// The text of a date in a batch.
 pub fn date(days: i32) -> String {
     match days {
         i32::MIN => "-infinity".to_owned(),
@@ -15,7 +15,7 @@ pub fn date(days: i32) -> String {
     }
 }
 
-/// A time as batches carry it.
+/// The text of a time in a batch.
 pub fn time(microseconds: i64) -> String {
     let seconds = microseconds.div_euclid(1_000_000);
     let fraction = microseconds.rem_euclid(1_000_000);
@@ -27,7 +27,7 @@ pub fn time(microseconds: i64) -> String {
     }
 }
 
-/// A timestamp as batches carry it, infinities and what is past the end of 64 bits included.
+/// The text of a timestamp in a batch, including infinities and timestamps that exceed 64 bits.
 pub fn timestamp(number: i64, zone: &str) -> String {
     match number {
         INFINITY => "infinity".to_owned(),
@@ -35,7 +35,7 @@ pub fn timestamp(number: i64, zone: &str) -> String {
         number => {
             let since_1970 =
                 i128::from(to_postgres(number)) + i128::from(POSTGRES_EPOCH_MICROSECONDS);
-            // Days and microseconds of a day are far from the ends of 64 bits.
+            // Days, and microseconds of a day, are far below the limit of 64 bits.
             let days = since_1970.div_euclid(DAY_MICROSECONDS) as i64;
             let rest = since_1970.rem_euclid(DAY_MICROSECONDS) as i64;
             format!("{} {}{zone}", day(days), time(rest))
@@ -58,7 +58,7 @@ pub fn interval(months: i32, days: i32, microseconds: i64) -> String {
     format!("P{months}M{days}DT{seconds}S")
 }
 
-/// A UUID.
+/// The text of a UUID.
 pub fn uuid(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(36);
     for (place, byte) in bytes.iter().enumerate() {
@@ -73,7 +73,7 @@ pub fn uuid(bytes: &[u8]) -> String {
 
 const HEXADECIMAL: &[u8; 16] = b"0123456789abcdef";
 
-/// A day since 1970-01-01.
+/// The text of a day since 1970-01-01.
 fn day(days: i64) -> String {
     let (year, month, day) = civil_from_days(days);
     match year < 0 {

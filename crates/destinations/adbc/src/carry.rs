@@ -1,21 +1,21 @@
-//! The form in which each column type is sent to a database through its driver, as tried out with each driver.
+//! The form in which each column type is sent to a database through its driver; each was tested with its driver.
 
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::special_type::SpecialType;
 
 use crate::quirks::Vendor;
 
-/// How a column of a batch becomes one that a driver takes.
+/// The form of a column for a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnCarriage {
     /// Unchanged.
     AsIs,
-    /// Days since 1970. Some databases have numbers that stand for the infinities.
+    /// Days since 1970. In some databases two numbers stand for the infinities.
     Days {
         /// Numbers of `-infinity` and `infinity`.
         infinities: Option<(i32, i32)>,
     },
-    /// Microseconds since 1970. Some databases have numbers that stand for the infinities.
+    /// Microseconds since 1970. In some databases two numbers stand for the infinities.
     Microseconds {
         /// Numbers of `-infinity` and `infinity`.
         infinities: Option<(i64, i64)>,
@@ -32,16 +32,16 @@ pub enum ColumnCarriage {
     Text,
     /// JSON, unchanged; it must have no halves of surrogate pairs.
     Json,
-    /// The text of JSON as in [`Json`](Self::Json), which must have no NUL either.
+    /// The text of JSON as in [`Json`](Self::Json), which must not contain NUL either.
     JsonbText,
 }
 
-/// How a column is carried.
+/// The form in which a column is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// The form of its values.
     pub way: ColumnCarriage,
-    /// The type of its staging column if it differs from the target's; publishing then casts.
+    /// The type of its staging column if it differs from the target's; it is cast when the rows are published.
     pub staging: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! Tables as they are.
+//! Existing tables, read from the catalog.
 
 use arrow_schema::DataType;
 use inrush_destination::{Result, TargetColumn, TargetFacts, TargetName};
@@ -11,16 +11,16 @@ use crate::types;
 
 const DOING: &str = "cannot read the catalog";
 
-/// What stands under a name, and how the catalog spells it.
+/// A relation of this name, and the spelling of its name in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogEntry {
-    /// `table`, `view` or whatever the database calls it, in lower case.
+    /// `table`, `view` or another word of the database, in lower case.
     pub kind: String,
-    /// As the catalog spells it.
+    /// The name as the catalog spells it.
     pub name: String,
 }
 
-/// What stands under a name; none where nothing does.
+/// The relation of this name; `None` if there is none.
 pub fn kind(
     session: &mut AdbcSession,
     quirks: &Quirks,
@@ -72,7 +72,7 @@ pub fn kind(
     Ok(found.into_iter().next())
 }
 
-/// Whether there is such a schema.
+/// True if the schema exists.
 pub fn schema_exists(session: &mut AdbcSession, schema: &str) -> Result<bool> {
     let statement = format!(
         "SELECT count(*) FROM information_schema.schemata WHERE schema_name = {}",
@@ -81,7 +81,7 @@ pub fn schema_exists(session: &mut AdbcSession, schema: &str) -> Result<bool> {
     Ok(session.number(DOING, &statement)?.unwrap_or(0) > 0)
 }
 
-/// The table as it is; none where there is none.
+/// The table; `None` if there is none.
 pub fn target(
     session: &mut AdbcSession,
     quirks: &Quirks,
@@ -107,7 +107,7 @@ pub fn target(
     }))
 }
 
-/// How many rows a table has, counted no further than to `most`.
+/// The number of rows of a table; counting ends at `most`.
 pub fn rows_up_to(session: &mut AdbcSession, name: &TargetName, most: u64) -> Result<u64> {
     let statement = format!(
         "SELECT count(*) FROM (SELECT 1 AS one FROM {} LIMIT {most}) AS counted",
@@ -117,7 +117,7 @@ pub fn rows_up_to(session: &mut AdbcSession, name: &TargetName, most: u64) -> Re
     Ok(session.number(&doing, &statement)?.unwrap_or(0))
 }
 
-/// Bytes that a table takes, where the database can tell; 0 where there is no such table.
+/// Bytes that a table uses; 0 if there is no such table, `None` if the database cannot tell.
 pub fn table_bytes(
     session: &mut AdbcSession,
     quirks: &Quirks,
@@ -131,13 +131,13 @@ pub fn table_bytes(
         return Ok(Some(0));
     }
     if quirks.vendor == Vendor::DuckDb {
-        // Rows that are still in its log have no size; closing the file would write them too. If it cannot be done now, the
-        // size is not known.
+        // Rows that are still in SQLite's log have no size; closing the file would write them. If they cannot be
+        // written now, the size is unknown.
         let _ = session.run("cannot write a checkpoint", "CHECKPOINT");
     }
     let table = match schema {
         Some(schema) => format!("{}.{}", sql::identifier(schema), sql::identifier(name)),
-        // SQLite lists its tables by their bare names.
+        // SQLite lists its tables by their names without a schema.
         None => name.to_owned(),
     };
     let statement = statement.replace("{}", &sql::text(&table));
@@ -154,7 +154,7 @@ fn columns(
     name: &TargetName,
     spelled: &str,
 ) -> Result<Vec<TargetColumn>> {
-    // Name, type, whether NULL is refused, whether there is a DEFAULT, whether it is computed.
+    // Name, type, NOT NULL, whether it has a DEFAULT, whether it is computed.
     let statement = match quirks.vendor {
         Vendor::DuckDb => format!(
             "SELECT column_name, data_type, is_nullable = 'NO', column_default IS NOT NULL, \
@@ -202,7 +202,7 @@ fn columns(
     Ok(rows.into_iter().map(parse).collect())
 }
 
-/// What a driver tells of a table whose catalog is not known.
+/// The columns of a table as the driver describes them, for a database with an unknown catalog.
 fn columns_by_arrow(session: &mut AdbcSession, name: &TargetName) -> Vec<TargetColumn> {
     let connection = session.connection();
     let schema = connection.table_schema(name.schema.as_deref(), &name.name);

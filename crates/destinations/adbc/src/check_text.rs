@@ -1,4 +1,4 @@
-//! The expressions of the CHECKs in a `CREATE TABLE` statement. SQLite keeps them nowhere else.
+//! Finds the expressions of the CHECKs in a `CREATE TABLE` statement. SQLite stores them nowhere else.
 
 use crate::sql::after_token;
 
@@ -22,7 +22,7 @@ pub fn of_create_table(statement: &str) -> Vec<String> {
     found
 }
 
-/// The bracket that comes next, with nothing but blanks and comments before it.
+/// The position of the next bracket, if only blanks and comments come before it.
 fn next_bracket(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while at < bytes.len() {

@@ -1,4 +1,4 @@
-//! The requests of a session to a database and its connections, the same for both ways to reach them.
+//! The traits for a database and its connections, implemented for ADBC drivers and for DuckDB's C functions.
 
 use std::sync::Arc;
 
@@ -12,49 +12,48 @@ use crate::queue::QueueReader;
 /// The name of a table as ingest takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestName {
-    /// Its schema, where it has one.
+    /// Its schema, if it has one.
     pub schema: Option<String>,
     /// Its name.
     pub table: String,
 }
 
-/// What takes rows until there are no more, on a thread of its own, and says how many they were, where
-/// the database tells.
+/// Takes rows until there are no more; called on its own thread. Returns their number, if the database counts them.
 pub type Taker = Box<dyn FnOnce() -> AdbcResult<Option<i64>> + Send>;
 
-/// A database that is open. It is closed when it and all its connections are gone.
+/// An open database. It is closed when it and all its connections are dropped.
 pub trait AdbcDatabase: Send + Sync {
-    /// Its name and version, as it says itself; empty where it does not.
+    /// Its name and version, as it reports them; empty if it does not.
     fn vendor(&self) -> AdbcResult<(String, String)>;
 
-    /// One more connection. What it does is made known to the interrupt.
+    /// Opens another connection, which `interrupt` can end.
     fn connect(&self, interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn AdbcConnection>>;
 }
 
-/// A connection to a database. It has no transaction open at first.
+/// A connection to a database. It begins without a transaction.
 pub trait AdbcConnection: Send {
-    /// Runs a statement; the rows that it changed, where the database tells.
+    /// Runs a statement. Returns the number of changed rows, if the database counts them.
     fn run(&mut self, sql: &str) -> AdbcResult<Option<i64>>;
 
-    /// Asks for rows, few of them, as text.
+    /// Runs a query with few rows, and returns them as text.
     fn rows(&mut self, sql: &str) -> AdbcResult<Vec<Vec<Option<String>>>>;
 
-    /// Makes ready to add rows to a table. It does not go on with anything else until the taker has returned.
+    /// Prepares adding rows to a table. The connection does nothing else until the taker has returned.
     fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> AdbcResult<Taker>;
 
     /// Begins a transaction.
     fn begin(&mut self) -> AdbcResult<()>;
 
-    /// Commits it.
+    /// Commits the transaction.
     fn commit(&mut self) -> AdbcResult<()>;
 
-    /// Takes it back.
+    /// Rolls the transaction back.
     fn rollback(&mut self) -> AdbcResult<()>;
 
-    /// What ends the statement under way.
+    /// A handle that cancels the current statement.
     fn cancel_handle(&self) -> Box<dyn CancelHandle>;
 
-    /// The columns of a table of a database whose catalog is not known.
+    /// The columns of a table, for a database with an unknown catalog.
     fn table_schema(&self, _schema: Option<&str>, _table: &str) -> AdbcResult<Schema> {
         Err(AdbcError::with_message_and_status(
             "its catalog tells",

@@ -1,7 +1,8 @@
-//! The constraints of a target that a row can break, as the catalog has them: CHECK, PRIMARY KEY, UNIQUE, and unique indexes.
+//! The constraints of a target that a row can break, from the catalog: CHECK, PRIMARY KEY, UNIQUE, and unique indexes.
 //!
-//! NOT NULL is not among them: a NULL is rejected when a row is converted. Foreign keys, exclusion constraints, triggers, and
-//! unique indexes of expressions or of a part of the rows are not looked for: a row that one of these refuses fails the load.
+//! NOT NULL is not included: a NULL is rejected when a row is converted. Foreign keys, exclusion constraints, triggers,
+//! and unique indexes on expressions or with a condition are not examined: a row that one of them refuses fails the
+//! load.
 
 use inrush_destination::{Result, TargetName};
 use inrush_rows::sql_text::take_identifier;
@@ -16,27 +17,27 @@ const DOING: &str = "cannot read the constraints of a target";
 /// The constraints of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Constraints {
-    /// Expressions that no row may make false.
+    /// Expressions that must not be false for any row.
     pub checks: Vec<Check>,
-    /// Columns whose values no two rows may share.
+    /// Columns whose values must be unique.
     pub keys: Vec<UniqueKey>,
 }
 
 /// A CHECK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Its name, where it has one.
+    /// Its name, if it has one.
     pub name: Option<String>,
-    /// Its expression, as the database writes it.
+    /// Its expression, in the database's syntax.
     pub expression: String,
-    /// Its column, where it has one and the catalog tells.
+    /// Its column, if it has one and the catalog names it.
     pub column: Option<String>,
 }
 
-/// A PRIMARY KEY, a UNIQUE constraint or a unique index. A row with a NULL in it is in nobody's way.
+/// A PRIMARY KEY, a UNIQUE constraint or a unique index. A row with a NULL in it conflicts with no other row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UniqueKey {
-    /// Its name, where it has one.
+    /// Its name, if it has one.
     pub name: Option<String>,
     /// Its columns.
     pub columns: Vec<KeyColumn>,
@@ -47,11 +48,11 @@ pub struct UniqueKey {
 pub struct KeyColumn {
     /// Its name.
     pub name: String,
-    /// The collation that compares its values, where that is not the column's own.
+    /// The collation of the index, if it differs from the column's own.
     pub collation: Option<String>,
 }
 
-/// Reads the constraints of a table that stands.
+/// Reads the constraints of an existing table.
 pub fn of_table(
     session: &mut AdbcSession,
     quirks: &Quirks,
@@ -102,7 +103,7 @@ fn duckdb(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
     })
 }
 
-/// A key of an index whose expressions are columns: their names, without quotes.
+/// A key whose index expressions are plain columns, with their unquoted names; `None` for any other key.
 fn columns_alone(mut key: UniqueKey) -> Option<UniqueKey> {
     for column in &mut key.columns {
         if column.name.starts_with('"') {
@@ -124,7 +125,7 @@ fn columns_alone(mut key: UniqueKey) -> Option<UniqueKey> {
 
 fn sqlite(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
     let table = sql::text(&name.name);
-    // A key of one INTEGER column is the number of the row, and has no index.
+    // A key of one INTEGER column is the row ID, and has no index.
     let row_number = session.rows(
         DOING,
         &format!(
@@ -193,7 +194,7 @@ fn postgres(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints>
     })
 }
 
-/// CHECKs of rows: name, expression, column.
+/// The CHECKs in catalog rows: name, expression, column.
 fn checks_of(rows: Vec<Vec<Option<String>>>) -> Vec<Check> {
     rows.into_iter()
         .filter_map(|row| {
@@ -207,8 +208,8 @@ fn checks_of(rows: Vec<Vec<Option<String>>>) -> Vec<Check> {
         .collect()
 }
 
-/// Keys of rows: what tells the key from others, its name, a column of it, and that column's collation. A key is left out of
-/// which a column has no name: it is an expression.
+/// The keys in catalog rows: an identifier of the key, its name, one of its columns, and that column's collation. A key
+/// is left out if one of its columns has no name, because it is an expression.
 fn keys_of(rows: Vec<Vec<Option<String>>>) -> Vec<UniqueKey> {
     let mut keys: Vec<(Option<String>, Option<UniqueKey>)> = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! A database that a driver of ADBC reaches.
+//! A database that is reached through an ADBC driver or DuckDB's C functions, as a destination.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -32,23 +32,23 @@ use crate::staging;
 use crate::sums;
 use crate::types;
 
-/// Files of DuckDB are opened one at a time: whether this process has one open is looked up before.
+/// Files of DuckDB are opened one at a time, after checking that this process does not have the file open.
 static OPENING: Mutex<()> = Mutex::new(());
 
-/// A database that a driver of ADBC reaches.
+/// A database as a destination.
 struct AdbcDestination {
     control: Mutex<AdbcSession>,
     described: String,
     abilities: Abilities,
     schema: Option<String>,
     shared: Arc<SharedDatabase>,
-    /// Whether it is a file of DuckDB that the URL names.
+    /// True if the URL names a file of DuckDB.
     is_file: bool,
-    /// The file, where opening has made it.
+    /// The file, if opening has created it.
     made: Option<duckdb::file::MadeFile>,
 }
 
-/// Opens a file of DuckDB, or makes it.
+/// Opens a file of DuckDB, or creates it.
 pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destination>> {
     let mut options = address.options.clone();
     let driver = options
@@ -61,7 +61,7 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
         what: format!("the path {} is not UTF-8", file.display()),
         hint: "DuckDB needs a path in UTF-8: rename it".to_owned(),
     })?;
-    // Rows of a table have no order, and to keep one costs a third of what INSERT can do.
+    // Rows of a table have no order, and keeping one would cost a third of the speed of INSERT.
     options
         .entry("preserve_insertion_order".to_owned())
         .or_insert_with(|| "false".to_owned());
@@ -91,14 +91,14 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
     Ok(Box::new(destination))
 }
 
-/// How the library of DuckDB is used.
+/// How DuckDB's library is called.
 enum DuckDbWay {
     Functions(&'static duckdb::Functions),
     Driver(ManagedDriver),
 }
 
-/// By its functions of C; where a library shows none of them, or the process uses those of another one, by the
-/// ADBC driver that it is, too.
+/// Through its C functions. If the library does not export them, or this process has loaded another DuckDB library, its
+/// ADBC driver is used.
 fn duckdb_way(library: &Path) -> Result<DuckDbWay> {
     match duckdb::load(library) {
         Ok(functions) => Ok(DuckDbWay::Functions(functions)),
@@ -109,7 +109,7 @@ fn duckdb_way(library: &Path) -> Result<DuckDbWay> {
     }
 }
 
-/// Opens whatever a driver reaches.
+/// Opens a database through a driver.
 pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destination>> {
     let mut options = address.options.clone();
     let entrypoint = options.remove("entrypoint");
@@ -120,7 +120,7 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         address.site_packages,
     )?;
     let secrets = Secrets::of(&options);
-    // The driver that DuckDB's library is locks its file as DuckDB does.
+    // DuckDB's library locks its file when it is used as a driver, too.
     let duckdb_file = match name.to_lowercase().contains("duckdb") {
         true => options.get("path").map(Path::new),
         false => None,
@@ -240,7 +240,7 @@ impl AdbcDestination {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The targets of a switched run that do not hold its rows any more.
+    /// The targets of a switched run that do not have its rows any more.
     fn gone(&self, session: &mut AdbcSession, stored: &StoredRun) -> Result<Vec<String>> {
         let mut gone = Vec::new();
         if stored.record.state != RunState::Switched {
@@ -257,7 +257,7 @@ impl AdbcDestination {
                         sql: target.clone(),
                     };
                     match loaded {
-                        // Rows of others took their place.
+                        // Other rows have replaced them.
                         None => false,
                         Some(loaded) => {
                             found.is_some_and(|found| found.kind == "table")
@@ -275,8 +275,8 @@ impl AdbcDestination {
     }
 }
 
-/// Refuses a database that reads texts in another way than the SQL standard does: what is written
-/// into its ledger would come back changed.
+/// Refuses a database that does not read string literals as in the SQL standard, because texts in its ledger would be
+/// changed.
 fn understands_texts(session: &mut AdbcSession, vendor: &str) -> Result<()> {
     let asked = "a\\b'c";
     let rows = session.rows(
@@ -336,7 +336,7 @@ impl Drop for AdbcDestination {
         let Some(made) = self.made.take().filter(duckdb::file::MadeFile::is_unwanted) else {
             return;
         };
-        // Others may have loaded into it, and closed it, before it was opened here.
+        // Others may have loaded into the file and closed it before it was opened here.
         let count = "SELECT count(*) FROM information_schema.tables \
                      WHERE table_catalog = current_database()";
         let tables = self.control().number("cannot look into the file", count);
@@ -456,7 +456,7 @@ impl Destination for AdbcDestination {
         let holder = format!("process {}, which gives it up", std::process::id());
         let _held = self.shared.hold(&mut session, &run.run_key, &holder)?;
         session.begin()?;
-        // A session that is dropped takes back what is open.
+        // Dropping a session rolls its open transaction back.
         ledger.fence(&mut session, quirks, run)?;
         if let Some(stored) = ledger.run(&mut session, run.run_id)? {
             for (schema, table) in &stored.staging {
@@ -467,11 +467,11 @@ impl Destination for AdbcDestination {
         session.commit("cannot give the run up")
     }
 
-    /// A driver's options may name any place, so only a file of DuckDB has another one beside it.
     fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
         sums::forms(self.shared.quirks.vendor, &mut self.control(), target)
     }
 
+    /// Only a file of DuckDB can have a temporary one beside it; a driver's options may name any location.
     fn scratch(&self, folder: &Path) -> Option<String> {
         let file = folder.join("sample");
         let url = || format!("duckdb:{}", file.display());

@@ -1,4 +1,4 @@
-//! Finding a driver, and loading it.
+//! Finds a driver, and loads it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use inrush_destination::address::names_library;
 use inrush_destination::{Error, Result};
 use inrush_system::address_space::lacks;
 
-/// The function by which the library of the `duckdb` wheel is a driver.
+/// The entry point of the ADBC driver in the library of the `duckdb` wheel.
 pub const DUCKDB_ENTRYPOINT: &str = "duckdb_adbc_init";
 
-/// The address space that DuckDB's library, its buffers and its threads take at least.
+/// The least address space for DuckDB's library, its buffers and its threads.
 const DUCKDB_BYTES: u64 = 1 << 30;
 
-/// DuckDB's own library: that of its wheel, or the one that the option `driver` names.
+/// DuckDB's library: that of its wheel, or the one that the option `driver` names.
 pub fn duckdb_library(option: Option<&str>, site_packages: Option<&Path>) -> Result<PathBuf> {
     if let Some(space) = lacks(DUCKDB_BYTES) {
         return Err(Error::Unsuitable {
@@ -41,13 +41,13 @@ pub fn duckdb_library(option: Option<&str>, site_packages: Option<&Path>) -> Res
     }
 }
 
-/// Loads DuckDB's own library as the driver that it is.
+/// Loads DuckDB's library as an ADBC driver.
 pub fn load_duckdb(library: &Path) -> Result<ManagedDriver> {
     load_library(library, Some(DUCKDB_ENTRYPOINT))
 }
 
-/// Loads a driver by its name (`sqlite`, `adbc_driver_sqlite`), by the path of its library or
-/// manifest, or by the name of a manifest.
+/// Loads a driver by its name (`sqlite`, `adbc_driver_sqlite`), by the path of its library or manifest, or by the name
+/// of a manifest.
 pub fn load(
     driver: &str,
     entrypoint: Option<&str>,
@@ -139,9 +139,9 @@ fn load_library(path: &Path, entrypoint: Option<&str>) -> Result<ManagedDriver> 
     })
 }
 
-/// Why a library cannot be loaded.
+/// The error for a library that cannot be loaded.
 pub fn unloaded(path: &Path, message: &str, hint: &str) -> Error {
-    // The library of the wheel is an extension of Python, and takes its symbols from it.
+    // The library of the wheel is a Python extension, and needs Python's symbols.
     let needs_python = message.contains("undefined symbol: Py");
     Error::Address {
         what: format!("the driver {} cannot be loaded: {message}", path.display()),
@@ -154,12 +154,12 @@ pub fn unloaded(path: &Path, message: &str, hint: &str) -> Error {
     }
 }
 
-/// The newest version of ADBC that a driver speaks: without 1.1.0 nothing can be cancelled.
+/// Loads with the newest ADBC version that the driver supports; before 1.1.0 nothing can be cancelled.
 fn attempt(load: impl Fn(AdbcVersion) -> AdbcResult<ManagedDriver>) -> AdbcResult<ManagedDriver> {
     load(AdbcVersion::V110).or_else(|newest| load(AdbcVersion::V100).map_err(|_| newest))
 }
 
-/// `_duckdb*.so`, which since version 1.4 lies beside the package `duckdb`, and before in it.
+/// `_duckdb*.so`, which is beside the package `duckdb` since version 1.4, and was inside it before.
 fn find_duckdb(site_packages: Option<&Path>) -> Option<PathBuf> {
     let site_packages = site_packages?;
     let is_library = |name: &str| {

@@ -1,4 +1,4 @@
-//! One ingest under way: the driver takes batches on a thread of its own.
+//! A running ingest: the driver takes batches on a separate thread.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,14 +15,14 @@ use crate::session::AdbcSession;
 
 const DOING: &str = "cannot add rows to staging";
 
-/// An ingest under way. Dropped, it is taken back.
+/// A running ingest. If it is dropped before its end, its rows are discarded.
 pub struct Ingest {
     queue: Arc<BatchQueue>,
     worker: Option<JoinHandle<std::result::Result<Option<i64>, AdbcError>>>,
 }
 
 impl Ingest {
-    /// Begins one.
+    /// Begins an ingest.
     pub fn begin(
         session: &mut AdbcSession,
         interrupt: &Interrupt,
@@ -46,13 +46,13 @@ impl Ingest {
         })
     }
 
-    /// Hands a batch over. The driver's own error comes out here, or at the end.
+    /// Passes on a batch. An error of the driver is returned by this or by [`Ingest::finish`].
     pub fn push(&mut self, session: &AdbcSession, batch: RecordBatch) -> Result<()> {
         match self.queue.push(batch) {
             Ok(()) => Ok(()),
             Err(Abandoned) => Err(match self.join() {
                 Err(error) => session.refused(DOING, &error),
-                // DuckDB's driver takes the error of a reader for the end of its rows.
+                // DuckDB's driver takes an error of a reader for the end of its rows.
                 Ok(_) if session.is_interrupted() => Error::Interrupted,
                 Ok(_) => Error::Refused {
                     doing: DOING.to_owned(),
@@ -63,7 +63,7 @@ impl Ingest {
         }
     }
 
-    /// Ends it; the rows that the driver counted, where it does.
+    /// Ends the ingest. Returns the number of rows, if the driver counts them.
     pub fn finish(mut self, session: &AdbcSession) -> Result<Option<u64>> {
         self.queue.end();
         let counted = self
@@ -92,7 +92,7 @@ impl Ingest {
 impl Drop for Ingest {
     fn drop(&mut self) {
         self.queue.abort();
-        // What it says does not matter any more.
+        // Its result does not matter any more.
         let _ = self.join();
     }
 }

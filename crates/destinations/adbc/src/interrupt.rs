@@ -1,4 +1,4 @@
-//! Making what is under way end.
+//! Interrupts the work of a run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,7 +9,7 @@ use inrush_destination::CancelRun;
 
 use crate::queue::BatchQueue;
 
-/// What has to be told when a run is to end: connections, statements and the queues of streams.
+/// The connections, statements and queues that are cancelled when a run is to end.
 #[derive(Default)]
 pub struct Interrupt {
     raised: AtomicBool,
@@ -19,12 +19,12 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Whether it was asked to end.
+    /// True if the run was interrupted.
     pub fn is_raised(&self) -> bool {
         self.raised.load(Ordering::Acquire)
     }
 
-    /// Makes a connection known.
+    /// Adds a connection.
     pub fn watch(&self, handle: Box<dyn CancelHandle>) {
         let mut connections = self
             .connections
@@ -33,7 +33,7 @@ impl Interrupt {
         connections.push(handle);
     }
 
-    /// Makes a statement known: the last one of its thread, which is the one under way.
+    /// Adds a statement. It replaces the last one of its thread, which has ended.
     pub fn watch_statement(&self, statement: &impl Statement) {
         let thread = std::thread::current().id();
         let mut statements = self
@@ -44,7 +44,7 @@ impl Interrupt {
         statements.push((thread, statement.get_cancel_handle()));
     }
 
-    /// Makes a queue known.
+    /// Adds a queue.
     pub fn watch_queue(&self, queue: &Arc<BatchQueue>) {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.retain(|queue| queue.strong_count() > 0);
@@ -57,14 +57,14 @@ impl Interrupt {
 }
 
 impl CancelRun for Interrupt {
-    /// Makes all of them end. What a driver cannot cancel ends with its next batch.
+    /// Cancels everything. Work that a driver cannot cancel ends with its next batch.
     fn cancel(&self) {
         self.raised.store(true, Ordering::Release);
         let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         for queue in queues.iter().filter_map(Weak::upgrade) {
             queue.abort();
         }
-        // A driver without a way to cancel says so; there is nothing more to be done then.
+        // A driver that cannot cancel returns an error; then nothing more can be done.
         let statements = self
             .statements
             .lock()

@@ -1,4 +1,4 @@
-//! The ledger: a table of runs and one of units.
+//! The ledger: one table of runs and one of units.
 
 use inrush_destination::{Error, NewRun, Result, RunRecord, RunState, UnitRecord};
 use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
@@ -8,9 +8,9 @@ use crate::quirks::Quirks;
 use crate::session::AdbcSession;
 use crate::sql;
 
-/// Written into each run: what wrote it.
+/// The version of the ledger's format, stored in each run.
 const VERSION: u64 = 1;
-/// Units that are read at a time: all of a run may be more than memory has room for.
+/// Units that are read at a time: all units of a run may not fit into memory.
 const UNITS_AT_A_TIME: usize = 2_000;
 
 /// The names of the ledger's tables.
@@ -24,15 +24,14 @@ pub struct AdbcLedger {
     pub unit: String,
 }
 
-/// A run as its row has it.
+/// A row of the table of runs.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
-    /// What everybody sees of it.
+    /// The part that all destinations have.
     pub record: RunRecord,
     /// Its staging tables: schema and name.
     pub staging: Vec<(Option<String>, String)>,
-    /// Rows that were loaded into each target, of runs that are switched; none where others took their
-    /// place since.
+    /// The number of rows that a switched run has loaded into each target; `None` if other rows have replaced them.
     pub loaded: Vec<Option<u64>>,
 }
 
@@ -40,7 +39,7 @@ const RUN_COLUMNS: &str = "run_id, version, name, run_key, package, package_hash
                            started_at, switched_at, targets, staging, loaded";
 
 impl AdbcLedger {
-    /// In this schema, where there are schemas.
+    /// The ledger in this schema, if the database has schemas.
     pub fn new(quirks: &Quirks, schema: &str) -> AdbcLedger {
         let prefix = quirks.ledger_prefix;
         let schema = quirks.has_schemas().then(|| schema.to_owned());
@@ -57,13 +56,13 @@ impl AdbcLedger {
         }
     }
 
-    /// Whether it is there.
+    /// True if it exists.
     pub fn exists(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
         let schema = self.schema.as_deref();
         Ok(catalog::kind(session, quirks, schema, &self.run_name)?.is_some())
     }
 
-    /// Makes it where it is not there.
+    /// Creates it if it does not exist.
     pub fn create(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<()> {
         if self.exists(session, quirks)? {
             return Ok(());
@@ -74,7 +73,7 @@ impl AdbcLedger {
         {
             session.run(doing, &format!("CREATE SCHEMA {}", sql::identifier(schema)))?;
         }
-        // The table of runs comes last: where it is there, both are.
+        // The table of runs is created last: if it exists, both do.
         let unit = format!(
             "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, unit_key TEXT NOT NULL, \
              target TEXT NOT NULL, rows_loaded BIGINT NOT NULL, detail TEXT NOT NULL)",
@@ -197,7 +196,7 @@ impl AdbcLedger {
         })
     }
 
-    /// Enters a new run, and gives it the next number.
+    /// Enters a new run with the next number.
     pub fn enter(
         &self,
         session: &mut AdbcSession,
@@ -244,7 +243,7 @@ impl AdbcLedger {
         Ok(next.map_or(RunId::FIRST, RunId::new))
     }
 
-    /// Takes a stopped run over: its epoch is raised, so that whoever held it writes no more.
+    /// Takes over a stopped run: raises its epoch, so that its former holder cannot write any more.
     pub fn take_over(
         &self,
         session: &mut AdbcSession,
@@ -273,7 +272,7 @@ impl AdbcLedger {
         Ok(record)
     }
 
-    /// Holds the run's row, and refuses if the run was taken over or ended by somebody else.
+    /// Locks the run's row, and fails if another process has taken over or ended the run.
     pub fn fence(
         &self,
         session: &mut AdbcSession,
@@ -329,7 +328,7 @@ impl AdbcLedger {
         Ok(())
     }
 
-    /// Forgets the units of a target.
+    /// Deletes the units of a target.
     pub fn forget_target(
         &self,
         session: &mut AdbcSession,
@@ -363,7 +362,7 @@ impl AdbcLedger {
         Ok(())
     }
 
-    /// Notes that a target has none of the rows any more that earlier runs have loaded into it.
+    /// Notes that a target has no rows of earlier runs any more.
     pub fn mark_gone(&self, session: &mut AdbcSession, target: &str) -> Result<()> {
         for stored in self.select(session, "WHERE state = 'switched'")? {
             let mut loaded = stored.loaded;
@@ -391,7 +390,7 @@ impl AdbcLedger {
         Ok(())
     }
 
-    /// Notes that the staging tables of a run are gone.
+    /// Notes that the staging tables of a run are removed.
     pub fn clear_staging(&self, session: &mut AdbcSession, run_id: RunId) -> Result<()> {
         let statement = format!(
             "UPDATE {} SET staging = '[]' WHERE run_id = {run_id}",
@@ -404,7 +403,7 @@ impl AdbcLedger {
         Ok(())
     }
 
-    /// Marks a run as given up.
+    /// Marks a run as discarded.
     pub fn mark_discarded(&self, session: &mut AdbcSession, run_id: RunId) -> Result<()> {
         let doing = "cannot mark the run as given up";
         let units = format!("DELETE FROM {} WHERE run_id = {run_id}", self.unit);
@@ -422,7 +421,7 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("names and numbers are written as JSON")
 }
 
-/// Values of a row, one after the other.
+/// Reads the values of a row, one after the other.
 struct Row<'a> {
     table: &'a str,
     values: std::vec::IntoIter<Option<String>>,

@@ -1,14 +1,13 @@
-//! Databases that are reached by a driver of ADBC, and DuckDB by its own functions of C.
+//! Databases that are reached through an ADBC driver, and DuckDB through its C functions.
 //!
-//! [`connection`] says what is asked of either; [`adbc_connection`] and [`duckdb`] are the two ways. Rows go
-//! by a bulk ingest into one staging table for each target, beside it. All
-//! streams append to it; a unit is one transaction that ends with the unit's row in the ledger, so
-//! that both stand or neither. [`publish`] makes staging the target by a new name, or copies it
-//! over, for all targets in one transaction. Where a target refuses a row then, its units are loaded again, [carefully](careful).
+//! [`connection`] has the traits; [`adbc_connection`] and [`duckdb`] implement them. Rows are loaded by bulk ingest
+//! into one staging table for each target, in the target's schema. All streams append to it. A unit is one transaction
+//! that also inserts the unit's row into the ledger, so both are committed or neither. [`publish`] renames staging to
+//! the target, or copies its rows, for all targets in one transaction. If a target then refuses a row, its units are
+//! loaded again, [carefully](careful).
 //!
-//! What differs between databases stands in [`quirks`], one row each; nothing else asks whose
-//! driver it is but [`carry`] (Arrow types), [`types`] and [`catalog`] (names of types, and
-//! tables as they are).
+//! The differences between databases are in [`quirks`], one entry for each. Besides, only [`carry`] (Arrow types),
+//! [`types`] and [`catalog`] (type names and existing tables) distinguish drivers.
 
 mod adapt;
 mod adbc_connection;
@@ -45,12 +44,12 @@ use std::path::Path;
 
 use inrush_destination::{Address, Destination, Result};
 
-/// Opens a file of DuckDB, or makes it.
+/// Opens a file of DuckDB, or creates it.
 pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destination>> {
     destination::open_duckdb(address, file)
 }
 
-/// Opens whatever a driver reaches.
+/// Opens a database through a driver.
 pub fn open_driver(address: &Address<'_>, driver: &str) -> Result<Box<dyn Destination>> {
     destination::open_driver(address, driver)
 }

@@ -1,4 +1,4 @@
-//! Holding a run, so that nobody else loads it at the same time.
+//! The lock of a run, so that nobody else loads it at the same time.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -12,21 +12,21 @@ use sha2::{Digest, Sha256};
 use crate::quirks::{Quirks, RunLock};
 use crate::session::AdbcSession;
 
-/// A run that is held, until this is dropped or its session ends.
+/// The lock of a run. It is released when this is dropped or its session ends.
 #[derive(Debug)]
 pub enum Held {
-    /// By the database's lock of its file, by its ledger alone, or by an advisory lock of the session.
+    /// No lock object: the database locks its file, has an advisory lock of the session, or only its ledger.
     Elsewhere,
-    /// By a file.
+    /// A lock file.
     File {
-        /// Gone when this is dropped.
+        /// Removed on drop.
         _file: LockFile,
     },
 }
 
 const HINT: &str = "wait until it is done, or stop it, then run the same command again";
 
-/// Takes the lock of a run, or says who has it.
+/// Takes the lock of a run, or fails with the name of its holder.
 pub fn take(
     session: &mut AdbcSession,
     quirks: &Quirks,
@@ -43,7 +43,7 @@ pub fn take(
     }
 }
 
-/// The file of SQLite; none of a database in memory.
+/// The path of a SQLite database; `None` for a database in memory.
 pub fn database_file(session: &mut AdbcSession) -> Result<Option<PathBuf>> {
     let rows = session.rows("cannot ask for the database's file", "PRAGMA database_list")?;
     let main = rows.into_iter().find(|row| {
@@ -54,7 +54,7 @@ pub fn database_file(session: &mut AdbcSession) -> Result<Option<PathBuf>> {
     Ok(file.filter(|file| !file.is_empty()).map(PathBuf::from))
 }
 
-/// A file that is locked as long as this lives, and gone afterwards.
+/// A file that is locked while this lives, and removed afterwards.
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,
@@ -81,7 +81,7 @@ impl LockFile {
                     });
                 }
             };
-            // Whoever held it removes it before letting go: a lock of a file that is gone is none.
+            // The former holder removes the file before it releases the lock, so the lock of a removed file is void.
             let locked = file.metadata().map_err(failed)?.ino();
             if std::fs::metadata(&path).is_ok_and(|there| there.ino() == locked) {
                 return Ok(LockFile { path, _file: file });
@@ -92,12 +92,12 @@ impl LockFile {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        // A file that stays does no harm: its lock is gone.
+        // A file that remains does no harm, because its lock is released.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Of PostgreSQL: held by the session, so it is gone with its process.
+/// For PostgreSQL: the session has the lock, so the lock ends with its process.
 fn advisory(session: &mut AdbcSession, run_key: &RunKey) -> Result<Held> {
     let digest = Sha256::digest(format!("inrush adbc run {run_key}").as_bytes());
     let (head, _) = digest.split_first_chunk::<8>().expect("32 bytes");

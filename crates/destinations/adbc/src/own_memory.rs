@@ -1,15 +1,15 @@
-//! The memory that a database takes in this process by itself.
+//! The memory that a database's library uses in this process.
 
 use inrush_destination::{OwnMemory, Result};
 
 use crate::quirks::Quirks;
 use crate::session::AdbcSession;
 
-/// DuckDB's library as far as a load has it resident, and what DuckDB takes beside its buffers: its catalog, statements,
-/// vectors on their way. Measured with one file: 46 MiB.
+/// The resident part of DuckDB's library, and DuckDB's memory outside its buffers: its catalog, statements, and
+/// vectors. Measured with one file: 46 MiB.
 const LIBRARY_BYTES: u64 = 64 << 20;
 
-/// Asks the database for its limit, where it has one.
+/// Queries the database's memory limit, if it has one.
 pub fn ask(session: &mut AdbcSession, quirks: &Quirks) -> Result<OwnMemory> {
     let Some(setting) = quirks.memory_limit else {
         return Ok(OwnMemory::Unknown);
@@ -27,7 +27,7 @@ pub fn ask(session: &mut AdbcSession, quirks: &Quirks) -> Result<OwnMemory> {
     })
 }
 
-/// The bytes of `18.8 GiB`, the last digit of which is rounded: no fewer than were meant.
+/// The bytes of `18.8 GiB`. The last digit is rounded, so this returns the largest number that it can mean.
 fn bytes_of(text: &str) -> Option<u64> {
     let (number, unit) = text.split_once(' ')?;
     let shift = match unit {

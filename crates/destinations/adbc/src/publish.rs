@@ -1,6 +1,7 @@
-//! Making staged rows part of their targets: all of them in one transaction.
+//! Publishes staged rows into all targets, in one transaction.
 //!
-//! This module and [`run`](crate::run) need each other: a run publishes by the steps here, and the steps take the run.
+//! This module and [`run`](crate::run) depend on each other: a run publishes by the functions here, and they take the
+//! run.
 
 use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
 use inrush_rows::calendar::now_microseconds;
@@ -19,7 +20,7 @@ pub fn publish(
 ) -> Result<Published> {
     let shared = &run.shared;
     if !shared.quirks.transactional_ddl {
-        // Empty tables do no harm, and rows come with the transaction.
+        // Empty tables do no harm; rows come with the transaction.
         for staging in &run.stagings {
             if kind(run, session, staging)?.is_none() {
                 staging.create_target(session)?;
@@ -31,7 +32,7 @@ pub fn publish(
     let mut published = match published {
         Ok(published) => published,
         Err(error) => {
-            // The first error is the one to tell.
+            // The first error is reported.
             let _ = session.rollback();
             return Err(error);
         }
@@ -52,7 +53,7 @@ pub fn publish(
             .try_for_each(|staging| staging.remove(session));
         let cleared =
             removed.and_then(|()| shared.ledger.clear_staging(session, run.record.run_id));
-        // The rows are in: that is no failure of the run.
+        // The rows are committed, so an error here does not fail the run.
         if let Err(error) = cleared {
             published.notes.push(format!(
                 "a staging table is still there, and the next run of the package removes it: {error}"
@@ -98,7 +99,7 @@ fn switch(
     Ok(published)
 }
 
-/// Fills a target, and says how many rows it has then, where that costs little to know.
+/// Fills a target. Returns its number of rows then, if counting them is cheap.
 fn fill(
     run: &AdbcRun,
     session: &mut AdbcSession,
@@ -115,7 +116,7 @@ fn fill(
             copy(run, session, place, staged)?;
             staging.remove(session)?;
         } else {
-            // The catalog alone changes: rows stay where they are.
+            // Only the catalog changes; no row is copied.
             let rename = format!(
                 "ALTER TABLE {} RENAME TO {}",
                 staging.sql,
@@ -183,7 +184,7 @@ fn fill(
     }
 }
 
-/// The rows of a target, where they are to be counted.
+/// The number of rows of the target, if it is wanted.
 fn counted(session: &mut AdbcSession, staging: &Staging, is_wanted: bool) -> Result<Option<u64>> {
     let target = &staging.plan.name.sql;
     match is_wanted {
@@ -221,7 +222,7 @@ fn kind(run: &AdbcRun, session: &mut AdbcSession, staging: &Staging) -> Result<O
     Ok(found.map(|found| found.kind))
 }
 
-/// Runs statements of the user, one at a time.
+/// Runs the user's statements, one at a time.
 fn user_statements(
     run: &AdbcRun,
     session: &mut AdbcSession,

@@ -1,4 +1,4 @@
-//! Batches on their way from a stream's thread to the driver's, bounded in bytes.
+//! The queue of batches from a stream's thread to the driver's thread, limited in bytes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,11 +6,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-/// Bytes that wait in a queue at most; one batch may always wait. What waits for long is in no cache any
-/// more when the driver takes it.
+/// The most bytes that wait in a queue; one batch may always wait. A batch that waits long has left the CPU's caches
+/// before the driver takes it.
 pub const QUEUE_BYTES_MAX: usize = 1 << 20;
 
-/// Batches that wait.
+/// Waiting batches.
 #[derive(Default)]
 pub struct BatchQueue {
     state: Mutex<State>,
@@ -21,15 +21,15 @@ pub struct BatchQueue {
 struct State {
     batches: VecDeque<(RecordBatch, usize)>,
     bytes: usize,
-    /// No more will come; what waits is taken.
+    /// No more batches will come; the waiting ones are still taken.
     ended: bool,
-    /// What waits is not wanted any more.
+    /// The waiting batches are not wanted any more.
     aborted: bool,
-    /// Nobody takes any more.
+    /// The reader is gone.
     abandoned: bool,
 }
 
-/// Nobody takes batches any more: the driver came to an end before its rows did.
+/// The reader is gone: the driver has ended before its rows.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Abandoned;
 
@@ -38,7 +38,7 @@ impl BatchQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a batch into the queue, and waits for room if need be.
+    /// Adds a batch, and waits for room if there is none.
     pub fn push(&self, batch: RecordBatch) -> Result<(), Abandoned> {
         let bytes = batch.get_array_memory_size();
         let mut state = self.state();
@@ -59,13 +59,13 @@ impl BatchQueue {
         }
     }
 
-    /// Says that no more will come.
+    /// Ends the queue: no more batches will come.
     pub fn end(&self) {
         self.state().ended = true;
         self.changed.notify_all();
     }
 
-    /// Makes the driver's side fail, so that nothing of what was sent is kept.
+    /// Makes the driver's ingest fail, so that no row is kept.
     pub fn abort(&self) {
         self.state().aborted = true;
         self.changed.notify_all();
@@ -93,14 +93,14 @@ impl BatchQueue {
     }
 }
 
-/// The end of a queue that a driver reads. Dropped, it lets nobody wait for room.
+/// The reader of a queue, for a driver. When it is dropped, nobody waits for room any more.
 pub struct QueueReader {
     queue: Arc<BatchQueue>,
     schema: SchemaRef,
 }
 
 impl QueueReader {
-    /// Of a queue whose batches have this schema.
+    /// The reader of a queue whose batches have this schema.
     pub fn new(queue: Arc<BatchQueue>, schema: SchemaRef) -> QueueReader {
         QueueReader { queue, schema }
     }

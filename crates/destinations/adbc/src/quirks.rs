@@ -1,8 +1,8 @@
-//! The differences between databases: one row each.
+//! The differences between databases: one entry for each.
 
 use inrush_destination::Streams;
 
-/// Whose database it is, as its driver says.
+/// The database, as its driver identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vendor {
     /// DuckDB.
@@ -11,11 +11,11 @@ pub enum Vendor {
     Sqlite,
     /// PostgreSQL.
     Postgres,
-    /// Any other: only what the SQL standard has is asked of it.
+    /// Any other: only features of the SQL standard are used.
     Other,
 }
 
-/// How a run is kept from being loaded twice at a time.
+/// How a run is protected from being loaded twice at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunLock {
     /// The database lets only one process open its file.
@@ -24,62 +24,61 @@ pub enum RunLock {
     LockFile,
     /// An advisory lock of the session.
     Advisory,
-    /// The ledger names the holder; nothing tells whether it lives.
+    /// The ledger names the holder, but nothing shows if it is alive.
     LedgerOnly,
 }
 
-/// What differs between databases.
+/// The properties of a database.
 #[derive(Debug)]
 pub struct Quirks {
-    /// Whose it is.
+    /// The database.
     pub vendor: Vendor,
-    /// The statement that tells the schema of tables without one; none where tables have no schema.
+    /// The query for the schema of tables without an explicit one; `None` if tables have no schema.
     pub current_schema: Option<&'static str>,
-    /// What stands before `run` and `unit` in the names of the ledger's tables. PostgreSQL's ledger
-    /// schema has tables of its own for what is loaded by postgresql://.
+    /// The prefix of `run` and `unit` in the names of the ledger's tables. In PostgreSQL, the same schema may have the
+    /// tables of loads through postgresql://.
     pub ledger_prefix: &'static str,
     /// Statements for each new connection.
     pub on_connect: &'static [&'static str],
-    /// How many streams fill a table at the same time.
+    /// How many streams can fill a table at the same time.
     pub streams: Streams,
     /// CREATE, DROP and ALTER TABLE are part of a transaction.
     pub transactional_ddl: bool,
-    /// The setting of how many threads a statement gets. Streams are threads enough while rows come:
-    /// DuckDB's driver flushes 204,800 rows at a time by an INSERT, and with threads of its own that
-    /// is split among them. Row groups of 122,880 rows are then hardly ever whole, and all that is
-    /// not whole is written once more at the checkpoint: with lineitem (scale 1, two streams) that
-    /// makes 22 CPU seconds and a file of 281 MB out of 12 and 184.
+    /// The setting for the number of threads of a statement. During a load the streams are threads enough. DuckDB's
+    /// driver flushes 204,800 rows at a time by an INSERT, and with several threads these are split among them. Then
+    /// hardly any row group of 122,880 rows is complete, and incomplete ones are written again at the checkpoint. For
+    /// lineitem (scale 1, two streams) that takes 22 CPU seconds and a file of 281 MB instead of 12 and 184.
     pub threads: Option<&'static str>,
-    /// The setting of how much memory its buffers take at most.
+    /// The setting for the most memory of its buffers.
     pub memory_limit: Option<&'static str>,
-    /// The driver counts the rows of an ingest itself.
+    /// The driver counts the rows of an ingest.
     pub ingest_counts: bool,
-    /// How a run is kept from being loaded twice at a time.
+    /// How a run is protected from being loaded twice at the same time.
     pub run_lock: RunLock,
-    /// What makes a SELECT hold the run's row until the transaction ends.
+    /// The clause with which a SELECT locks the run's row until the transaction ends.
     pub hold_row: &'static str,
-    /// Counting all rows of a table costs next to nothing.
+    /// Counting all rows of a table is cheap.
     pub counts_quickly: bool,
     /// Names that differ only in case are one name.
     pub folds_names: bool,
-    /// Rows that a target takes are counted before and after: its own rules may leave some out, or put
-    /// them in the place of others, without a word.
+    /// The rows of a target are counted before and after, because its rules may silently leave out or replace rows.
     pub counts_targets: bool,
-    /// Its catalog tells the constraints of a target, so that rows which these refuse can be found.
+    /// Its catalog has the constraints of a target, so that rows which they refuse can be found.
     pub finds_refused_rows: bool,
-    /// Bytes of a name at most; what is longer would be cut off without an error.
+    /// The most bytes of a name; longer names would be cut off silently.
     pub name_bytes_max: Option<usize>,
-    /// What makes transactions that number their runs wait for each other, behind the table's name.
+    /// The statement with which transactions that take the next run number wait for each other; the table's name
+    /// follows.
     pub lock_table: Option<&'static str>,
-    /// The statement that tells how many bytes a table takes, with `{}` for its name as a text; NULL where it cannot tell
-    /// of this one.
+    /// The query for the bytes of a table, with `{}` for its name as a text. It returns NULL if the size of the table
+    /// is unknown.
     pub table_bytes: Option<&'static str>,
-    /// Bytes of text that a unit should have at least: for DuckDB some of its row groups, so that the last
-    /// one, which is not whole, does not count.
+    /// The least bytes of text of a unit. For DuckDB a unit should have several row groups, so that the last,
+    /// incomplete one does not matter.
     pub unit_bytes: u64,
-    /// Rows that the driver likes to have in a batch.
+    /// The best number of rows in a batch for the driver.
     pub batch_rows: u32,
-    /// What is not promised.
+    /// The promises that are not kept.
     pub not_promised: &'static [&'static str],
 }
 
@@ -203,7 +202,7 @@ const OTHER: Quirks = Quirks {
 };
 
 impl Quirks {
-    /// The row of the database that calls itself so.
+    /// The entry of the database with this name.
     pub fn of(vendor_name: &str) -> &'static Quirks {
         match vendor_name.to_lowercase().as_str() {
             "duckdb" => &DUCKDB,
@@ -213,7 +212,7 @@ impl Quirks {
         }
     }
 
-    /// Whether tables have schemas here.
+    /// True if tables have schemas.
     pub fn has_schemas(&self) -> bool {
         self.current_schema.is_some()
     }

@@ -1,4 +1,4 @@
-//! A run under way.
+//! A run into a database.
 //!
 //! This module, [`publish`](crate::publish) and [`stream`](crate::stream) depend on each other: a run opens streams and
 //! publishes, and both are steps of a run that they get as an argument.
@@ -22,7 +22,7 @@ use crate::staging::{self, Staging};
 use crate::stream::Stream;
 use crate::sums;
 
-/// A run under way. Its fields are dropped in their order.
+/// A running load. Its fields are dropped in their order.
 pub struct AdbcRun {
     session: Mutex<AdbcSession>,
     /// Lets the run be interrupted.
@@ -106,14 +106,14 @@ fn enter(
         .iter()
         .map(|plan| Staging::new(quirks, shared.product, &run.run_key, run_id, plan))
         .collect::<Result<_>>()?;
-    // The number of rows of each target in the ledger's units.
+    // The number of rows of each target, from the ledger's units.
     let mut rows_of_units: BTreeMap<String, u64> = BTreeMap::new();
     if stored.is_some() {
         ledger.units(session, run_id, &mut |unit| {
             *rows_of_units.entry(unit.target).or_default() += unit.rows_loaded;
         })?;
     }
-    // Staging tables that no target of the plan uses any more, or that a process left when it was killed after a
+    // Staging tables that no target of the plan uses any more, or that a process has left because it was killed after a
     // switch.
     let mut left = stored
         .iter()
@@ -140,7 +140,7 @@ fn enter(
         let target = staging.plan.name.sql.as_str();
         let rows = rows_of_units.get(target).copied();
         let stands = staging.stands(session, quirks)?;
-        // A staging table of this name is not usable if another run left it or somebody changed it.
+        // A staging table of this name cannot be used if another run has left it or somebody has changed it.
         if stands && stored.is_some() && staging.count(session)? == rows.unwrap_or(0) {
             continue;
         }

@@ -12,7 +12,8 @@ pub struct Secrets(Vec<String>);
 const PIECE_BYTES_MIN: usize = 3;
 
 impl Secrets {
-    /// The secrets in options: values whose names say so, and the passwords of URLs and of `key=value` lists.
+    /// The secrets in options: values of options with telling names, and the passwords in URLs and in `key=value`
+    /// lists.
     pub fn of(options: &BTreeMap<String, String>) -> Secrets {
         let mut found = Vec::new();
         for (name, value) in options {
@@ -55,7 +56,7 @@ impl Secrets {
         text
     }
 
-    /// The error without the secrets.
+    /// The error with its secrets removed.
     pub fn blank_error(&self, error: Error) -> Error {
         match error {
             Error::Address { what, hint } => Error::Address {

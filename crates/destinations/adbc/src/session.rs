@@ -1,4 +1,4 @@
-//! A connection, and what is asked of it.
+//! A session: a connection with its interrupt and error handling.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::queue::QueueReader;
 use crate::quirks::Quirks;
 
-/// A connection to a database.
+/// A session with a database.
 pub struct AdbcSession {
     connection: Box<dyn AdbcConnection>,
     interrupt: Arc<Interrupt>,
@@ -39,20 +39,20 @@ impl AdbcSession {
         Ok(session)
     }
 
-    /// The connection, for what only it tells.
+    /// The connection itself.
     pub fn connection(&self) -> &dyn AdbcConnection {
         &*self.connection
     }
 
-    /// Runs a statement; the rows that it changed, where the driver tells.
+    /// Runs a statement. Returns the number of changed rows, if the driver counts them.
     pub fn run(&mut self, doing: &str, sql: &str) -> Result<Option<u64>> {
         let answer = self.connection.run(sql);
         let rows = answer.map_err(|error| self.refused(doing, &error))?;
         Ok(rows.and_then(|rows| u64::try_from(rows).ok()))
     }
 
-    /// Runs a statement that adds rows to the run's target with this place; the rows that it added, where the driver tells.
-    /// Where a constraint refuses rows, the error says so, if a careful load can find them.
+    /// Runs a statement that adds rows to the run's target with this index. Returns their number, if the driver counts
+    /// them. If a constraint refuses rows, the error says so, provided that a careful load can find them.
     pub fn add_rows(
         &mut self,
         quirks: &Quirks,
@@ -82,13 +82,13 @@ impl AdbcSession {
         Ok(rows.and_then(|rows| u64::try_from(rows).ok()))
     }
 
-    /// Asks for rows, few of them, as text.
+    /// Runs a query with few rows, and returns them as text.
     pub fn rows(&mut self, doing: &str, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         let answer = self.connection.rows(sql);
         answer.map_err(|error| self.refused(doing, &error))
     }
 
-    /// Asks for one number.
+    /// Queries one number.
     pub fn number(&mut self, doing: &str, sql: &str) -> Result<Option<u64>> {
         let rows = self.rows(doing, sql)?;
         let first = rows
@@ -98,7 +98,7 @@ impl AdbcSession {
         let Some(Some(text)) = first else {
             return Ok(None);
         };
-        // A number with a fraction is how some drivers give what they do not know to be whole.
+        // Some drivers return whole numbers as floats.
         let whole = text.strip_suffix(".0").unwrap_or(&text);
         whole.parse().map(Some).map_err(|_| Error::Refused {
             doing: doing.to_owned(),
@@ -107,7 +107,7 @@ impl AdbcSession {
         })
     }
 
-    /// What adds rows to a table.
+    /// Prepares adding rows to a table.
     pub fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> Result<Taker> {
         let taker = self.connection.ingest(into, rows);
         taker.map_err(|error| self.refused("cannot begin to send rows", &error))
@@ -122,7 +122,7 @@ impl AdbcSession {
         Ok(())
     }
 
-    /// Commits it.
+    /// Commits the transaction.
     pub fn commit(&mut self, doing: &str) -> Result<()> {
         let committed = self.connection.commit();
         committed.map_err(|error| self.refused(doing, &error))?;
@@ -130,7 +130,7 @@ impl AdbcSession {
         Ok(())
     }
 
-    /// Takes it back; where none is, nothing happens.
+    /// Rolls the transaction back, if there is one.
     pub fn rollback(&mut self) -> Result<()> {
         if !self.in_transaction {
             return Ok(());
@@ -140,7 +140,7 @@ impl AdbcSession {
         rolled_back.map_err(|error| self.refused("cannot take a transaction back", &error))
     }
 
-    /// Refuses to go on where it was asked to end.
+    /// Fails if the run was interrupted.
     pub fn refuse_interrupted(&self) -> Result<()> {
         match self.interrupt.is_raised() {
             true => Err(Error::Interrupted),
@@ -148,12 +148,12 @@ impl AdbcSession {
         }
     }
 
-    /// Whether it was asked to end.
+    /// True if the run was interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.interrupt.is_raised()
     }
 
-    /// What the driver said, as an error of ours.
+    /// An error of the driver as our error.
     pub fn refused(&self, doing: &str, error: &AdbcError) -> Error {
         refused(&self.interrupt, doing, error)
     }
@@ -161,13 +161,13 @@ impl AdbcSession {
 
 impl Drop for AdbcSession {
     fn drop(&mut self) {
-        // The database takes back what is open when a connection ends; said here, it is sure to.
+        // The database rolls back when a connection ends; doing it here is safer.
         let _ = self.rollback();
     }
 }
 
-/// Whether a driver says that rows break a constraint. DuckDB's own driver has no code for it; its messages begin with the
-/// kind of the error.
+/// True if the driver reports that rows break a constraint. DuckDB's driver has no code for it, but its messages begin
+/// with the kind of the error.
 fn is_constraint(error: &AdbcError) -> bool {
     error.status == Status::Integrity
         || sql_state(error).starts_with("23")
@@ -183,7 +183,7 @@ fn sql_state(error: &AdbcError) -> String {
         .collect()
 }
 
-/// What a driver said, as an error of ours.
+/// An error of the driver as our error.
 pub fn refused(interrupt: &Interrupt, doing: &str, error: &AdbcError) -> Error {
     if interrupt.is_raised() || error.status == Status::Cancelled {
         return Error::Interrupted;
@@ -201,7 +201,7 @@ pub fn refused(interrupt: &Interrupt, doing: &str, error: &AdbcError) -> Error {
     }
 }
 
-/// How to fix it, where that can be told from what the driver said. Most drivers give no code.
+/// The fix, if the error shows it. Most drivers return no code.
 fn hint(state: &str, message: &str) -> Option<String> {
     let lower = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));

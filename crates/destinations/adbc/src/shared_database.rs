@@ -13,9 +13,9 @@ use crate::lock;
 use crate::quirks::{Quirks, RunLock};
 use crate::session::AdbcSession;
 
-/// The database that a destination and its run share. It is closed when the last of them drops it.
+/// The database that a destination and its run share. It is closed when both have dropped it.
 pub struct SharedDatabase {
-    /// The special properties of this database.
+    /// Its differences from other databases.
     pub quirks: &'static Quirks,
     /// Its name, for messages.
     pub product: &'static str,
@@ -23,14 +23,14 @@ pub struct SharedDatabase {
     pub ledger: AdbcLedger,
     /// The number of threads for a statement that does not load; `None` if it is not set.
     pub threads: Option<u64>,
-    /// The keys of the runs under way in this process.
+    /// The keys of the runs that are under way in this process.
     pub held: Mutex<HashSet<RunKey>>,
     /// The database of the driver.
     pub database: Box<dyn AdbcDatabase>,
 }
 
 impl SharedDatabase {
-    /// Opens a connection, which `interrupt` ends.
+    /// Opens a session that `interrupt` can end.
     pub fn session(&self, interrupt: &Arc<Interrupt>) -> Result<AdbcSession> {
         AdbcSession::open(&*self.database, self.quirks, interrupt)
     }
@@ -40,8 +40,7 @@ impl SharedDatabase {
         self.set_threads(session, 1)
     }
 
-    /// Takes the lock of a run. If the database knows only the session that holds it, the error names the holder from
-    /// the ledger.
+    /// Takes the lock of a run. If another session has it, the error names the holder from the ledger.
     pub fn hold(
         &self,
         session: &mut AdbcSession,
@@ -85,7 +84,7 @@ impl SharedDatabase {
     }
 }
 
-/// A run's key, which no other run of this process can take meanwhile.
+/// The claim on a run's key within this process.
 pub struct Claim {
     shared: Arc<SharedDatabase>,
     run_key: RunKey,

@@ -1,14 +1,14 @@
-//! Texts of SQL: names and literals in quotes, and the statements of a user's text.
+//! SQL texts: quoted names and literals, and splitting the user's text into statements.
 
 pub use inrush_rows::sql_text::identifier;
 use inrush_rows::sql_text::take_identifier;
 
-/// A text in quotes. Backslashes mean themselves, which is asked of databases that are not known.
+/// A quoted text. A backslash stands for itself; unknown databases are checked for that.
 pub fn text(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }
 
-/// Names in quotes, with commas.
+/// Quoted names, separated by commas.
 pub fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = names.into_iter().map(identifier).collect();
     quoted.join(", ")
@@ -26,8 +26,8 @@ pub fn parse_names(text: &str) -> Option<(Option<String>, String)> {
     }
 }
 
-/// The statements of a text, without their semicolons. Some drivers run the first one and drop the
-/// others without a word.
+/// The statements of a text, without their semicolons. Some drivers run the first statement and silently ignore the
+/// others.
 pub fn statements(text: &str) -> Vec<&str> {
     // The body of a trigger has semicolons of its own.
     if first_words(text).iter().any(|word| word == "trigger") {
@@ -58,7 +58,7 @@ pub fn statements(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The first word of a statement that would end the transaction that it runs in, or begin another.
+/// The first word of a statement that would end its transaction, or begin another; `None` for other statements.
 pub fn ends_transaction(statement: &str) -> Option<String> {
     let words = first_words(statement);
     let first = words.first()?;
@@ -75,7 +75,7 @@ pub fn ends_transaction(statement: &str) -> Option<String> {
     ends.contains(&first.as_str()).then(|| first.to_uppercase())
 }
 
-/// The place behind the next `end`, or the end of all.
+/// The position after the next `end`; the end of the text if there is none.
 fn after(bytes: &[u8], from: usize, end: &[u8]) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     rest.windows(end.len())
@@ -83,7 +83,7 @@ fn after(bytes: &[u8], from: usize, end: &[u8]) -> usize {
         .map_or(bytes.len(), |place| from + place + end.len())
 }
 
-/// The place behind the token that begins at `at`: a word, a comment, what stands in quotes, or one other character.
+/// The position after the token that begins at `at`: a word, a comment, a quoted text, or one other character.
 pub fn after_token(bytes: &[u8], at: usize) -> usize {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
     match bytes[at] {
@@ -96,7 +96,7 @@ pub fn after_token(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Whether a statement or an expression has this name in it, in quotes or without. Texts and comments are no names.
+/// True if a statement or an expression contains this name, quoted or not. Texts and comments are ignored.
 pub fn mentions(statement: &str, name: &str) -> bool {
     let bytes = statement.as_bytes();
     let mut at = 0;
@@ -117,7 +117,8 @@ pub fn mentions(statement: &str, name: &str) -> bool {
     false
 }
 
-/// Behind a text in dollar quotes, `$$..$$` or `$tag$..$tag$`; behind the sign alone where none begins.
+/// The position after a dollar-quoted text, `$$..$$` or `$tag$..$tag$`; after the dollar sign if no such text begins
+/// there.
 fn after_dollar(bytes: &[u8], at: usize) -> usize {
     let tag = bytes[at + 1..]
         .iter()
@@ -129,7 +130,7 @@ fn after_dollar(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Up to four words at the head, in lower case, comments passed over.
+/// The first words, up to four, in lower case, without comments.
 fn first_words(statement: &str) -> Vec<String> {
     let bytes = statement.as_bytes();
     let mut at = 0;

@@ -110,7 +110,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Creates a table of this name with the columns of staging and one more column of whole numbers.
+    /// Creates a table with this name, the columns of staging, and one more column of whole numbers.
     pub fn create_trial(&self, session: &mut AdbcSession, table: &str, number: &str) -> Result<()> {
         let doing = format!(
             "cannot make a table for the trial of rows of {}",
@@ -125,14 +125,14 @@ impl Staging {
         Ok(())
     }
 
-    /// The columns that are filled, as an INSERT names them, and their values, as a SELECT from a table like staging
-    /// computes them.
+    /// The columns that are filled, as an INSERT lists them, and the expressions that a SELECT from staging (or from a
+    /// table like it) uses for their values.
     pub fn names_and_values(&self) -> (String, String) {
         let names = sql::names(self.plan.columns.iter().map(|column| column.name.as_str()));
         (names, self.values().collect::<Vec<_>>().join(", "))
     }
 
-    /// The values of the columns that are filled, each with the name of its column.
+    /// The expressions for the columns that are filled, each with the name of its column.
     pub fn named_values(&self) -> Vec<String> {
         let columns = self.plan.columns.iter();
         columns
@@ -149,7 +149,7 @@ impl Staging {
         })
     }
 
-    /// The name of another table that belongs to the staging table.
+    /// The name of another table in the schema of the staging table.
     pub fn beside(&self, beginning: &str) -> (IngestName, String) {
         let table = self.name.table.replacen("inrush_staging", beginning, 1);
         let schema = self.name.schema.clone();
@@ -193,7 +193,7 @@ impl Staging {
         remove(session, self.name.schema.as_deref(), &self.name.table)
     }
 
-    /// The database's own count of its rows.
+    /// The number of its rows, counted by the database.
     pub fn count(&self, session: &mut AdbcSession) -> Result<u64> {
         let doing = format!("cannot count the staged rows of {}", self.plan.name.sql);
         let rows = session.number(&doing, &format!("SELECT count(*) FROM {}", self.sql))?;

@@ -21,7 +21,7 @@ use crate::staging::Staging;
 /// The connection of one thread to staging.
 pub struct Stream<'a> {
     run: &'a AdbcRun,
-    // This field stands before the session, because an open ingest must end before its connection does.
+    // This field comes before the session, because an open ingest must end before its connection does.
     unit: Option<OpenUnit>,
     session: AdbcSession,
 }
@@ -36,7 +36,7 @@ struct OpenUnit {
     counted: Option<u64>,
     /// Rows in staging before the unit; needed only if the driver does not count.
     before: u64,
-    /// Tries rows one by one, if the destination can refuse single rows.
+    /// Finds the rows that the target would refuse, in a careful load.
     trial: Option<Trial>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Stream<'a> {
         &self.run.stagings[target]
     }
 
-    /// Sends rows. An ingest begins with the first of them.
+    /// Sends rows. The first rows begin an ingest.
     fn send(&mut self, batch: RecordBatch) -> Result<()> {
         let unit = self.unit.as_mut().expect("a unit was begun");
         if batch.num_rows() == 0 {
@@ -85,7 +85,7 @@ impl<'a> Stream<'a> {
         Ok(refused)
     }
 
-    /// Ends the ingest under way.
+    /// Ends the open ingest.
     fn finish(&mut self) -> Result<()> {
         let unit = self.unit.as_mut().expect("a unit was begun");
         if let Some(ingest) = unit.ingest.take() {
@@ -97,7 +97,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// The database's own count of the unit's rows.
+    /// The number of the unit's rows, counted by the database.
     fn counted(&mut self) -> Result<u64> {
         let unit = self.unit.as_ref().expect("a unit was begun");
         let (target, before, sent) = (unit.target, unit.before, unit.sent);
@@ -227,7 +227,7 @@ impl UnitStream for Stream<'_> {
     }
 
     fn abort(&mut self) -> Result<()> {
-        // Dropping an ingest that is under way rolls it back.
+        // Dropping an open ingest discards its rows.
         self.unit = None;
         self.session.rollback()
     }

@@ -1,4 +1,4 @@
-//! Names of types: as a database writes them, and what they mean there.
+//! Type names: in the syntax of a database, and their meaning.
 
 use inrush_destination::{Error, ResolvedType, Result};
 use inrush_rows::column_type::ColumnType;
@@ -8,10 +8,10 @@ use inrush_rows::type_name::TypeName;
 use crate::carry::carried;
 use crate::quirks::Vendor;
 
-/// Digits that a number of SQLite keeps however it is converted.
+/// The number of digits that SQLite keeps when it converts a number.
 const SQLITE_DIGITS_KEPT: u8 = 15;
 
-/// The type that a package calls so.
+/// The type that a name in a package means.
 pub fn resolve(vendor: Vendor, product: &str, type_name: &str) -> Result<ResolvedType> {
     let Some(column_type) = named(vendor, type_name) else {
         return Err(Error::Unsuitable {
@@ -32,7 +32,8 @@ pub fn resolve(vendor: Vendor, product: &str, type_name: &str) -> Result<Resolve
     }
 }
 
-/// The type of a name that every database understands. PostgreSQL alone has `jsonb`; elsewhere it is JSON as it is written.
+/// The type of a name that every database understands. Only PostgreSQL has `jsonb`; elsewhere it means JSON as it is
+/// written.
 fn named(vendor: Vendor, type_name: &str) -> Option<ColumnType> {
     let name = TypeName::parse(type_name)?;
     let column_type = name.column_type()?;
@@ -63,7 +64,7 @@ fn no_way(vendor: Vendor, product: &str, type_name: &str, column_type: &ColumnTy
     }
 }
 
-/// A type as the database writes it.
+/// A type in the database's syntax.
 pub fn sql_of(vendor: Vendor, column_type: &ColumnType) -> Option<String> {
     match vendor {
         Vendor::DuckDb => duckdb(column_type),
@@ -73,8 +74,8 @@ pub fn sql_of(vendor: Vendor, column_type: &ColumnType) -> Option<String> {
     }
 }
 
-/// DuckDB knows neither the length of a text nor the digits of a second: the converter holds them.
-/// `TIMESTAMP(3)` would be another type there.
+/// DuckDB's types limit neither the length of a text nor the digits of a second, so the converter does. `TIMESTAMP(3)`
+/// would be another type there.
 fn duckdb(column_type: &ColumnType) -> Option<String> {
     Some(match column_type {
         ColumnType::Bool => "BOOLEAN".to_owned(),
@@ -100,9 +101,9 @@ fn duckdb(column_type: &ColumnType) -> Option<String> {
     })
 }
 
-/// In SQLite words of a type's name decide what becomes of values: what has `TEXT` or `CHAR` in it
-/// keeps text as it is. A column that would make numbers of text gets only text that is none (dates,
-/// UUIDs); decimals and JSON, which may look like numbers, get a name with TEXT.
+/// SQLite decides by words in a type's name how values are converted: a type with `TEXT` or `CHAR` keeps text as it is.
+/// Other columns convert text that looks like a number. So dates and UUIDs, which never do, get their usual type names;
+/// decimals and JSON, which may, get a name with TEXT.
 fn sqlite(column_type: &ColumnType) -> Option<String> {
     Some(match column_type {
         ColumnType::Bool => "BOOLEAN".to_owned(),
@@ -197,7 +198,7 @@ fn other(column_type: &ColumnType) -> Option<String> {
     })
 }
 
-/// Which values fit a column of a table that exists; none where there is no way into it.
+/// The values that fit a column of an existing table; `None` if it cannot be loaded.
 pub fn of_column(vendor: Vendor, sql: &str) -> Option<ColumnType> {
     let column_type = match vendor {
         Vendor::DuckDb => of_duckdb(sql),
@@ -209,7 +210,7 @@ pub fn of_column(vendor: Vendor, sql: &str) -> Option<ColumnType> {
 
 fn of_duckdb(sql: &str) -> Option<ColumnType> {
     match sql {
-        // DuckDB's word for 32 bits, the standard's for 64.
+        // In DuckDB the word means 32 bits, in the standard 64.
         "FLOAT" => Some(ColumnType::Float32),
         "DOUBLE" => Some(ColumnType::Float64),
         _ if sql.starts_with("ENUM(") => labels(sql).map(|labels| ColumnType::Enum { labels }),
@@ -244,7 +245,7 @@ fn labels(sql: &str) -> Option<Vec<String>> {
     }
 }
 
-/// What SQLite makes of a column by the words in its type's name.
+/// How SQLite converts values of a column, by the words in its type's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Affinity {
     Integer,
@@ -269,7 +270,7 @@ fn affinity(upper: &str) -> Affinity {
 fn of_sqlite(sql: &str) -> Option<ColumnType> {
     let upper = sql.trim().to_uppercase();
     let affinity = affinity(&upper);
-    // Names that are ours come back as what they were.
+    // Names that this file gives mean their type again.
     let known = upper
         .replace("DECIMAL_TEXT", "DECIMAL")
         .replace("JSON_TEXT", "JSON");
@@ -281,7 +282,7 @@ fn of_sqlite(sql: &str) -> Option<ColumnType> {
         (Some(text @ ColumnType::Text { .. }), Affinity::Text) => Some(text),
         (Some(decimal @ ColumnType::DecimalText { .. }), Affinity::Text) => Some(decimal),
         (Some(decimal @ ColumnType::Decimal { .. }), Affinity::Text) => Some(decimal),
-        // Here a decimal becomes a number of SQLite, which keeps so many digits.
+        // Here a decimal becomes a SQLite number, which keeps this many digits.
         (Some(decimal @ ColumnType::Decimal { precision, .. }), _) => {
             (precision <= SQLITE_DIGITS_KEPT).then_some(decimal)
         }
@@ -385,7 +386,7 @@ mod tests {
         }
     }
 
-    /// A type that a new table of SQLite gets must come back as what it was, or wider.
+    /// A type for a new table of SQLite must be read back as the same type, or a wider one.
     #[test]
     fn columns_of_sqlite_keep_values_as_they_are() {
         let of = |sql: &str| of_column(Vendor::Sqlite, sql);

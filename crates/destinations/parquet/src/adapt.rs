@@ -1,4 +1,4 @@
-//! Values that Parquet has no counterpart for.
+//! Finds values that Parquet files cannot hold.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Time64MicrosecondType, TimestampMicrosecondType};
@@ -9,11 +9,10 @@ use inrush_rows::timestamp;
 
 use crate::layout::{FileColumn, Layout};
 
-/// Microseconds of a whole day, with which PostgreSQL writes 24:00:00.
+/// Microseconds of a whole day: PostgreSQL's 24:00:00.
 const DAY_MICROSECONDS: i64 = 86_400_000_000;
 
-/// The rows of a batch that cannot be in a file as they are, in their order; of each the first column
-/// at fault.
+/// The rows of a batch that cannot be written to a file, in order, each with its first faulty column.
 pub(super) fn misfits(layout: &Layout, batch: &RecordBatch) -> Vec<Misfit> {
     let mut misfits = Vec::new();
     for column in layout.columns.iter().chain(&layout.partitions) {
@@ -87,7 +86,7 @@ fn of_column(column: &FileColumn, place: usize, array: &dyn Array, misfits: &mut
                 }
             }
         }
-        // A reader of the file that parses its JSON refuses the whole table, and names no row.
+        // A reader that parses the file's JSON would refuse the whole table, without naming a row.
         ColumnType::Json => {
             for (row, document) in array.as_string_view().iter().enumerate() {
                 if let Some(bad) =

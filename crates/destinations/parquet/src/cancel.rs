@@ -1,15 +1,15 @@
-//! The handle that ends a run of this destination: a sign that its steps look at.
+//! The handle that ends a run of this destination: a flag that each step checks.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use inrush_destination::CancelRun;
 
-/// Whether a run was asked to end.
+/// True if the run was cancelled.
 #[derive(Debug, Default)]
 pub(super) struct Cancelled(AtomicBool);
 
 impl Cancelled {
-    /// Whether it was.
+    /// True if the run was cancelled.
     pub(super) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

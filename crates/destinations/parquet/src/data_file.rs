@@ -1,4 +1,4 @@
-//! One file of rows, from its first row group to what its end says of it.
+//! One Parquet file, from its first row group to its footer.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ pub(super) struct DataFile {
 }
 
 impl DataFile {
-    /// Begins it; `sample` has the first rows, of `rows` in a row group.
+    /// Creates the file. `sample` has the first rows; a row group has `rows` rows.
     pub(super) fn create(
         path: PathBuf,
         layout: &Layout,
@@ -43,7 +43,7 @@ impl DataFile {
             ArrowWriterOptions::new()
                 .with_properties(properties)
                 .with_parquet_schema(layout.parquet.clone())
-                // It would tell readers of our way to carry text, which is no matter of the file's.
+                // The metadata would describe our internal form of texts, which readers do not need.
                 .with_skip_arrow_metadata(true),
         )
         .map_err(|error| refused(&path, error))?;
@@ -56,7 +56,7 @@ impl DataFile {
             .map_err(|error| refused(&self.path, error))
     }
 
-    /// Ends the row group, and gives the file's handle back until more is written.
+    /// Ends the row group, and closes the file handle until more is written.
     pub(super) fn rest(&mut self) -> Result<()> {
         self.writer
             .flush()
@@ -65,12 +65,12 @@ impl DataFile {
         Ok(())
     }
 
-    /// Bytes that are written, those of the row group under way left out.
+    /// Bytes that are written, without the current row group.
     pub(super) fn bytes_written(&self) -> u64 {
         self.writer.bytes_written() as u64
     }
 
-    /// Ends it, makes it last, and returns its rows as its own end says, and its bytes.
+    /// Writes the footer and flushes the file (`fsync`). Returns the number of rows by the footer, and the bytes.
     pub(super) fn close(self) -> Result<(u64, u64)> {
         self.writer
             .close()
@@ -81,7 +81,7 @@ impl DataFile {
         measure(&self.path)
     }
 
-    /// Ends it at once and removes it.
+    /// Closes the file and removes it.
     pub(super) fn discard(self) -> Result<()> {
         let DataFile { writer, path } = self;
         drop(writer);
@@ -89,15 +89,15 @@ impl DataFile {
     }
 }
 
-/// Bytes after which the system shall begin to write them to the disk.
+/// After this many bytes the system is asked to write them to the disk.
 const WRITE_BACK_BYTES: u64 = 4 << 20;
 
-/// Where the bytes go: a file that is opened again where it has rested.
+/// The file that takes the bytes; it is opened again after a pause.
 struct Sink {
     path: PathBuf,
     file: Option<File>,
     written: u64,
-    /// Bytes that the system was asked to begin with.
+    /// Bytes that the system was asked to write.
     begun: u64,
 }
 
@@ -111,7 +111,7 @@ impl Sink {
         })
     }
 
-    /// Has the disk work while rows are encoded, so that little is left for the end to wait for.
+    /// Starts writing to the disk while rows are encoded, so that the final flush has little left to do.
     fn begin_write_back(&mut self) {
         if self.written - self.begun < WRITE_BACK_BYTES {
             return;
@@ -140,14 +140,14 @@ impl Write for Sink {
     }
 }
 
-/// Rows of a file as its end says, and its bytes.
+/// The number of rows by the footer of a file, and its bytes.
 pub(super) fn measure(path: &Path) -> Result<(u64, u64)> {
     let rows = table::row_count(&table::footer(path)?);
     let metadata = fs::metadata(path).map_err(failed("cannot look at", path))?;
     Ok((rows, metadata.len()))
 }
 
-/// What the writer said, with the system's own error where it is one.
+/// An error of the writer, with the system's own error if there is one.
 fn refused(path: &Path, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<std::io::Error>() {

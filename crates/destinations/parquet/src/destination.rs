@@ -15,9 +15,9 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{files, merging, names, publish, recover, sums, types};
+use crate::{files, joined, merging, names, publish, recover, sums, types};
 
-/// Bytes of text of a unit, which becomes a file: readers like files that are not small.
+/// Bytes of text of a unit, which becomes one file: readers prefer large files.
 const UNIT_BYTES: u64 = 128 << 20;
 
 /// A folder of tables.
@@ -28,8 +28,7 @@ pub(super) struct ParquetFolder {
 }
 
 impl ParquetFolder {
-    /// Looks at the folder; nothing is made, but what a crash has left half published is brought to
-    /// its end.
+    /// Opens the folder. It creates nothing, but it finishes runs that a crash has left half published.
     pub(super) fn open(address: &Address<'_>, folder: &Path) -> Result<ParquetFolder> {
         if folder.as_os_str().is_empty() || (folder.exists() && !folder.is_dir()) {
             return Err(Error::Address {
@@ -49,6 +48,7 @@ impl ParquetFolder {
                 Ability::Partitions,
                 Ability::Routing,
                 Ability::VerifySums,
+                Ability::SeveralHosts,
                 Ability::StagedBytes,
             ]),
             folds_names: false,
@@ -128,7 +128,7 @@ impl Destination for ParquetFolder {
         for run in generation.runs.iter().filter(|run| run.run_key == *run_key) {
             let stored = self.root.stored_run(run.run_id)?;
             let is_known = stored.is_some_and(|stored| generation.run(&stored.record) == Some(run));
-            // Names of files mean their unit.
+            // File names contain the keys of their units.
             let has_unit = |key: &&&UnitKey| {
                 let first =
                     publish::first_file(run_key, run.run_id, run.started_at_microseconds, key);
@@ -145,13 +145,23 @@ impl Destination for ParquetFolder {
         Ok(None)
     }
 
-    /// All files that `discard` would remove, those of units that were not committed too.
+    /// All files that `discard` would remove, including those of uncommitted units.
     fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
         files::bytes_below(&self.root.staging(run.run_id)).map(Some)
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
         let run = ParquetRun::begin(&self.root, &self.options, run, targets)?;
+        Ok(Box::new(run))
+    }
+
+    fn join(
+        &self,
+        run: &RunRecord,
+        targets: &[TargetPlan],
+        joiner: &str,
+    ) -> Result<Box<dyn OpenRun>> {
+        let run = joined::join(&self.root, &self.options, run, targets, joiner)?;
         Ok(Box::new(run))
     }
 
@@ -185,12 +195,12 @@ impl Destination for ParquetFolder {
                 });
             }
         }
-        // Switched, and replaced since: there is nothing to give up.
+        // The run was switched and replaced since, so it has nothing to discard.
         if stored.record.state == RunState::Switched {
             return Ok(());
         }
         stored.record.state = RunState::Discarded;
-        self.root.store_run(&stored)?;
+        joined::close(&self.root, &stored, &|| false)?;
         remove_staging(&self.root, run_id)
     }
 

@@ -1,10 +1,10 @@
-//! The choice of columns that get a dictionary: made for each file by its first rows.
+//! Chooses the columns that get a dictionary, for each file by its first rows.
 //!
-//! A dictionary makes small what repeats. Where values hardly repeat it costs time and bytes: each
-//! is hashed, kept, and written with a number of its own, until the dictionary is full and given up.
-//! So a sample tells first. How many of its second half were already in its first half says how many
-//! different values there are in all: if `a` were new in the first half and `b` in the second, another
-//! half brings `b/a` as many as the one before it, and all together `a / (1 - b/a)`.
+//! A dictionary makes repeated values small. If values hardly repeat, it costs time and bytes: each value is hashed,
+//! stored, and written with a number, until the dictionary is full and given up. So a sample of the first rows decides.
+//! The values of its second half that are new, compared with its first half, give an estimate of the number of distinct
+//! values: if `a` values were new in the first half and `b` in the second, each further half brings `b/a` times as many
+//! as the one before, and all together `a / (1 - b/a)`.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
@@ -21,17 +21,17 @@ use parquet::basic::Encoding;
 
 use crate::options::Encodings;
 
-/// Rows that are looked at.
+/// The most rows of the sample.
 pub(super) const SAMPLE_ROWS: usize = 16_384;
-/// Bytes of memory that they may hold.
+/// The most bytes of memory for the sample.
 pub(super) const SAMPLE_BYTES: usize = 8 << 20;
 /// Bytes of a dictionary, at most. Readers keep it in memory while they read the row group.
 pub(super) const DICTIONARY_BYTES_MAX: usize = 1 << 20;
-/// From here on, hardly any value was there before.
+/// If at least this ratio of values is new, the number of distinct values keeps growing.
 const GROWS_ON: f64 = 0.9;
 
-/// Whether each column shall have a dictionary. `rows` is how many are expected for a row group, the
-/// sample's own where it is all.
+/// For each column, true if it should have a dictionary. `rows` is the expected number of rows of a row group, or that
+/// of the sample if there are no more.
 pub(super) fn dictionaries(sample: &[RecordBatch], rows: usize) -> Vec<bool> {
     let columns = sample.first().map_or(0, RecordBatch::num_columns);
     (0..columns)
@@ -65,7 +65,7 @@ fn pays(arrays: &[&dyn Array], rows: usize) -> bool {
             }
         });
         if !known {
-            // A group or a boolean: the writer knows what to do.
+            // A group or a boolean: the writer decides.
             return true;
         }
     }
@@ -80,7 +80,7 @@ fn pays(arrays: &[&dyn Array], rows: usize) -> bool {
     expected * bytes_each <= DICTIONARY_BYTES_MAX as f64 && expected <= rows as f64 / 2.0
 }
 
-/// How many different values there are, if the two halves of a sample had so many new ones.
+/// The estimated number of distinct values, from the numbers of new values in the two halves of a sample.
 fn expected(first: usize, second: usize, rows: usize) -> f64 {
     let ratio = match first {
         0 => 1.0,
@@ -92,13 +92,13 @@ fn expected(first: usize, second: usize, rows: usize) -> f64 {
     }
 }
 
-/// Calls with each value's hash and bytes, and none for a NULL; `false` for types that are not
-/// looked at.
+/// Calls `each` with the hash and the bytes of each value, and with `None` for NULL. Returns `false` for types without
+/// an estimate.
 fn for_each_hash(array: &dyn Array, each: &mut dyn FnMut(Option<u64>, usize)) -> bool {
     macro_rules! numbers {
         ($type:ty, $bytes:expr) => {{
             for value in array.as_primitive::<$type>() {
-                // Equal numbers are equal hashes; a product mixes well enough for a set.
+                // Equal numbers have equal hashes; a multiplication mixes well enough for a set.
                 let hash = value.map(|value| (value as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
                 each(hash, $bytes);
             }
@@ -148,7 +148,7 @@ fn hash_bytes(value: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// How values are written that have no dictionary.
+/// The encoding of values without a dictionary.
 pub(super) fn fallback(column_type: &ColumnType, encodings: Encodings) -> Option<Encoding> {
     if encodings == Encodings::Plain {
         return None;
@@ -211,10 +211,10 @@ mod tests {
         assert!(of(numbers(|row| scattered(row) % 50), ROWS));
         assert!(of(numbers(|row| scattered(row) % 10_000), ROWS));
         assert!(!of(numbers(|row| scattered(row) % 1_000_000), ROWS));
-        // Orders with four lines each: few in the sample, and ever new ones.
+        // Orders with four lines each: few repeats in the sample, and always new values.
         assert!(!of(numbers(|row| row / 4), ROWS));
         assert!(!of(numbers(|row| row), ROWS));
-        // The sample is all there is.
+        // The sample has all rows.
         assert!(of(numbers(|row| row / 4), SAMPLE_ROWS));
         assert!(!of(numbers(|row| row), SAMPLE_ROWS));
     }

@@ -1,4 +1,4 @@
-//! Files and folders that outlast a crash, and the one step that readers see.
+//! Files and folders that survive a crash, and the atomic exchange of folders.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -17,7 +17,7 @@ const RECORD: SmallFile = SmallFile {
     may_be_pipe: false,
 };
 
-/// An error of the system, with what was being done to which file.
+/// An error of the system, with the action and the path.
 pub(super) fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.display().to_string();
     move |source| Error::File {
@@ -27,7 +27,7 @@ pub(super) fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error)
     }
 }
 
-/// Makes a folder and those above it, and makes them last.
+/// Creates a folder and its parents, and flushes them to the disk.
 pub(super) fn make_folder(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -46,14 +46,14 @@ pub(super) fn make_folder(path: &Path) -> Result<()> {
     sync_folder(parent.unwrap_or(Path::new(".")))
 }
 
-/// Makes the names in a folder last.
+/// Flushes the names in a folder to the disk.
 pub(super) fn sync_folder(path: &Path) -> Result<()> {
     File::open(path)
         .and_then(|folder| folder.sync_all())
         .map_err(failed("cannot sync the folder", path))
 }
 
-/// Writes a value as JSON into a file that is there whole then, or as it was before.
+/// Writes a value as JSON into a file. After a crash the file has its old or its new contents completely.
 pub(super) fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     write_whole_by(path, |out| {
         serde_json::to_writer_pretty(&mut *out, value)
@@ -63,7 +63,7 @@ pub(super) fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     })
 }
 
-/// As [`write_whole`], for content that is never in memory as a whole.
+/// Like [`write_whole`], for contents that are too large for memory.
 pub(super) fn write_whole_by(
     path: &Path,
     content: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
@@ -94,7 +94,7 @@ pub(super) fn write_line<T: Serialize>(
         .map_err(failed("cannot write", path))
 }
 
-/// Reads what [`write_whole`] wrote; none where there is no such file.
+/// Reads a file that [`write_whole`] wrote; `None` if there is no such file.
 pub(super) fn read_whole<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = match RECORD.read(path) {
         Ok(text) => text,
@@ -106,7 +106,7 @@ pub(super) fn read_whole<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> 
         .map_err(|error| not_ours(path, &error))
 }
 
-/// Passes each line of a file to `see`, as [`write_line`] wrote it.
+/// Passes each line of a file that [`write_line`] wrote to `see`.
 pub(super) fn each_line<T: DeserializeOwned>(path: &Path, see: &mut dyn FnMut(T)) -> Result<()> {
     let file = File::open(path).map_err(failed("cannot read", path))?;
     for line in BufReader::new(file).lines() {
@@ -144,7 +144,7 @@ pub(super) fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes a folder with all that is in it; it may be gone already.
+/// Removes a folder with its contents, if it exists.
 pub(super) fn remove_folder(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if !is_absent(&error) => Err(failed("cannot remove", path)(error)),
@@ -152,7 +152,7 @@ pub(super) fn remove_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// What stands in a folder, sorted by name; nothing where there is none.
+/// The entries of a folder, sorted by name; empty if the folder does not exist.
 pub(super) fn list(path: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     each(path, &mut |path| {
@@ -163,8 +163,8 @@ pub(super) fn list(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Passes everything that stands in a folder to `see`, in no order: for folders with a hundred thousand files. `see` may
-/// remove what it is passed.
+/// Passes each entry of a folder to `see`, in no order, for folders with a hundred thousand files. `see` may remove the
+/// entry.
 pub(super) fn each(path: &Path, see: &mut dyn FnMut(PathBuf) -> Result<()>) -> Result<()> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -177,19 +177,19 @@ pub(super) fn each(path: &Path, see: &mut dyn FnMut(PathBuf) -> Result<()>) -> R
     Ok(())
 }
 
-/// Whether a file's name ends with `.json`.
+/// True if a file's name ends with `.json`.
 pub(super) fn is_json(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "json")
 }
 
-/// Bytes of all files in a folder and in the folders below it; 0 where there is no such folder.
+/// Bytes of all files below a folder; 0 if it does not exist.
 pub(super) fn bytes_below(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for path in list(folder)? {
         let metadata = match fs::symlink_metadata(&path) {
             Ok(metadata) => metadata,
-            // A run at work removes files too.
+            // A running load may remove files meanwhile.
             Err(error) if is_absent(&error) => continue,
             Err(error) => return Err(failed("cannot look at", &path)(error)),
         };
@@ -201,16 +201,16 @@ pub(super) fn bytes_below(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// How a name comes to stand for another folder.
+/// How two folders are exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Swap {
-    /// Both names stand for the other's folder after it.
+    /// Each folder gets the other's name.
     Exchange,
-    /// The second name must not be there before.
+    /// The second name must not exist.
     New,
 }
 
-/// Gives the folder `new` the name `place`, in one step for whoever reads.
+/// Gives the folder `new` the name `place`, in one atomic step.
 pub(super) fn swap(new: &Path, place: &Path, how: Swap) -> io::Result<()> {
     let flags = match how {
         Swap::Exchange => RenameFlags::EXCHANGE,
@@ -219,7 +219,7 @@ pub(super) fn swap(new: &Path, place: &Path, how: Swap) -> io::Result<()> {
     Ok(renameat_with(CWD, new, CWD, place, flags)?)
 }
 
-/// Tries whether the file system can exchange folders and link files, in a folder of ours.
+/// Checks in a temporary folder that the file system can exchange folders and link files.
 pub(super) fn check_file_system(scratch: &Path) -> Result<()> {
     remove_folder(scratch)?;
     let (left, right) = (scratch.join("left"), scratch.join("right"));

@@ -1,4 +1,4 @@
-//! The layout of a target's columns: which are in the files, and which make folders.
+//! The layout of a target's columns: which are in the files, and which are folders of partitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::ledger::{StoredColumn, digest};
 use crate::table::{Table, in_a_file};
 use crate::{names, types};
 
-/// How a target's columns lie in files.
+/// The layout of a target's columns.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// Those in the files, in the files' order.
+    /// The columns in the files, in their order.
     pub(super) columns: Vec<FileColumn>,
-    /// Those that make folders, the outermost first.
+    /// The partition columns, the outermost first.
     pub(super) partitions: Vec<FileColumn>,
-    /// All of the table, as its generation tells them.
+    /// All columns of the table, as the generation file lists them.
     pub(super) stored: Vec<StoredColumn>,
     pub(super) arrow: SchemaRef,
     pub(super) parquet: SchemaDescriptor,
@@ -32,12 +32,12 @@ pub(super) struct FileColumn {
     pub(super) name: String,
     pub(super) column_type: ColumnType,
     pub(super) nullable: bool,
-    /// Its place in the batches; none where the run does not fill it.
+    /// Its index in the batches; `None` if the run does not fill it.
     pub(super) source: Option<usize>,
 }
 
 impl Layout {
-    /// What is to be written for this target, beside what stands there.
+    /// The layout for a target, which must match the existing table.
     pub(super) fn new(plan: &TargetPlan, table: Option<&Table>) -> Result<Layout> {
         refuse_columns_twice(plan)?;
         let columns = match table.filter(|table| !table.columns.is_empty()) {
@@ -87,15 +87,15 @@ impl Layout {
         })
     }
 
-    /// Names what files of this layout can be used for.
+    /// Identifies the plans that can use files with this layout.
     pub(super) fn digest(&self, plan: &TargetPlan) -> String {
-        // As a generation writes them down: names that files have cannot be renamed.
+        // In the form of a generation file: names in files cannot be renamed.
         let text = serde_json::to_string(&(&self.stored, &plan.partition_by))
             .expect("columns are texts and flags");
         digest(&[&plan.name.sql, &plan.shape, &text])
     }
 
-    /// The columns of a batch that are in files.
+    /// A batch with only the columns that are in files.
     pub(super) fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns: Vec<ArrayRef> = self
             .columns
@@ -113,7 +113,7 @@ impl Layout {
     }
 }
 
-/// A target that cannot be a table of files.
+/// The error for a target that cannot be a table of files.
 fn unsuitable(plan: &TargetPlan, what: String, hint: &str) -> Error {
     Error::Unsuitable {
         what: format!("table {}: {what}", plan.name.sql),
@@ -135,7 +135,7 @@ fn refuse_columns_twice(plan: &TargetPlan) -> Result<()> {
     Ok(())
 }
 
-/// The columns of a table that the load makes.
+/// The columns of a table that the load creates.
 fn own_columns(plan: &TargetPlan) -> Vec<FileColumn> {
     let columns = plan.columns.iter().enumerate();
     let file_column = |(place, column): (usize, &ColumnPlan)| FileColumn {
@@ -147,7 +147,7 @@ fn own_columns(plan: &TargetPlan) -> Vec<FileColumn> {
     columns.map(file_column).collect()
 }
 
-/// The column by whose values partitions are made: its values can be the names of folders.
+/// The partition column. Its values must be able to be folder names.
 fn partition_column(
     plan: &TargetPlan,
     name: &str,
@@ -181,7 +181,7 @@ fn partition_column(
     Ok(column.clone())
 }
 
-/// The columns of a table that stands, filled by those of the plan with the same names.
+/// The columns of an existing table, filled by the plan's columns with the same names.
 fn columns_of_table(plan: &TargetPlan, table: &Table) -> Result<Vec<FileColumn>> {
     if table.partitioned_by != plan.partition_by {
         return Err(unsuitable(
@@ -245,7 +245,7 @@ fn columns_of_table(plan: &TargetPlan, table: &Table) -> Result<Vec<FileColumn>>
         }
         columns.push(FileColumn {
             name: column.name.clone(),
-            // Batches come in the plan's type; both are one in a file.
+            // Batches have the plan's type; in a file both types are the same.
             column_type: source
                 .map_or(column_type, |place| &plan.columns[place].column_type)
                 .clone(),

@@ -8,14 +8,15 @@
 //!     staging/7/DIGEST/      files of one target, and a record for each unit that is committed
 //!     staging/7/DIGEST.next/ its next generation while it is made, the last one right after
 //!     retired/               generations that readers may still be listing
-//!     locks/                 one for each run key, one for each table, one for the numbers of runs
+//!     locks/                 two for each run key (the run's, and its fence), one for each table, one for the
+//!                            numbers of runs
 //!   [schema/]table/          a generation: the files that readers see
 //!     _inrush.json           the columns, and the run that wrote each file
 //!     [column=value/]part-DIGEST-N.parquet
 //! ```
 //!
-//! `_inrush.json` comes and goes with its generation, so a run is in a table exactly if it says so.
-//! The file below `runs/` follows; where a crash has come between, it is written anew from the former.
+//! `_inrush.json` is replaced together with its generation, so a run is in a table exactly if that file lists it. The
+//! run's file in `runs/` is written afterwards; if a crash comes between, it is restored from `_inrush.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -29,16 +30,16 @@ use sha2::{Digest, Sha256};
 
 use crate::files;
 
-/// Where Inrush keeps its own things in a folder of tables.
+/// The folder for Inrush's own files in a folder of tables.
 pub(super) const HOME: &str = "_inrush";
-/// What tells of a generation.
+/// The file that describes a generation.
 pub(super) const GENERATION: &str = "_inrush.json";
-/// The form of all these files but those of runs.
+/// The format version of all these files except those of runs.
 pub(super) const FORMAT: u32 = 1;
-/// The form of a run's file. In form 1 the units of a switched run stood in it.
+/// The format version of a run's file. In version 1 it contained the units of a switched run.
 pub(super) const RUN_FORMAT: u32 = 2;
-/// Runs whose rows are gone are remembered for a while, so that a run which stopped between two
-/// tables finds that it was here.
+/// Runs whose rows are gone are listed for a while, so that a run which stopped between two tables finds that it was in
+/// this one.
 const GONE_RUNS_MAX: usize = 100;
 
 /// A folder of tables.
@@ -87,6 +88,12 @@ impl Root {
         self.home().join("locks").join(name)
     }
 
+    /// Held for a moment while a process that joined the run commits a unit, and while the run is taken over or closed.
+    pub(super) fn fence_lock(&self, run_key: &RunKey) -> PathBuf {
+        let name = format!("fence-{}.lock", digest(&[run_key.as_str()]));
+        self.home().join("locks").join(name)
+    }
+
     pub(super) fn table_lock(&self, table: &Path) -> PathBuf {
         let name = format!("table-{}.lock", digest(&[&table.to_string_lossy()]));
         self.home().join("locks").join(name)
@@ -96,7 +103,7 @@ impl Root {
         self.home().join("locks").join("numbers.lock")
     }
 
-    /// The runs that are written down, the oldest first.
+    /// The recorded runs, the oldest first.
     pub(super) fn stored_runs(&self) -> Result<Vec<StoredRun>> {
         let mut runs = Vec::new();
         for path in files::list(&self.runs_folder())? {
@@ -117,7 +124,7 @@ impl Root {
         files::write_whole(&self.run_file(run.record.run_id), run)
     }
 
-    /// What is told of a table's generation; none where there is none, or not one of ours.
+    /// The description of a table's generation; `None` if there is none, or if the table is not ours.
     pub(super) fn generation(&self, table: &Path) -> Result<Option<Generation>> {
         let path = self.folder.join(table).join(GENERATION);
         let generation = files::read_whole::<Generation>(&path)?;
@@ -127,8 +134,7 @@ impl Root {
         Ok(generation)
     }
 
-    /// The run as the contract tells it. Where a crash came between the tables and the run's own
-    /// file, the tables are right.
+    /// The run for the contract. If a crash came between the tables and the run's own file, the tables are right.
     pub(super) fn past_run(&self, stored: &StoredRun) -> Result<PastRun> {
         let mut record = stored.record.clone();
         if record.state == RunState::Loading
@@ -148,7 +154,8 @@ impl Root {
         Ok(PastRun { record, gone })
     }
 
-    /// Passes each unit of a run to `see`: from staging until the run's own file says that it is switched.
+    /// Passes each unit of a run to `see`: from staging until the run's own file says that it is switched, then from
+    /// its list.
     pub(super) fn units(&self, run_id: RunId, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
         let Some(stored) = self.stored_run(run_id)? else {
             return Ok(());
@@ -171,7 +178,7 @@ impl Root {
         }
     }
 
-    /// Writes down the units that stand in a run's staging, for the time when it is gone.
+    /// Writes the list of the units in a run's staging, before staging is removed.
     pub(super) fn store_units(&self, stored: &StoredRun) -> Result<()> {
         let staging = self.staging(stored.record.run_id);
         let path = self.units_file(stored.record.run_id);
@@ -184,7 +191,7 @@ impl Root {
         })
     }
 
-    /// When the run came into its last target, where it is in all of them.
+    /// The time when the run came into its last target; `None` if it is not in all of them.
     pub(super) fn switched_at(&self, stored: &StoredRun) -> Result<Option<i64>> {
         let mut last = None;
         for target in &stored.targets {
@@ -197,7 +204,7 @@ impl Root {
         Ok(last)
     }
 
-    /// Whether the run is in any of its targets.
+    /// True if the run is in any of its targets.
     pub(super) fn is_in_a_table(&self, stored: &StoredRun) -> Result<bool> {
         for target in &stored.targets {
             let generation = self.generation(Path::new(&target.path))?;
@@ -214,7 +221,7 @@ impl Root {
             return Ok(false);
         };
         let folder = self.folder.join(table);
-        // What somebody took out by hand does not come again beside the rest.
+        // Rows that somebody has removed by hand are not added again.
         let stands = |file: &String| folder.join(file).is_file();
         Ok(!run.gone && (run.files.is_empty() || run.files.iter().any(stands)))
     }
@@ -247,7 +254,7 @@ fn of_another_form(format: u32, known: u32, path: &Path) -> Error {
     }
 }
 
-/// A name for what these texts name together.
+/// A name for this combination of texts.
 pub(super) fn digest(texts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for text in texts {
@@ -257,19 +264,22 @@ pub(super) fn digest(texts: &[&str]) -> String {
     hexadecimal(&hash.finalize()[..12])
 }
 
-/// A run in its own file.
+/// The contents of a run's file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct StoredRun {
     pub(super) format: u32,
     pub(super) record: RunRecord,
     /// In the order of `record.targets`.
     pub(super) targets: Vec<StoredTarget>,
-    /// Its targets as they were planned, from when the first of them is about to be exchanged.
+    /// Whether processes that joined it commit nothing any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_closed: bool,
+    /// The plans of its targets, written before the first exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) publishing: Option<Vec<TargetPlan>>,
 }
 
-/// The units in the file of a run of form 1.
+/// The units in a run's file of version 1.
 #[derive(Deserialize)]
 struct UnitsOfFormat1 {
     units: Vec<UnitRecord>,
@@ -280,9 +290,9 @@ struct UnitsOfFormat1 {
 pub(super) struct StoredTarget {
     pub(super) schema: Option<String>,
     pub(super) name: String,
-    /// Its folder, below that of all tables.
+    /// The path of its folder, inside the folder of all tables.
     pub(super) path: String,
-    /// The folder of its staging, below the run's.
+    /// The path of its staging folder, inside the run's.
     pub(super) staging: String,
 }
 
@@ -297,14 +307,14 @@ impl StoredTarget {
     }
 }
 
-/// What is told of a generation, in it.
+/// The description of a generation, stored in its folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Generation {
     pub(super) format: u32,
-    /// The table's columns, those of partitions among them.
+    /// The table's columns, including partition columns.
     pub(super) columns: Vec<StoredColumn>,
     pub(super) partitioned_by: Vec<String>,
-    /// The runs whose rows are in it, or were.
+    /// The runs that have, or had, rows in it.
     pub(super) runs: Vec<GenerationRun>,
 }
 
@@ -325,16 +335,16 @@ pub(super) struct GenerationRun {
     pub(super) package: String,
     pub(super) started_at_microseconds: i64,
     pub(super) switched_at_microseconds: i64,
-    /// Its files that are still there, below the table's folder.
+    /// Its files that still exist, relative to the table's folder.
     pub(super) files: Vec<String>,
-    /// Whether its rows have given way to others.
+    /// True if other rows have replaced its rows.
     pub(super) gone: bool,
 }
 
 impl Generation {
-    /// The run in it.
+    /// The entry of this run.
     pub(super) fn run(&self, record: &RunRecord) -> Option<&GenerationRun> {
-        // A table's folder may have come from elsewhere, where numbers mean other runs.
+        // A table's folder may have been copied from elsewhere, where the number belongs to another run.
         self.runs.iter().find(|run| {
             run.run_id == record.run_id
                 && run.run_key == record.run_key
@@ -342,7 +352,7 @@ impl Generation {
         })
     }
 
-    /// The runs as they are when only files stay that `stays` says.
+    /// The entries of runs after all files are removed for which `stays` is false.
     pub(super) fn runs_after(&self, stays: impl Fn(&str) -> bool) -> Vec<GenerationRun> {
         let mut runs = self.runs.clone();
         for run in &mut runs {
@@ -364,7 +374,7 @@ impl Generation {
     }
 }
 
-/// A unit that is committed: its presence is the commit.
+/// A committed unit: the presence of this record is the commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StagedUnit {
     pub(super) format: u32,
@@ -377,21 +387,21 @@ pub(super) struct StagedUnit {
 pub(super) struct StagedFile {
     /// Its name in staging.
     pub(super) name: String,
-    /// The folder of its partition; empty where there are none.
+    /// The folder of its partition; empty without partitions.
     pub(super) partition: String,
     pub(super) rows: u64,
     pub(super) bytes: u64,
 }
 
-/// The ending of files in staging, which no glob pattern of Parquet files takes.
+/// The ending of files in staging; no glob pattern for Parquet files matches it.
 pub(super) const STAGED: &str = "staged";
 
-/// The record's file of a unit.
+/// The path of a unit's record.
 pub(super) fn unit_file(staging: &Path, key: &UnitKey) -> PathBuf {
     staging.join(format!("{}.json", digest(&[key.as_str()])))
 }
 
-/// Passes each unit that is committed in a target's staging to `see`, in no order.
+/// Passes each committed unit in a target's staging to `see`, in no order.
 pub(super) fn each_staged(
     staging: &Path,
     see: &mut dyn FnMut(StagedUnit) -> Result<()>,

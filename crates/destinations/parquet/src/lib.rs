@@ -1,31 +1,28 @@
-//! A folder of Parquet files: one folder for each table.
+//! A folder of Parquet files, with one folder for each table.
 //!
-//! Rows become whole files in staging, a unit's at a time ([`unit_writer`]); readers see nothing of
-//! it. To publish ([`publish`]), the table's next generation is made beside it, as a folder with links
-//! to the files that stay and to the new ones, and takes the table's name in one step of the file system
-//! (`RENAME_EXCHANGE`). What tells which runs are in a table lies in its folder and comes and goes with it
-//! ([`ledger`]).
+//! Rows become complete files in staging, one unit at a time ([`unit_writer`]); readers do not see them. To publish
+//! ([`publish`]), the table's next generation is made beside the table, as a folder with hard links to the files that
+//! stay and to the new ones. It takes the table's name in one step of the file system (`RENAME_EXCHANGE`). The list of
+//! runs in a table is in the table's folder, so it is replaced together with the rows ([`ledger`]).
 //!
 //! # What readers see
 //!
-//! - Who opens the table after the exchange sees all of the new generation, who opened its files
-//!   before goes on with the old ones, which live as long as somebody has them open.
-//! - A reader of a glob pattern (`table/**/*.parquet`) lists first and opens later. Names of files are
-//!   never used twice, and files that stay keep theirs: if the exchange comes in between, after an
-//!   append such a reader sees the old rows, and after a replace it fails, as files that it has
-//!   listed are gone. It never sees rows of both generations, with one exception: in a table with
-//!   partitions, folders are listed one after the other, and those listed after the exchange are the new
-//!   ones. Who cannot have that reads when no load runs, or opens the table's folder once and
-//!   lists through it (`openat`).
-//! - Several tables of a run are exchanged one right after the other. A crash in between is gone on
-//!   with when the same command is given again.
+//! - A reader that opens the table after the exchange sees all of the new generation. A reader that has opened its
+//!   files before continues with the old ones, which exist as long as somebody has them open.
+//! - A reader of a glob pattern (`table/**/*.parquet`) lists first and opens later. File names are never used twice,
+//!   and files that stay keep theirs. So if the exchange comes in between, such a reader sees the old rows after an
+//!   append; after a replace it fails, because files that it has listed are gone. It never sees rows of both
+//!   generations, with one exception: in a table with partitions, folders are listed one after the other, and folders
+//!   that are listed after the exchange are the new ones. To avoid that, read when no load runs, or open the table's
+//!   folder once and list through it (`openat`).
+//! - Several tables of a run are exchanged one right after the other. After a crash in between, the same command
+//!   exchanges the rest.
 //!
 //! # After a crash
 //!
-//! Files are made lasting (`fsync`) before the record of their unit is, and that before
-//! `commit` returns; likewise a generation before it is exchanged. So a unit that was committed and a
-//! run that was published outlast the end of the process and of the system, and the loss of power as far
-//! as the disk keeps what it says it has written.
+//! Files are flushed to the disk (`fsync`) before the record of their unit, and that record before `commit` returns;
+//! likewise a generation before it is exchanged. So a committed unit and a published run survive the end of the
+//! process, a crash of the system, and a loss of power if the disk really keeps what it reports as written.
 
 mod adapt;
 mod cancel;
@@ -33,6 +30,7 @@ mod data_file;
 mod destination;
 mod encoding;
 mod files;
+mod joined;
 mod layout;
 mod ledger;
 mod lock;
@@ -57,7 +55,7 @@ use std::path::Path;
 
 use inrush_destination::{Address, Destination, Result};
 
-/// Opens a folder of tables. It is made when the first run begins.
+/// Opens a folder of tables. The first run creates it.
 pub fn open(address: &Address<'_>, folder: &Path) -> Result<Box<dyn Destination>> {
     Ok(Box::new(destination::ParquetFolder::open(address, folder)?))
 }

@@ -1,17 +1,17 @@
-//! Merges small input files: those that follow each other become one load unit, and so one file.
+//! Merges small input files: consecutive files become one load unit, and so one file.
 
 use inrush_destination::{Filling, Layout, PublishesInto, SplitFacts, UnitLayout};
 
-/// Splits of a unit at most. Its record, which is written and read as a whole, has about 700 bytes for each.
+/// The most splits of a unit. Its record, which is written and read as a whole, has about 700 bytes for each.
 const SPLITS_MAX: usize = 1000;
 
-/// The load units of a flow: splits that follow each other are one unit as long as they have at most so many bytes of text
-/// together. Without a limit each split is a unit.
+/// Makes the load units of a flow: consecutive splits with at most this many bytes of text together are one unit.
+/// Without a limit each split is a unit.
 pub(super) fn lay_out(splits: &[SplitFacts<'_>], merge_bytes: Option<u64>) -> Layout {
     let mut units: Vec<UnitLayout> = Vec::new();
     let mut bytes_of_unit = 0_u64;
     for (at, split) in splits.iter().enumerate() {
-        // The size of a pipe is unknown: it stays alone.
+        // The size of a pipe is unknown, so it is a unit alone.
         let bytes = split.text_bytes.unwrap_or(u64::MAX);
         bytes_of_unit = bytes_of_unit.saturating_add(bytes);
         match units.last_mut() {
@@ -20,7 +20,7 @@ pub(super) fn lay_out(splits: &[SplitFacts<'_>], merge_bytes: Option<u64>) -> La
                     && unit.splits.len() < SPLITS_MAX =>
             {
                 unit.splits.push(at);
-                // Several streams would write a file for each split.
+                // If several streams filled the unit, they would write a file for each split.
                 unit.filling = Filling::OneStream;
             }
             _ => {

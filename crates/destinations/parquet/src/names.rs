@@ -1,21 +1,21 @@
-//! Names as paths: of schemas and tables, and of partitions' values.
+//! Maps names of schemas and tables, and values of partitions, to paths.
 //!
-//! A byte that a path, a glob pattern or a reader's rule for hidden files takes for something else is
-//! written `%XX`. Letters outside ASCII stay as they are: Hive and Spark decode `%XX` as single
-//! characters, so only ASCII comes back right everywhere.
+//! A byte with a special meaning in a path, in a glob pattern or in a reader's rule for hidden files is written as
+//! `%XX`. Letters outside ASCII stay as they are: Hive and Spark decode each `%XX` as one character, so only escaped
+//! ASCII is read correctly everywhere.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use inrush_destination::{Error, Result, TargetName};
 
-/// What Hive's readers take for NULL.
+/// The folder name that Hive's readers take for NULL.
 pub(super) const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// Bytes in the name of a file or folder, at most.
+/// The most bytes in the name of a file or folder.
 const NAME_BYTES_MAX: usize = 255;
 
-/// The table's path below the folder.
+/// The table's path, relative to the folder of tables.
 pub(super) fn target_name(schema: Option<&str>, name: &str) -> Result<TargetName> {
     let table = folder_name("table", name)?;
     let sql = match schema {
@@ -29,7 +29,7 @@ pub(super) fn target_name(schema: Option<&str>, name: &str) -> Result<TargetName
     })
 }
 
-/// The table's path below the folder, as [`target_name`] made it.
+/// The table's path as [`target_name`] made it.
 pub(super) fn path(name: &TargetName) -> Result<PathBuf> {
     Ok(PathBuf::from(
         target_name(name.schema.as_deref(), &name.name)?.sql,
@@ -59,7 +59,7 @@ fn folder_name(what: &str, name: &str) -> Result<String> {
     Ok(out)
 }
 
-/// What means something to a path, to a glob pattern, or to whoever reads `column=value`.
+/// True if a character is special in a path, in a glob pattern, or for readers of `column=value`.
 fn is_special(character: char) -> bool {
     character.is_ascii_control()
         || matches!(
@@ -69,11 +69,11 @@ fn is_special(character: char) -> bool {
 }
 
 fn escape(out: &mut String, character: char) {
-    // Only ASCII is escaped; writing into a String cannot fail.
+    // Only ASCII is escaped; writing into a `String` cannot fail.
     let _ = write!(out, "%{:02X}", character as u32);
 }
 
-/// Whether a column's name may stand before the `=`. DuckDB does not decode what stands there.
+/// True if a column's name may come before the `=`, where DuckDB does not decode it.
 pub(super) fn may_name_partitions(column: &str) -> bool {
     !column.is_empty()
         && !column.starts_with(['.', '_'])
@@ -81,7 +81,7 @@ pub(super) fn may_name_partitions(column: &str) -> bool {
         && !column.chars().any(is_special)
 }
 
-/// Appends `column=value` as DuckDB writes it, NULL where there is no value.
+/// Appends `column=value` as DuckDB writes it; without a value, NULL.
 pub(super) fn push_partition(out: &mut String, column: &str, value: Option<&str>) {
     out.push_str(column);
     out.push('=');
@@ -89,7 +89,7 @@ pub(super) fn push_partition(out: &mut String, column: &str, value: Option<&str>
         out.push_str(NULL_PARTITION);
         return;
     };
-    // DuckDB 1 takes it for NULL, unless it is escaped.
+    // DuckDB 1 takes the value for NULL unless it is escaped.
     let reads_as_null = value.eq_ignore_ascii_case("null");
     for (place, character) in value.char_indices() {
         let plain = !character.is_ascii()
@@ -103,13 +103,13 @@ pub(super) fn push_partition(out: &mut String, column: &str, value: Option<&str>
     }
 }
 
-/// Whether `column=value` is too long for a folder's name.
+/// True if `column=value` is too long for a folder name.
 pub(super) fn is_too_long(folder: &str) -> bool {
     folder.len() > NAME_BYTES_MAX
 }
 
-/// How a folder `column=value` is written here, where that is another way than its own: a value that can
-/// be written in two ways would have two folders.
+/// The name that Inrush gives to the folder `column=value`, if it differs from this one. Otherwise a value that can be
+/// written in two ways would have two folders.
 pub(super) fn written_here(folder: &str, is_integer: bool) -> Option<String> {
     let (column, value) = folder.split_once('=')?;
     let value = match value {
@@ -128,7 +128,7 @@ pub(super) fn written_here(folder: &str, is_integer: bool) -> Option<String> {
     (here != folder).then_some(here)
 }
 
-/// A text with its `%XX` taken back.
+/// A text with its `%XX` decoded.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -149,7 +149,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The column that a folder `column=value` is of.
+/// The column of a folder `column=value`.
 pub(super) fn partition_column(folder: &str) -> Option<&str> {
     folder.split_once('=').map(|(column, _)| column)
 }

@@ -1,4 +1,4 @@
-//! Options of the connection: how files are written.
+//! The connection's options: how files are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use inrush_destination::{Error, Result};
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::EnabledStatistics;
 
-/// The names that are understood.
+/// The known names.
 const KNOWN: [&str; 11] = [
     "bloom_filters",
     "codec",
@@ -21,21 +21,21 @@ const KNOWN: [&str; 11] = [
     "statistics",
 ];
 
-/// As many rows as make dictionaries pay, and few enough that readers share the row groups out and that the
-/// disk has its part early: for lineitem, files are 0.5 % larger than with four times as many.
+/// Enough rows to make dictionaries worthwhile, and few enough that readers can share the row groups and that writing
+/// to the disk begins early. For lineitem, files are 0.5 % larger than with four times as many rows.
 const ROW_GROUP_ROWS: usize = 1 << 18;
-/// A row group is kept in memory, encoded, until it is whole.
+/// A row group is kept in memory, encoded, until it is complete.
 const ROW_GROUP_BYTES_MAX: usize = 64 << 20;
 
-/// Rows of partitions wait in so much of a stream's memory until their row groups are worth it.
+/// A stream's memory for rows of partitions that wait until their row groups are large enough.
 const PARTITION_BUFFER_BYTES: usize = 128 << 20;
 
-/// How integers and texts that repeat too little for a dictionary are encoded.
+/// How integers and texts are encoded if they repeat too little for a dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encodings {
     /// `DELTA_BINARY_PACKED` and `DELTA_LENGTH_BYTE_ARRAY`.
     Delta,
-    /// `PLAIN`, for readers that know nothing else.
+    /// `PLAIN`, for readers that know no other encoding.
     Plain,
 }
 
@@ -51,12 +51,12 @@ pub(super) struct Options {
     pub(super) row_group_bytes_max: usize,
     pub(super) partition_buffer_bytes: usize,
     pub(super) file_bytes_max: Option<u64>,
-    /// Bytes of text up to which input files that follow each other are one unit.
+    /// Consecutive input files with up to this many bytes of text are one unit.
     pub(super) merge_bytes: Option<u64>,
 }
 
 impl Options {
-    /// Reads them; what is not understood is refused.
+    /// Reads the options; refuses unknown names and invalid values.
     pub(super) fn read(options: &BTreeMap<String, String>) -> Result<Options> {
         if let Some(unknown) = options.keys().find(|name| !KNOWN.contains(&name.as_str())) {
             return Err(Error::Address {

@@ -1,4 +1,4 @@
-//! The folders of rows, by the values of the partition columns.
+//! Assigns rows to folders by the values of the partition columns.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,17 +17,17 @@ use inrush_rows::timestamp;
 use crate::layout::FileColumn;
 use crate::names;
 
-/// The folders of a unit, by their numbers.
+/// The folders of a unit, numbered.
 #[derive(Debug, Default)]
 pub(super) struct Folders {
     numbers: HashMap<String, u32>,
     names: Vec<String>,
-    /// The folder of the row before.
+    /// The folder of the previous row.
     last: Option<u32>,
 }
 
 impl Folders {
-    /// The folder's name, with `/` between those of several columns.
+    /// The folder's name; names of several columns are joined by `/`.
     pub(super) fn name(&self, number: u32) -> &str {
         &self.names[number as usize]
     }

@@ -1,10 +1,11 @@
-//! The step that readers see: a table's folder is exchanged for its next generation.
+//! Publishes a run: each table's folder is exchanged with its next generation.
 //!
-//! Under the locks of all its tables, the run first makes all next generations beside them. Files are
-//! not moved but linked, so that a crash anywhere leaves what is needed to begin again. Then each
-//! folder is exchanged; the run's own file says last that it is switched.
+//! The run locks all its tables, and first makes all next generations beside them. Files are linked, not moved, so
+//! after a crash everything is still there to begin again. Then each folder is exchanged. Last, the run's own file says
+//! that it is switched.
 //!
-//! This module and [`run`](crate::run) need each other: a run publishes by the steps here, and the steps take the run.
+//! This module and [`run`](crate::run) depend on each other: a run publishes by the functions here, and they take the
+//! run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,9 +36,9 @@ struct Next {
     notes: Vec<String>,
 }
 
-/// What is to be done for a target.
+/// The task for a target.
 enum Step {
-    /// The run is in it already.
+    /// The run is in the table already.
     Done {
         rows: u64,
         partitions: Vec<String>,
@@ -45,7 +46,7 @@ enum Step {
     Exchange(Next),
 }
 
-/// Publishes all targets of a run, or what is left of them.
+/// Publishes all targets of a run, or those that are left.
 pub(super) fn publish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Published> {
     let published = publish_all(run, reached);
     let is_half = || {
@@ -76,7 +77,7 @@ fn publish_all(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Publis
     if run.is_interrupted() {
         return Err(Error::Interrupted);
     }
-    // From here on the run comes to its end, whoever brings it there.
+    // From here on the run will be finished, by this process or by the next one.
     run.root.store_run(&StoredRun {
         publishing: Some(
             run.targets
@@ -107,7 +108,7 @@ fn publish_all(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Publis
     Ok(published)
 }
 
-/// Takes the locks of all tables, in the order of their names, so that nobody waits in a circle.
+/// Locks all tables, in the order of their names, so that two runs cannot deadlock.
 fn lock_tables(run: &ParquetRun) -> Result<Vec<Lock>> {
     let mut paths: Vec<&Path> = run
         .targets
@@ -128,7 +129,7 @@ fn lock_tables(run: &ParquetRun) -> Result<Vec<Lock>> {
         .collect()
 }
 
-/// Makes the next generation of a target, as it is now that its lock is held.
+/// Makes the next generation of a target, from the table as it is under its lock.
 fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
     let mut partitions: BTreeSet<String> = BTreeSet::new();
     if !target.layout.partitions.is_empty() {
@@ -160,7 +161,7 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
     check_columns(target, table.as_ref())?;
     refuse_other_spellings(target, table.as_ref())?;
     let stays = |file: &TableFile| match target.plan.mode {
-        // A file without rows only told of the columns.
+        // A file without rows only described the columns.
         _ if file.rows == 0 => false,
         WriteMode::Append => true,
         WriteMode::Create | WriteMode::Replace => false,
@@ -192,7 +193,7 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
             let kept: BTreeSet<&Path> = kept.iter().map(|file| file.path.as_path()).collect();
             let mut runs = generation.runs_after(|file| kept.contains(Path::new(file)));
             if target.plan.mode != WriteMode::Append {
-                // Also of runs without a file: what they said of the table is not so any more.
+                // Also runs without files: their descriptions of the table are outdated.
                 let replaces = matches!(target.plan.mode, WriteMode::Replace | WriteMode::Create);
                 runs.iter_mut().for_each(|run| run.gone |= replaces);
             }
@@ -223,8 +224,8 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
     }))
 }
 
-/// Partitions are told apart by their folders' names: one that is written in another way than here would
-/// stay beside the one that takes its place.
+/// Refuses partitions whose folder names are spelled differently from Inrush's: the old partition would stay beside the
+/// one that should replace it.
 fn refuse_other_spellings(target: &RunTarget, table: Option<&Table>) -> Result<()> {
     if target.plan.mode != WriteMode::ReplacePartitions {
         return Ok(());
@@ -274,10 +275,10 @@ fn check_columns(target: &RunTarget, table: Option<&Table>) -> Result<()> {
     })
 }
 
-/// A generation that is being made.
+/// A next generation under construction.
 struct Building {
     folder: PathBuf,
-    /// All its folders, to be made lasting.
+    /// All its folders, to be flushed.
     folders: BTreeSet<PathBuf>,
 }
 
@@ -311,7 +312,7 @@ impl Building {
         fs::hard_link(from, &path).map_err(failed("cannot link", from))
     }
 
-    /// Links the files of staging, and returns their names, sorted, and their rows.
+    /// Links the files of staging. Returns their sorted names, and the number of rows.
     fn take_staged(&mut self, run: &ParquetRun, target: &RunTarget) -> Result<(Vec<String>, u64)> {
         let mut names = Vec::new();
         let mut rows = 0;
@@ -329,7 +330,7 @@ impl Building {
         Ok((names, rows))
     }
 
-    /// A table without rows still has its columns.
+    /// Adds a file without rows, so that a table without rows still has its columns.
     fn add_empty(&mut self, run: &ParquetRun, target: &RunTarget) -> Result<()> {
         let mut partition = String::new();
         for column in &target.layout.partitions {
@@ -353,7 +354,7 @@ impl Building {
     }
 }
 
-/// Names of files mean the run too: whoever has listed an older generation opens none of this one.
+/// A file name also contains the run, so a reader that has listed an older generation opens no file of this one.
 fn file_name(run: &ParquetRun, key: &UnitKey, number: usize) -> String {
     let record = &run.stored.record;
     let first = first_file(
@@ -391,7 +392,7 @@ fn join(partition: &str, name: &str) -> String {
     }
 }
 
-/// Exchanges the table's folder, and puts the old one away.
+/// Exchanges the table's folder, and retires the old one.
 fn exchange(run: &ParquetRun, target: &RunTarget, next: &Path) -> Result<()> {
     let place = run.root.folder().join(&target.path);
     let parent = place.parent().unwrap_or(Path::new("."));
@@ -425,7 +426,7 @@ fn exchange(run: &ParquetRun, target: &RunTarget, next: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes down that the run is switched, and removes what it needs no more.
+/// Records that the run is switched, and removes what it does not need any more.
 fn finish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<()> {
     let mut finished = run
         .is_finished
@@ -452,9 +453,9 @@ fn finish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<()> {
     remove_staging(&run.root, stored.record.run_id)
 }
 
-/// Puts an old generation away. Files that only it has go now, for their room; its names of files
-/// that stay are left until the next run begins, for readers who are listing it: one that lists while
-/// names go would miss files that are still there.
+/// Retires an old generation. Files that only it has are removed now, to free their space. Its links to files that stay
+/// remain until the next run begins, for readers that are listing it: a reader that lists while names disappear would
+/// miss files that still exist.
 fn retire(run: &ParquetRun, old: &Path) -> Result<()> {
     if !old.is_dir() {
         return Ok(());
@@ -474,7 +475,7 @@ fn retire(run: &ParquetRun, old: &Path) -> Result<()> {
 
 fn remove_alone(folder: &Path) -> Result<()> {
     for path in files::list(folder)? {
-        // A run that begins at this moment may remove it too.
+        // A run that begins now may remove it at the same time.
         let Ok(metadata) = fs::symlink_metadata(&path) else {
             continue;
         };

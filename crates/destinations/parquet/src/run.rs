@@ -1,13 +1,13 @@
 //! A run that holds its lock.
 //!
-//! This module and [`publish`](crate::publish) need each other: a run publishes by the steps there, and the steps take the
-//! run.
+//! This module and [`publish`](crate::publish) depend on each other: a run publishes by the functions there, and they
+//! take the run.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use inrush_destination::{
@@ -19,6 +19,7 @@ use inrush_rows::ids::{RunId, UnitKey};
 use crate::cancel::Cancelled;
 use crate::data_file;
 use crate::files;
+use crate::joined::{self, refuse_joined};
 use crate::layout::Layout;
 use crate::ledger::{
     RUN_FORMAT, Root, StagedUnit, StoredRun, StoredTarget, digest, each_staged, unit_file,
@@ -39,14 +40,26 @@ pub(super) struct ParquetRun {
     pub(super) targets: Vec<RunTarget>,
     pub(super) stored: StoredRun,
     counter: AtomicU64,
+    /// Streams that were opened.
+    streams: AtomicUsize,
     pub(super) cancelled: Arc<Cancelled>,
-    /// Whether its own file says that it is switched.
+    /// True if its own file says that it is switched.
     pub(super) is_finished: Mutex<bool>,
-    _lock: Lock,
+    /// Its right to commit and to publish.
+    pub(super) hold: Hold,
+}
+
+/// The right of a process to load into a run.
+#[derive(Debug)]
+pub(super) enum Hold {
+    /// This process began the run or resumed it.
+    Lock { _lock: Lock },
+    /// Another process holds the lock. `by` is this process, in words.
+    Joined { by: String },
 }
 
 impl ParquetRun {
-    /// Takes the lock, writes the run down, and makes its staging.
+    /// Takes the lock, records the run, and creates its staging.
     pub(super) fn begin(
         root: &Root,
         options: &Options,
@@ -76,7 +89,7 @@ impl ParquetRun {
             let layout = layout(root, plan, &path, earlier.as_ref().map(|run| &run.record))?;
             prepared.push((plan.clone(), path, layout));
         }
-        // Numbers are given one after the other, whatever else runs.
+        // Numbers are given one after the other, even if several runs begin at once.
         let numbers = Lock::wait(
             &root.numbers_lock(),
             &format!("the list of runs in {}", root.folder().display()),
@@ -108,40 +121,26 @@ impl ParquetRun {
             },
         };
         record.targets = plans.iter().map(|plan| plan.name.sql.clone()).collect();
-        let mut targets = Vec::with_capacity(prepared.len());
-        let mut stored_targets = Vec::with_capacity(prepared.len());
-        for (plan, path, layout) in prepared {
-            let name = layout.digest(&plan);
-            stored_targets.push(StoredTarget::new(&plan.name, &path, &name));
-            targets.push(RunTarget {
-                staging: root.staging(record.run_id).join(name),
-                plan,
-                path,
-                layout,
-            });
-        }
+        let staged = prepared
+            .into_iter()
+            .map(|(plan, path, layout)| staged_target(root, record.run_id, plan, path, layout));
+        let (stored_targets, targets): (Vec<_>, Vec<_>) = staged.unzip();
         let stored = StoredRun {
             format: RUN_FORMAT,
             record,
             targets: stored_targets,
+            is_closed: false,
             publishing: None,
         };
-        root.store_run(&stored)?;
+        // A process that joined the stopped attempt has committed before this, or does not commit any more.
+        joined::close(root, &stored, &|| false)?;
         drop(numbers);
         clear_staging(root, stored.record.run_id, &targets)?;
-        Ok(ParquetRun {
-            root: root.clone(),
-            options: options.clone(),
-            targets,
-            stored,
-            counter: AtomicU64::new(0),
-            cancelled: Arc::default(),
-            is_finished: Mutex::new(false),
-            _lock: lock,
-        })
+        let hold = Hold::Lock { _lock: lock };
+        Ok(ParquetRun::open(root, options, stored, targets, hold))
     }
 
-    /// A run that a crash has stopped while it was published, to be brought to its end.
+    /// A run that a crash has stopped while it was published, to be finished.
     pub(super) fn half_published(
         root: &Root,
         options: &Options,
@@ -159,24 +158,65 @@ impl ParquetRun {
                 path,
             });
         }
-        Ok(ParquetRun {
+        let hold = Hold::Lock { _lock: lock };
+        Ok(ParquetRun::open(root, options, stored, targets, hold))
+    }
+
+    /// A run with its targets, of which this process has staged no file yet.
+    pub(super) fn open(
+        root: &Root,
+        options: &Options,
+        stored: StoredRun,
+        targets: Vec<RunTarget>,
+        hold: Hold,
+    ) -> ParquetRun {
+        ParquetRun {
             root: root.clone(),
             options: options.clone(),
             targets,
             stored,
             counter: AtomicU64::new(0),
+            streams: AtomicUsize::new(0),
             cancelled: Arc::default(),
             is_finished: Mutex::new(false),
-            _lock: lock,
-        })
+            hold,
+        }
     }
 
     pub(super) fn is_interrupted(&self) -> bool {
         self.cancelled.is_asked()
     }
+
+    /// Begins the names of all files that this process stages: no other process has the same.
+    fn attempt(&self) -> String {
+        let epoch = self.stored.record.epoch;
+        match &self.hold {
+            Hold::Lock { .. } => epoch.to_string(),
+            Hold::Joined { by } => format!("{epoch}-{}", digest(&[by])),
+        }
+    }
 }
 
-/// The run that is gone on with.
+/// A target with its place in staging, and as the run's file has it.
+pub(super) fn staged_target(
+    root: &Root,
+    run_id: RunId,
+    plan: TargetPlan,
+    path: PathBuf,
+    layout: Layout,
+) -> (StoredTarget, RunTarget) {
+    let name = layout.digest(&plan);
+    let stored = StoredTarget::new(&plan.name, &path, &name);
+    let target = RunTarget {
+        staging: root.staging(run_id).join(name),
+        plan,
+        path,
+        layout,
+    };
+    (stored, target)
+}
+
+/// The stopped run that is resumed.
 fn stopped(root: &Root, new: &NewRun, run_id: RunId) -> Result<StoredRun> {
     let unsuitable = |what: &str| Error::Unsuitable {
         what: format!("run {run_id} in {} {what}", root.folder().display()),
@@ -195,7 +235,7 @@ fn stopped(root: &Root, new: &NewRun, run_id: RunId) -> Result<StoredRun> {
     }
 }
 
-/// How the target's rows lie in files; refused where its table cannot take them.
+/// The layout of the target's rows in files; refused if its table does not match.
 fn layout(
     root: &Root,
     plan: &TargetPlan,
@@ -250,7 +290,7 @@ fn layout(
     Layout::new(plan, table.as_ref())
 }
 
-/// A new table must not have rows.
+/// Refuses to create a table that has rows.
 pub(super) fn refuse_rows(plan: &TargetPlan, table: Option<&Table>) -> Result<()> {
     match table.map(Table::rows) {
         Some(rows) if rows > 0 && plan.mode == WriteMode::Create => Err(Error::Unsuitable {
@@ -304,7 +344,7 @@ fn check_bloom_filters(options: &Options, plans: &[TargetPlan]) -> Result<()> {
     }
 }
 
-/// Makes the staging folders, and removes what belongs to no committed unit, or to one that does not stand there whole.
+/// Creates the staging folders, and removes files of uncommitted or incomplete units.
 fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<()> {
     let staging = root.staging(run_id);
     files::make_folder(&staging)?;
@@ -324,7 +364,7 @@ fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<()
             }
             Ok(())
         })?;
-        // Records first: a record must not outlast its files.
+        // Records first: a record must not outlive its files.
         let (mut records, mut others) = (Vec::new(), Vec::new());
         files::each(&target.staging, &mut |path| {
             let is_used = path.file_name().is_some_and(|name| used.contains(name));
@@ -337,14 +377,14 @@ fn clear_staging(root: &Root, run_id: RunId, targets: &[RunTarget]) -> Result<()
         })?;
         remove_in_turn(&target.staging, &records, &others)?;
     }
-    // Whoever was listing what earlier runs have put away is done.
+    // Readers that were listing retired generations of earlier runs have finished.
     for path in files::list(&root.retired())? {
         files::remove_folder(&path)?;
     }
     Ok(())
 }
 
-/// Removes records, lastingly, before the files that they name.
+/// Removes records, and flushes that to the disk, before the files that they name.
 fn remove_in_turn(staging: &Path, records: &[PathBuf], others: &[PathBuf]) -> Result<()> {
     for path in records {
         files::remove_file(path)?;
@@ -374,6 +414,7 @@ impl OpenRun for ParquetRun {
     }
 
     fn forget(&self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
+        refuse_joined(self, "removes no units")?;
         let mut gone = Vec::new();
         for key in keys {
             for target in &self.targets {
@@ -396,10 +437,12 @@ impl OpenRun for ParquetRun {
     }
 
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
+        self.streams.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(Stream {
+            run: self,
             targets: &self.targets,
             options: &self.options,
-            attempt: self.stored.record.epoch.to_string(),
+            attempt: self.attempt(),
             counter: &self.counter,
             cancelled: &self.cancelled,
             unit: None,
@@ -423,10 +466,21 @@ impl OpenRun for ParquetRun {
     }
 
     fn staged_sums(&self, target: usize, forms: &[ColumnForm]) -> Result<StagedSums> {
-        sums::staged(&self.targets[target], forms, &self.cancelled)
+        let streams = self.streams.load(Ordering::Relaxed);
+        sums::staged(&self.targets[target], forms, streams, &self.cancelled)
+    }
+
+    fn shut_out(&self) -> Result<()> {
+        refuse_joined(self, "shuts nobody out")?;
+        let closed = StoredRun {
+            is_closed: true,
+            ..self.stored.clone()
+        };
+        joined::close(&self.root, &closed, &|| self.is_interrupted())
     }
 
     fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+        refuse_joined(self, "publishes nothing")?;
         publish::publish(self, reached)
     }
 
@@ -445,7 +499,7 @@ pub(super) fn remove_staging(root: &Root, run_id: RunId) -> Result<()> {
     // Records go first, so that a crash leaves no unit without its files.
     for target in files::list(&staging)? {
         let mut is_removed = true;
-        // A folder from which names go while it is read may hold some back.
+        // Listing a folder while names are removed may miss some.
         while std::mem::take(&mut is_removed) {
             files::each(&target, &mut |path| {
                 if !files::is_json(&path) {

@@ -1,4 +1,4 @@
-//! A target of a run: its plan, and its folders.
+//! A target of a run: its plan and its folders.
 
 use std::path::PathBuf;
 

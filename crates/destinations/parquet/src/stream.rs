@@ -1,4 +1,4 @@
-//! The way of one thread into staging.
+//! A stream of one thread into staging.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -13,17 +13,20 @@ use inrush_rows::ids::UnitKey;
 use crate::adapt;
 use crate::cancel::Cancelled;
 use crate::files;
+use crate::joined;
 use crate::ledger::{FORMAT, StagedUnit, digest, unit_file};
 use crate::options::Options;
 use crate::partition::Folders;
+use crate::run::ParquetRun;
 use crate::run_target::RunTarget;
 use crate::unit_writer::{UnitFiles, UnitWriter};
 
 /// A stream of a run.
 pub(super) struct Stream<'a> {
+    pub(super) run: &'a ParquetRun,
     pub(super) targets: &'a [RunTarget],
     pub(super) options: &'a Options,
-    /// Begins the names of all files of this attempt.
+    /// The prefix of all file names of this attempt.
     pub(super) attempt: String,
     pub(super) counter: &'a AtomicU64,
     pub(super) cancelled: &'a Cancelled,
@@ -71,6 +74,7 @@ impl UnitStream for Stream<'_> {
                 unit.target
             )));
         };
+        joined::require_open(self.run)?;
         let place = UnitFiles {
             layout: &target.layout,
             options: self.options,
@@ -131,6 +135,11 @@ impl UnitStream for Stream<'_> {
         let Some(unit) = self.unit.take() else {
             return Err(out_of_turn("a unit is to be committed, and none is begun"));
         };
+        if let Err(error) = joined::require_open(self.run) {
+            // The files of the unit may be gone already.
+            let _ = unit.writer.discard();
+            return Err(error);
+        }
         if unit.key != record.key {
             let message = format!(
                 "unit {:?} is to be committed, and {:?} is begun",
@@ -148,20 +157,22 @@ impl UnitStream for Stream<'_> {
         let files = writer.finish(&|number| folders.name(number).to_owned())?;
         let rows = files.iter().map(|file| file.rows).sum();
         if rows != record.rows_loaded {
-            // What no record names is removed when a run begins.
+            // Files without a record are removed when a run begins.
             return Err(Error::Count {
                 what: format!("what is staged for {}", record.target),
                 counted: rows,
                 sent: record.rows_loaded,
             });
         }
-        // Their names must last before the record does.
+        // Their names must be on the disk before the record is.
         files::sync_folder(&staging)?;
         let staged = StagedUnit {
             format: FORMAT,
             record: record.clone(),
             files,
         };
+        // A process that joined the run holds its fence here.
+        let _fence = joined::fence(self.run)?;
         files::write_whole(&unit_file(&staging, &record.key), &staged)?;
         Ok(rows)
     }
@@ -174,7 +185,7 @@ impl UnitStream for Stream<'_> {
     }
 }
 
-/// The batch without these rows.
+/// The batch without the rows of these misfits.
 fn without(batch: &RecordBatch, misfits: &[Misfit]) -> Result<RecordBatch> {
     if misfits.is_empty() {
         return Ok(batch.clone());
@@ -190,7 +201,7 @@ fn without(batch: &RecordBatch, misfits: &[Misfit]) -> Result<RecordBatch> {
     })
 }
 
-/// Misfits of a batch, and those among the rows that were left, by their places in the batch.
+/// The misfits of a batch, together with those among the remaining rows, by their indexes in the batch.
 fn joined(first: Vec<Misfit>, second: Vec<Misfit>, rows: usize) -> Vec<Misfit> {
     let mut gone = vec![false; rows];
     for misfit in &first {

@@ -1,4 +1,4 @@
-//! Tables as they stand: their files, and what the files' footers say.
+//! Existing tables: their files, and the footers of the files.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,9 +19,9 @@ pub(super) struct Table {
     pub(super) generation: Option<Generation>,
     /// Files with rows, by their paths.
     pub(super) files: Vec<TableFile>,
-    /// Files that readers pass over, which stay with the table.
+    /// Files that readers ignore; they stay with the table.
     pub(super) others: Vec<PathBuf>,
-    /// Its columns, those of partitions among them.
+    /// Its columns, including partition columns.
     pub(super) columns: Vec<TableColumn>,
     pub(super) partitioned_by: Vec<String>,
     pub(super) obstacle: Option<(String, String)>,
@@ -31,9 +31,9 @@ pub(super) struct Table {
 /// A file of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TableFile {
-    /// Below the table's folder.
+    /// Its path, relative to the table's folder.
     pub(super) path: PathBuf,
-    /// The folder of its partition; empty where there are none.
+    /// The folder of its partition; empty without partitions.
     pub(super) partition: String,
     pub(super) rows: u64,
 }
@@ -48,7 +48,7 @@ pub(super) struct TableColumn {
 }
 
 impl Table {
-    /// Reads it; none where there is none.
+    /// Reads the table; `None` if there is none.
     pub(super) fn read(root: &Root, path: &Path) -> Result<Option<Table>> {
         let folder = root.folder().join(path);
         let metadata = match std::fs::symlink_metadata(&folder) {
@@ -88,12 +88,12 @@ impl Table {
         Ok(Some(table))
     }
 
-    /// Rows in it.
+    /// The number of its rows.
     pub(super) fn rows(&self) -> u64 {
         self.files.iter().map(|file| file.rows).sum()
     }
 
-    /// As the contract tells it.
+    /// The table for the contract.
     pub(super) fn facts(self) -> TargetFacts {
         TargetFacts {
             has_rows: self.rows() > 0,
@@ -115,7 +115,7 @@ impl Table {
         }
     }
 
-    /// Reads what each file says of its columns and rows; all must say the same.
+    /// Reads the columns and rows in each file's footer; all must have the same columns.
     fn read_footers(&mut self, folder: &Path) -> Result<()> {
         let mut first: Option<(PathBuf, Vec<TableColumn>)> = None;
         for file in &mut self.files {
@@ -188,8 +188,8 @@ impl Table {
         Ok(())
     }
 
-    /// What the generation says of its columns is finer than what files say: types of partitions,
-    /// lengths, and the order. It holds as long as the files do not say otherwise.
+    /// The generation file describes columns more precisely than the Parquet files: types of partition columns,
+    /// lengths, and the order. It is used as long as the Parquet files do not contradict it.
     fn take_stored_columns(&mut self) {
         let Some(generation) = &self.generation else {
             return;
@@ -238,7 +238,7 @@ impl TableColumn {
     }
 }
 
-/// What a column of this type is taken for by whoever reads only the file.
+/// The type that a reader of the file alone sees for a column of this type.
 pub(super) fn in_a_file(column_type: &ColumnType) -> Option<ColumnType> {
     let column = types::parquet_type("column", column_type, true).ok()?;
     types::column_type(&column).0
@@ -270,7 +270,7 @@ fn difference(left: &[TableColumn], right: &[TableColumn]) -> String {
         .unwrap_or_default()
 }
 
-/// What a file says of itself at its end.
+/// The footer of a file.
 pub(super) fn footer(path: &Path) -> Result<ParquetMetaData> {
     let file = File::open(path).map_err(failed("cannot open", path))?;
     ParquetMetaDataReader::new()
@@ -282,7 +282,7 @@ pub(super) fn footer(path: &Path) -> Result<ParquetMetaData> {
         })
 }
 
-/// Rows of a file, as its row groups have them.
+/// The number of rows of a file, by its row groups.
 pub(super) fn row_count(footer: &ParquetMetaData) -> u64 {
     footer
         .row_groups()
@@ -291,14 +291,14 @@ pub(super) fn row_count(footer: &ParquetMetaData) -> u64 {
         .sum()
 }
 
-/// The way through a table's folder.
+/// A walk through a table's folder.
 struct Walk<'a> {
     folder: &'a Path,
     table: &'a mut Table,
 }
 
 impl Walk<'_> {
-    /// Takes what stands in the partition's folder; `columns` are those of its name.
+    /// Reads a partition's folder; `columns` are those in its path.
     fn folder(&mut self, partition: &str, columns: &mut Vec<String>) -> Result<()> {
         let folder = self.folder.join(partition);
         let mut has_files = false;
@@ -318,7 +318,7 @@ impl Walk<'_> {
             if !path.is_dir() {
                 match (hidden, name) {
                     (true, GENERATION) if partition.is_empty() => {}
-                    // Footers of all files in one, as Spark once wrote them: they would not know the new files.
+                    // One file with all footers, as Spark once wrote it, would lack the new files.
                     (true, "_metadata" | "_common_metadata") => self.table.notes.push(format!(
                         "{} describes only the old files, and is removed",
                         path.display()
@@ -407,7 +407,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether this is the folder of metadata of an Iceberg table.
+/// True if this is the metadata folder of an Iceberg table.
 fn is_iceberg(path: &Path) -> bool {
     files::list(path).is_ok_and(|paths| {
         paths

@@ -1,8 +1,8 @@
-//! Types of columns as Parquet has them.
+//! The types of columns in Parquet files.
 //!
-//! Every type has one exact form; readers see PostgreSQL's and DuckDB's types again where Parquet has
-//! them, and otherwise the nearest that holds each value (an interval is a group of its three
-//! numbers, as Parquet's own `INTERVAL` counts in milliseconds).
+//! Every type has one exact form. Readers see the types of PostgreSQL and DuckDB if Parquet has them, and otherwise the
+//! nearest type that holds each value (an interval is a group of its three numbers, because Parquet's own `INTERVAL`
+//! counts milliseconds).
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use inrush_rows::type_name::TypeName;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
 use parquet::schema::types::{Type, TypePtr};
 
-/// Digits that Arrow's decimals of 128 bits hold.
+/// Digits of Arrow's 128-bit decimals.
 const PRECISION_MAX: u8 = 38;
 
-/// The type of a package's column, as a new file gets it.
+/// The type of a package's column in a new file.
 pub(super) fn resolve(type_name: &str) -> Result<ResolvedType> {
     let Some(name) = TypeName::parse(type_name) else {
         return Err(unknown(type_name));
@@ -55,7 +55,7 @@ fn unknown(type_name: &str) -> Error {
     }
 }
 
-/// The type's name, which [`resolve`] reads again.
+/// The type's name, which [`resolve`] reads.
 pub(super) fn sql(column_type: &ColumnType) -> String {
     let with_digits = |name: &str, digits: u8| match digits {
         6 => name.to_owned(),
@@ -94,7 +94,7 @@ pub(super) fn sql(column_type: &ColumnType) -> String {
     }
 }
 
-/// A column as files have it.
+/// The Parquet type of a column.
 pub(super) fn parquet_type(
     name: &str,
     column_type: &ColumnType,
@@ -190,14 +190,13 @@ pub(super) fn parquet_type(
     })
 }
 
-/// Bytes that hold a decimal of so many digits with its sign.
+/// Bytes for a decimal of this many digits with its sign.
 fn decimal_bytes(precision: u8) -> i32 {
     let bits = f64::from(precision) * 10f64.log2() + 1.0;
     (bits / 8.0).ceil() as i32
 }
 
-/// The column type that a column of a file takes; none where there is no way into it from here. The
-/// second is its name for people.
+/// The column type for a column of a file, `None` if it cannot be loaded, and the type's name for messages.
 pub(super) fn column_type(column: &Type) -> (Option<ColumnType>, String) {
     let known = known_type(column);
     let text = match &known {
@@ -293,7 +292,7 @@ fn known_type(column: &Type) -> Option<ColumnType> {
     }
 }
 
-/// A type that has no name here, as Parquet says it.
+/// A type without a name here, in Parquet's terms.
 fn describe(column: &Type) -> String {
     let info = column.get_basic_info();
     let annotation = match (info.logical_type_ref(), info.converted_type()) {
@@ -307,7 +306,7 @@ fn describe(column: &Type) -> String {
     }
 }
 
-/// Whether values of this type can name partitions.
+/// True if values of this type can be names of partitions.
 pub(super) fn may_partition(column_type: &ColumnType) -> bool {
     !matches!(
         column_type,

@@ -1,9 +1,8 @@
-//! Rows of one unit on their way into files.
+//! Writes the rows of one unit into files.
 //!
-//! Without partitions there is one file at a time, and its row group is encoded while rows come. With
-//! partitions rows wait in memory, and one row group is encoded at a time: those of the largest
-//! partitions, whenever all that wait have reached their limit. So memory does not grow with the number
-//! of partitions; the row groups get smaller instead.
+//! Without partitions there is one file at a time, and its row group is encoded as rows arrive. With partitions rows
+//! wait in memory. Whenever they have reached the limit, the row groups of the largest partitions are encoded, one at a
+//! time. So memory does not grow with the number of partitions; the row groups get smaller instead.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,21 +21,21 @@ use crate::layout::Layout;
 use crate::ledger::{STAGED, StagedFile};
 use crate::options::Options;
 
-/// Rows that are written together, at least.
+/// The least number of rows that are written together.
 const GATHERED_ROWS: usize = 4096;
-/// Bytes of memory that they may hold meanwhile.
+/// The most bytes of memory that they may use meanwhile.
 const GATHERED_BYTES: usize = 4 << 20;
-/// Files of a unit that are not ended: each keeps some kilobytes. Partitions beyond them get a second file
-/// when rows come again.
+/// The most open files of a unit: each uses some kilobytes. A partition whose file was closed gets a second file when
+/// more of its rows arrive.
 const OPEN_FILES_MAX: usize = 4096;
 
-/// Where the files of a unit go.
+/// Where the files of a unit are written.
 pub(super) struct UnitFiles<'a> {
     pub(super) layout: &'a Layout,
     pub(super) options: &'a Options,
-    /// The folder of staging.
+    /// The staging folder.
     pub(super) folder: PathBuf,
-    /// How the files' names begin.
+    /// The prefix of the files' names.
     pub(super) prefix: String,
     /// Counts the files of the run.
     pub(super) counter: &'a AtomicU64,
@@ -58,11 +57,11 @@ impl UnitFiles<'_> {
     }
 }
 
-/// Rows of one unit on their way.
+/// The writer of a unit's rows.
 pub(super) enum UnitWriter<'a> {
-    /// Into one file after the other.
+    /// Writes one file after the other.
     Whole(Box<Whole<'a>>),
-    /// Into partitions.
+    /// Writes partitions.
     Parted(Box<Parted<'a>>),
 }
 
@@ -89,7 +88,7 @@ impl<'a> UnitWriter<'a> {
         }
     }
 
-    /// Ends all files and returns them.
+    /// Completes all files and returns them.
     pub(super) fn finish(self, name: &dyn Fn(u32) -> String) -> Result<Vec<StagedFile>> {
         match self {
             UnitWriter::Whole(whole) => whole.finish(),
@@ -97,7 +96,7 @@ impl<'a> UnitWriter<'a> {
         }
     }
 
-    /// Removes all that was written.
+    /// Removes all files.
     pub(super) fn discard(self) -> Result<()> {
         let (place, open, closed) = match self {
             UnitWriter::Whole(whole) => (
@@ -137,8 +136,8 @@ impl<'a> UnitWriter<'a> {
     }
 }
 
-/// Rows that wait to be written: the first ones of a file until they tell how it is encoded, later
-/// ones until they are many, as each call of the writer costs for each column.
+/// Rows that wait: the first rows of a file until its encoding is chosen, later rows until there are enough, because
+/// each call of the writer has a cost for each column.
 #[derive(Default)]
 struct Waiting {
     batches: Vec<RecordBatch>,
@@ -154,7 +153,7 @@ impl Waiting {
     }
 }
 
-/// The rows of several batches in one.
+/// The rows of several batches as one batch.
 fn gathered(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordBatch> {
     if batches.len() == 1
         && let Some(batch) = batches.pop()
@@ -168,7 +167,7 @@ fn gathered(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordB
     })
 }
 
-/// Rows on their way into one file after the other.
+/// Writes rows into one file after the other.
 pub(super) struct Whole<'a> {
     place: UnitFiles<'a>,
     waiting: Waiting,
@@ -189,7 +188,7 @@ impl Whole<'_> {
         }
     }
 
-    /// Writes what waits, into a new file where none is open, whose row groups have so many rows.
+    /// Writes the waiting rows. If no file is open, creates one whose row groups have this many rows.
     fn write_waiting(&mut self, rows: usize) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         let (_, file) = match &mut self.open {
@@ -225,24 +224,24 @@ impl Whole<'_> {
     }
 }
 
-/// Rows on their way into partitions.
+/// Writes rows into partitions.
 pub(super) struct Parted<'a> {
     place: UnitFiles<'a>,
-    /// Batches that came, with the partition of each row.
+    /// Batches that have arrived, with the partition of each row.
     came: Waiting,
     partitions_of: Vec<u32>,
-    /// Rows that wait for their row groups, in batches of their own memory.
+    /// Rows that wait for their row groups, in batches that share no memory.
     batches: Vec<RecordBatch>,
     bytes: usize,
-    /// By their numbers.
+    /// The partitions, by number.
     partitions: Vec<Partition>,
     open_files: usize,
-    /// Counts what is written, to know which file was idle the longest.
+    /// A counter of writes, which shows the file that was idle longest.
     clock: u64,
     closed: Vec<(u32, StagedFile)>,
 }
 
-/// A partition, and where its rows wait: the batch, and the row in it.
+/// A partition and its waiting rows, each with its batch and its index there.
 #[derive(Default)]
 struct Partition {
     rows: Vec<(u32, u32)>,
@@ -251,7 +250,7 @@ struct Partition {
 }
 
 impl Parted<'_> {
-    /// Takes rows, with the partition of each.
+    /// Adds rows, with the partition of each.
     pub(super) fn write(&mut self, batch: RecordBatch, partitions: &[u32]) -> Result<()> {
         self.came.push(batch);
         self.partitions_of.extend_from_slice(partitions);
@@ -261,7 +260,7 @@ impl Parted<'_> {
         }
     }
 
-    /// Lets what came wait; where that is too much, the larger part is written.
+    /// Keeps the arrived rows; writes the largest partitions if there are too many.
     fn gather(&mut self) -> Result<()> {
         let came = std::mem::take(&mut self.came);
         let partitions_of = std::mem::take(&mut self.partitions_of);
@@ -281,17 +280,17 @@ impl Parted<'_> {
         }
     }
 
-    /// Keeps a batch without what it shares with others, and returns its number.
+    /// Copies a batch into memory of its own, and returns its number.
     fn keep(&mut self, batch: RecordBatch) -> Result<u32> {
         let columns = batch.columns().iter().map(compact).collect();
         let batch = RecordBatch::try_new(batch.schema(), columns).map_err(sorting)?;
         self.bytes += batch.get_array_memory_size() + batch.num_rows() * size_of::<(u32, u32)>();
         self.batches.push(batch);
-        // Batches have 4,096 rows and more, or megabytes.
+        // Batches have at least 4,096 rows, or megabytes.
         Ok((self.batches.len() - 1) as u32)
     }
 
-    /// Writes the largest partitions, half of all rows, and moves the others together.
+    /// Writes the largest partitions, half of all rows, and compacts the others.
     fn make_room(&mut self) -> Result<()> {
         let mut numbers: Vec<usize> = (0..self.partitions.len())
             .filter(|number| !self.partitions[*number].rows.is_empty())
@@ -340,7 +339,7 @@ impl Parted<'_> {
         interleave_record_batch(&batches, &places).map_err(sorting)
     }
 
-    /// Writes what waits for a partition as row groups.
+    /// Writes the waiting rows of a partition as row groups.
     fn write_group(&mut self, number: usize) -> Result<()> {
         if self.partitions[number].open.is_none() && self.open_files >= OPEN_FILES_MAX {
             let idle = (0..self.partitions.len())
@@ -422,7 +421,7 @@ fn sorting(error: ArrowError) -> Error {
     }
 }
 
-/// Without what it shares with rows of other partitions, which would stay in memory with it.
+/// Copies an array, so that it does not keep the memory of other partitions' rows.
 fn compact(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),

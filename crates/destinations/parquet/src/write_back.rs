@@ -1,8 +1,8 @@
-//! Has the disk begin to write.
+//! Asks the system to start writing a file's bytes to the disk.
 //!
 //! # Why it is sound
 //!
-//! The call takes numbers only, and the file is open for as long as it is borrowed.
+//! The call takes only numbers, and the file is open while it is borrowed.
 #![expect(
     unsafe_code,
     reason = "sync_file_range, which no crate in use has safe"
@@ -12,10 +12,10 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
-/// Has the disk write these bytes of a file, and does not wait for it. It is advice: that the bytes
-/// last is what `DataFile::close` sees to, which also tells of errors.
+/// Asks the system to write these bytes of a file, and does not wait. It is only a hint: `DataFile::close` makes the
+/// bytes durable and reports errors.
 pub(super) fn begin(file: &File, bytes: Range<u64>) {
-    // SAFETY: as said at the top.
+    // SAFETY: see the head of this file.
     unsafe {
         libc::sync_file_range(
             file.as_raw_fd(),

@@ -1,4 +1,4 @@
-//! Wait events as few kinds of states, for loads and for clients.
+//! Maps wait events to a few kinds of states, for loads and for clients.
 
 use inrush_verdict::BackendState;
 

@@ -9,14 +9,14 @@ use super::session::Session;
 use crate::quote;
 use crate::types::{self, PostgresType};
 
-/// A table as it stands before the load.
+/// A table before the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFacts {
     /// Its OID; a table that is dropped and created again has another one.
     pub oid: u32,
     /// `pg_class.relkind`: `r` plain, `p` partitioned.
     pub kind: char,
-    /// Its columns in order, dropped ones left out.
+    /// Its columns in order, without dropped ones.
     pub columns: Vec<CatalogColumn>,
     /// Its partitioning.
     pub partitioning: Option<Partitioning>,
@@ -24,7 +24,7 @@ pub struct TableFacts {
     pub has_rows: bool,
     /// The role may read it.
     pub readable: bool,
-    /// Whether the loading role owns it, itself or as a member.
+    /// True if the loading role owns it, itself or as a member.
     pub owned: bool,
     /// The owner's name.
     pub owner: String,
@@ -91,13 +91,13 @@ pub struct CatalogColumn {
 pub struct Partitioning {
     /// `pg_partitioned_table.partstrat`: `r` range, `l` list, `h` hash.
     pub strategy: char,
-    /// The key's columns; none stands for an expression.
+    /// The key's columns; `None` for an expression.
     pub key: Vec<Option<String>>,
     /// Its partitions.
     pub partitions: Vec<Partition>,
 }
 
-/// A partition that is there already.
+/// An existing partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// Its OID.
@@ -240,7 +240,7 @@ async fn referring(
     oid: u32,
     doing: &str,
 ) -> Result<Vec<ReferringKey>, PostgresError> {
-    // Those of partitions come with that of their parent.
+    // Triggers of partitions come with those of the parent.
     let rows = session
         .query(
             "SELECT format('%I of %s', conname, conrelid::regclass), confdeltype IN ('c', 'n', 'd') \
@@ -282,7 +282,7 @@ async fn columns(
         )
         .await?;
     let mut columns = Vec::with_capacity(rows.len());
-    // Wide tables have few types.
+    // Wide tables have many columns of few types.
     let mut known: BTreeMap<(u32, i32), PostgresType> = BTreeMap::new();
     for row in rows {
         let type_key: (u32, i32) = (row.get(1), row.get(2));
@@ -338,8 +338,8 @@ pub async fn partitions(
         .collect())
 }
 
-/// Publications through which changes of the table go to subscribers, by its own name, through
-/// its schema, or because they publish all tables. `pg_publication_tables` knows all three.
+/// Publications that publish changes of the table, by its name, by its schema, or because they publish all tables.
+/// `pg_publication_tables` contains all three.
 async fn publications_of_table(
     session: &Session,
     oid: u32,
@@ -427,8 +427,8 @@ async fn indexes(
     oid: u32,
     doing: &str,
 ) -> Result<Vec<IndexFacts>, PostgresError> {
-    // `pg_get_indexdef` writes a fixed beginning, which is cut off by its length, so that no
-    // odd name can be mistaken for something else.
+    // `pg_get_indexdef` writes a fixed beginning. It is cut off by its length, so that an unusual name cannot be
+    // mistaken for something else.
     let rows = session
         .query(
             "SELECT ic.relname::text, \
@@ -475,8 +475,7 @@ fn first_character(text: String) -> char {
     text.chars().next().unwrap_or(' ')
 }
 
-/// The schema in which a name without one is found by the role's own search path, or would be
-/// made.
+/// The schema in which the role's search path finds a name without a schema, or in which it would be created.
 pub async fn default_schema(session: &Session, name: &str) -> Result<String, PostgresError> {
     let doing = "finding the target's schema";
     session.execute("SET search_path = DEFAULT", doing).await?;
@@ -502,13 +501,13 @@ pub async fn default_schema(session: &Session, name: &str) -> Result<String, Pos
     }
 }
 
-/// True if a table, as SQL names it, has any row.
+/// True if a table, given as SQL names it, has a row.
 pub async fn has_rows(session: &Session, table: &str, doing: &str) -> Result<bool, PostgresError> {
     let sql = format!("SELECT EXISTS (SELECT FROM {table})");
     Ok(session.query(&sql, &[], doing).await?[0].get(0))
 }
 
-/// The names of a schema's relations: of all of them, or of those `among` some.
+/// The names of the relations in a schema; with `among`, only those in this list.
 pub async fn relation_names(
     session: &Session,
     schema: &str,

@@ -14,8 +14,7 @@ use tokio_postgres::CopyInSink;
 use super::error::PostgresError;
 use super::session::Session;
 
-/// Buffers that go round between a stream and its connection, so that none is allocated per
-/// block.
+/// Buffers that are exchanged between a stream and its connection, so that no block needs an allocation.
 #[derive(Clone, Default)]
 pub struct BlockPool {
     free: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -29,7 +28,7 @@ impl BlockPool {
             .unwrap_or_else(|| Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 4))
     }
 
-    /// Takes a buffer back; one that a long record has made very large is not kept.
+    /// Takes a buffer back, unless a long record has made it very large.
     fn give(&self, mut block: Vec<u8>) {
         if block.capacity() <= 4 * BLOCK_BYTES {
             block.clear();
@@ -46,7 +45,7 @@ impl BlockPool {
     }
 }
 
-/// A buffer on its way; it comes back to the pool once it is sent.
+/// A buffer that is being sent; it returns to the pool afterwards.
 struct Lent {
     block: Vec<u8>,
     pool: BlockPool,
@@ -64,7 +63,7 @@ impl Drop for Lent {
     }
 }
 
-/// Why a COPY did not go on.
+/// Why a COPY ended early.
 #[derive(Debug)]
 pub enum CopyStop {
     /// The run was asked to stop; the sent rows are rolled back with their transaction.
@@ -76,9 +75,9 @@ pub enum CopyStop {
 /// A COPY under way. Dropping it aborts the COPY, even if a block is half sent; the connection stays usable.
 pub struct CopyWriter<'session> {
     session: &'session Session,
-    /// The driver's end of it; none once this is dropped.
+    /// The driver's sink; `None` once this is dropped.
     sink: Option<Sink>,
-    /// The block that is being sent without the driver of tokio-postgres.
+    /// The block that is being sent without tokio-postgres.
     outgoing: Option<Outgoing>,
     pool: BlockPool,
     stop: Stop,
@@ -97,7 +96,7 @@ impl<'session> CopyWriter<'session> {
         doing: String,
     ) -> Result<CopyWriter<'session>, PostgresError> {
         session.watch.forget_error();
-        // The locks that it needs are waited for here.
+        // The statement waits here for the locks that it needs.
         let _waiting = session.gauge.enter(Phase::ServerWait);
         let sink = session
             .client
@@ -114,13 +113,13 @@ impl<'session> CopyWriter<'session> {
         })
     }
 
-    /// Sends a block and gives back an empty one.
+    /// Sends a block and returns an empty one.
     pub async fn send(&mut self, block: Vec<u8>) -> Result<Vec<u8>, CopyStop> {
         if self.stop.asked().is_some() {
             return Err(CopyStop::Asked);
         }
         if self.session.watch.error_seen() {
-            // The server refused an earlier block: the rest of the file would be sent in vain.
+            // The server refused an earlier block, so the rest of the file need not be sent.
             return Err(self.refusal().await);
         }
         let gauge = &self.session.gauge;
@@ -134,7 +133,7 @@ impl<'session> CopyWriter<'session> {
         }
     }
 
-    /// Gives a block to the server and returns an empty one, or none where the connection takes no more.
+    /// Passes a block to the server and returns an empty one; `None` if the connection accepts no more.
     async fn pass_on(&mut self, block: Vec<u8>) -> Option<Vec<u8>> {
         let gauge = &self.session.gauge;
         let Some(blocks) = &self.session.blocks else {
@@ -148,7 +147,7 @@ impl<'session> CopyWriter<'session> {
         let sent = blocks.send(outgoing, || gauge.enter(Phase::SendWait)).await;
         let outgoing = self.outgoing.take()?;
         if sent.is_err() && outgoing.is_cut() {
-            // The server would take the driver's end of the COPY for the rest of a row.
+            // The server would read the driver's end of the COPY as the rest of a row.
             blocks.close();
         }
         sent.ok()?;
@@ -156,7 +155,7 @@ impl<'session> CopyWriter<'session> {
         Some(self.pool.take())
     }
 
-    /// Ends the COPY; the server's own count of its rows.
+    /// Ends the COPY. Returns the server's own count of its rows.
     pub async fn finish(mut self) -> Result<u64, CopyStop> {
         let _waiting = self.session.gauge.enter(Phase::SendWait);
         let finished = self.end().await;
@@ -170,7 +169,7 @@ impl<'session> CopyWriter<'session> {
         }
     }
 
-    /// The refusal that the server sent; ending the COPY is how the driver hands it out.
+    /// The server's error; the driver returns it only when the COPY is ended.
     async fn refusal(&mut self) -> CopyStop {
         match self.end().await {
             Err(error) => CopyStop::Failed(self.session.error(error, self.doing.clone())),
@@ -193,8 +192,8 @@ impl Drop for CopyWriter<'_> {
         if !outgoing.is_cut() {
             return;
         }
-        // The driver ends the COPY by a message, which must not be sent in the middle of this one; the session's next
-        // statement waits behind it.
+        // The driver ends the COPY with a message, which must not be sent in the middle of this block; the session's
+        // next statement waits for it.
         let (blocks, sink) = (Arc::clone(blocks), self.sink.take());
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(async move {

@@ -1,6 +1,6 @@
-//! The grants that `ALTER DEFAULT PRIVILEGES IN SCHEMA` gives on tables that a role makes in a schema.
+//! The grants that `ALTER DEFAULT PRIVILEGES IN SCHEMA` gives on tables that a role creates in a schema.
 //!
-//! Staging tables are created in a schema of their own and then moved, so the server does not apply these grants.
+//! Staging tables are created in another schema and then moved, so the server does not apply these grants.
 
 use super::error::PostgresError;
 use super::session::Session;

@@ -1,5 +1,5 @@
-//! The internals of the engine that PostgreSQL's driver still uses, by name. All other files of this crate take them from
-//! here, so that this list says how far the driver is from the contract of a destination. It may only become shorter.
+//! The engine's internals that PostgreSQL's driver still uses. All other files of this crate import them from here, so
+//! this list shows how far the driver is from the contract of a destination. It may only become shorter.
 
 pub(crate) use inrush_engine::fault;
 

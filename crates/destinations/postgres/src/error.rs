@@ -3,7 +3,7 @@
 use inrush_pgclient::{ClientError, RefusalFacts};
 use tokio_postgres::error::SqlState;
 
-/// An error of the destination, or of the way to it.
+/// An error of the destination or of its connection.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
     /// The server refused, or could not be reached.
@@ -31,7 +31,7 @@ impl PostgresError {
         }
     }
 
-    /// The SQLSTATE, where the server refused.
+    /// The SQLSTATE, if the server refused.
     pub fn code(&self) -> Option<&SqlState> {
         self.client()?.code()
     }
@@ -41,7 +41,7 @@ impl PostgresError {
         matches!(self, PostgresError::Client(ClientError::Lost { .. }))
     }
 
-    /// True if a lock of another session was in the way, so that a later attempt may succeed.
+    /// True if another session's lock was the cause, so that a later attempt may succeed.
     pub fn is_blocked(&self) -> bool {
         self.client().is_some_and(ClientError::is_blocked)
     }
@@ -51,7 +51,7 @@ impl PostgresError {
         self.client()?.row_refusal()
     }
 
-    /// How to fix it, where that is known.
+    /// How to fix it, if that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             PostgresError::Unsuitable { hint, .. } => Some(hint.clone()),
@@ -60,7 +60,7 @@ impl PostgresError {
                 "once the server answers again, the same command resumes from the committed units"
                     .to_owned(),
             ),
-            // A partition's own bounds are not a named constraint.
+            // The bounds of a partition are not a named constraint.
             PostgresError::Client(ClientError::Refused { code, facts, .. })
                 if *code == SqlState::CHECK_VIOLATION && facts.constraint.is_none() =>
             {

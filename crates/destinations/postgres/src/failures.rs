@@ -1,4 +1,4 @@
-//! Conversion of PostgreSQL's errors to the engine's own.
+//! Converts PostgreSQL's errors to the engine's own.
 
 use super::PostgresError;
 use super::ledger::LedgerError;

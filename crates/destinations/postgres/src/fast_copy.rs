@@ -1,7 +1,7 @@
 //! The server extension `inrush_fastcopy`: whether this database has it, and how a session opens it.
 //!
 //! The extension takes the bytes of COPY BINARY and stores the same rows in less time (docs/fast-copy.md). A session
-//! calls `open()` before it uses the format, and `refusal()` says why a table cannot be loaded so: then COPY is used.
+//! calls `open()` before it uses the format. If `refusal()` returns a reason, the table is loaded by COPY instead.
 
 use std::fmt;
 
@@ -13,53 +13,53 @@ use crate::engine::error::Error;
 use crate::engine::pipeline::runtime;
 use crate::quote::literal;
 
-/// What this loader and the extension agree on; another number means another format.
+/// The version of the interface between this loader and the extension; another number means another format.
 const ABI: i32 = 1;
 
 /// The functions that a role must be allowed to call.
 const FUNCTIONS: [&str; 3] = ["open", "refusal", "last_load"];
 
-/// Whether the extension can be used in this database, by this role.
+/// Whether this role can use the extension in this database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FastCopy {
-    /// It can.
+    /// It can be used.
     Usable {
         /// Its version.
         version: String,
-        /// The ways that it has in this server.
+        /// The methods that it supports in this server.
         ways: Vec<Way>,
     },
-    /// It is there, but the role may not call it.
+    /// It is installed, but the role may not call it.
     NotGranted {
         /// Which function it may not call.
         reason: String,
         /// The statements that allow it, for a superuser.
         fix: String,
     },
-    /// It cannot for another reason.
+    /// It cannot be used for another reason.
     Unusable(String),
 }
 
 impl FastCopy {
-    /// Nobody has asked the server.
+    /// The server was not asked.
     pub fn unasked() -> FastCopy {
         FastCopy::Unusable("the package does not ask for it (server_copy = \"plain\")".to_owned())
     }
 }
 
-/// A way in which the extension stores rows.
+/// How the extension stores rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// Tuples of its own, in the server's buffers.
+    /// As tuples that it builds itself, in the server's buffers.
     Tuples,
-    /// The server's own executor, with triggers, routing and defaults.
+    /// Through the server's own executor, with triggers, routing and defaults.
     Executor,
-    /// Whole pages, past the server's buffers.
+    /// As whole pages, past the server's buffers.
     Pages,
 }
 
 impl Way {
-    /// The way of this name.
+    /// The method with this name.
     pub fn of_name(name: &str) -> Option<Way> {
         match name {
             "tuples" => Some(Way::Tuples),
@@ -85,9 +85,10 @@ impl fmt::Display for Way {
     }
 }
 
-/// Asks the server for the extension. The session has no transaction open: what goes wrong here ends none.
+/// Looks for the extension. The session has no open transaction that an error here could abort.
 pub async fn find(session: &Session, is_utf8: bool) -> Result<FastCopy, PostgresError> {
-    // A function in C was made by a superuser: no other is called in a schema that anybody could have made.
+    // Only a superuser can have made a C function; no other function is called, because anybody may create a schema of
+    // that name.
     let rows = session
         .query(
             "SELECT p.proname::text, has_schema_privilege(n.oid, 'USAGE') \
@@ -136,7 +137,7 @@ pub async fn find(session: &Session, is_utf8: bool) -> Result<FastCopy, Postgres
         .await;
     let row = match opened {
         Ok(rows) => rows.into_iter().next(),
-        // Its library may be missing, or be that of another version of the server.
+        // Its library may be missing, or belong to another version of the server.
         Err(error) if !error.is_lost() => {
             return Ok(FastCopy::Unusable(format!(
                 "the extension inrush_fastcopy cannot be loaded: {error}"
@@ -160,7 +161,7 @@ pub async fn find(session: &Session, is_utf8: bool) -> Result<FastCopy, Postgres
     })
 }
 
-/// Makes the extension in a database whose server finds it, unless it is there. Only a superuser may: this is for a server
+/// Creates the extension in a database if the server has its files. Only a superuser can do this, so it is for a server
 /// that was started for the load.
 pub fn make_extension(address: &DatabaseAddress) -> Result<(), Error> {
     runtime()?.block_on(async {
@@ -176,7 +177,7 @@ pub fn make_extension(address: &DatabaseAddress) -> Result<(), Error> {
     })
 }
 
-/// The statements that let a role use the extension; its name is quoted.
+/// The statements that let a role use the extension. `role` is quoted.
 fn grants(role: &str) -> String {
     format!(
         "GRANT USAGE ON SCHEMA inrush_fastcopy TO {role}; GRANT EXECUTE ON FUNCTION inrush_fastcopy.open(), \
@@ -188,9 +189,9 @@ fn other_version(version: &str) -> String {
     format!("the extension inrush_fastcopy {version} is not of this version of Inrush")
 }
 
-/// The query by which a transaction opens the extension for a table, and asks which way the table goes. It has one row:
-/// the extension's number of agreement and its version, and why the table does not go by pages (where that is asked), by
-/// tuples, and by any way. NULL is no reason.
+/// The query with which a transaction opens the extension for a table, and asks how the table can be stored. It has one
+/// row: the extension's interface version, its version, and why the table cannot be stored as pages (if that is asked),
+/// as tuples, and at all. NULL means that there is no reason.
 pub fn opening(table: &str, columns: &[&str], by_pages: bool) -> String {
     let columns: Vec<String> = columns
         .iter()
@@ -214,7 +215,7 @@ pub fn opening(table: &str, columns: &[&str], by_pages: bool) -> String {
     )
 }
 
-/// Opens the extension by the query of [`opening`]. Returns the way that the table goes, or why it goes none.
+/// Opens the extension by the query of [`opening`]. Returns the method for the table, or why there is none.
 pub async fn open(session: &Session, opening: &str) -> Result<Result<Way, String>, PostgresError> {
     let rows = session
         .query(opening, &[], "opening the extension inrush_fastcopy")
@@ -236,7 +237,7 @@ pub async fn open(session: &Session, opening: &str) -> Result<Result<Way, String
     })
 }
 
-/// What the last COPY of a session by the extension says of its key.
+/// The extension's answer about the key in the last COPY of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyEnds {
     /// Its rows.
@@ -247,7 +248,7 @@ pub struct KeyEnds {
     pub largest: Option<String>,
 }
 
-/// The rows and the ends of the key of the last COPY of this session by the extension.
+/// The number of rows, and the smallest and largest key, of this session's last COPY by the extension.
 pub async fn last_load(session: &Session) -> Result<KeyEnds, PostgresError> {
     let rows = session
         .query(

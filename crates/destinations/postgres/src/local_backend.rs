@@ -1,9 +1,9 @@
-//! Tells whether a server runs on this machine, so that its processes can be looked at.
+//! Finds out whether a server runs on this machine, so that its processes can be observed.
 
 use std::fs;
 
-/// True if a process of this machine is a server's process for that database. A server in a container, or behind a
-/// pooler, tells numbers that are other processes here.
+/// True if a process of this machine is a server process for that database. A server in a container, or behind a
+/// pooler, reports numbers that belong to other processes here.
 pub fn is_backend(process_id: i32, database: &str) -> bool {
     let Ok(words) = fs::read(format!("/proc/{process_id}/cmdline")) else {
         return false;

@@ -34,7 +34,7 @@ impl OldTable {
         qualified(&self.schema, &self.name)
     }
 
-    /// True if it takes what fits no other partition.
+    /// True if it takes the rows that fit no other partition.
     pub fn is_default(&self) -> bool {
         self.bound.as_deref() == Some("DEFAULT")
     }
@@ -82,7 +82,7 @@ pub async fn by_oid(session: &Session, oid: u32) -> Result<Option<OldTable>, Pos
     Ok(rows.first().map(old_table))
 }
 
-/// A table by its name; none if it is gone.
+/// A table by its name; `None` if it is gone.
 pub async fn by_name(
     session: &Session,
     schema: &str,
@@ -137,7 +137,7 @@ pub fn detach(target: &str, old: &OldTable) -> String {
     format!("ALTER TABLE {target} DETACH PARTITION {}", old.qualified())
 }
 
-/// Statements that drop a table, or move it to where it is kept.
+/// Statements that drop a table, or move it to the place where it is kept.
 pub fn drop_or_keep(old: &OldTable, kept: Option<(&str, &str)>) -> Vec<String> {
     match kept {
         None => vec![format!("DROP TABLE {}", old.qualified())],
@@ -155,8 +155,8 @@ pub fn kept_indexes(old: &OldTable, kept_name: &str) -> Vec<String> {
         .collect()
 }
 
-/// Statements that move a table with its indexes to another schema and other names. Between the
-/// two it has a name that nothing has, so that neither is in the way of the other.
+/// Statements that move a table with its indexes to another schema under other names. A unique intermediate name avoids
+/// conflicts with names in both schemas.
 pub fn relocate(old: &OldTable, schema: &str, name: &str, indexes: &[String]) -> Vec<String> {
     let passing = |number: usize| format!("inrush_moved_{}_{number}", old.oid);
     let mut statements = Vec::new();

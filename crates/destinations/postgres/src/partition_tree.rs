@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::error::PostgresError;
 use super::session::Session;
 
-/// A partitioned table with all that is below it.
+/// A partitioned table with all levels of partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionTree {
-    /// The table's key as SQL says it: `RANGE (day)`.
+    /// The table's key in SQL: `RANGE (day)`.
     pub partition_by: String,
     /// Its partitions, in the order of their names.
     pub partitions: Vec<PartitionNode>,
@@ -27,9 +27,9 @@ pub struct PartitionNode {
     pub unlogged: bool,
     /// `FOR VALUES ...` or `DEFAULT`.
     pub bound: String,
-    /// Its own key, where it is partitioned.
+    /// Its own key, if it is partitioned.
     pub partition_by: Option<String>,
-    /// Its constraints beside its bound and those of its parent: clauses of ALTER TABLE.
+    /// Its constraints apart from its bound and those of its parent: clauses of ALTER TABLE.
     pub constraints: Vec<String>,
     /// Its partitions.
     pub partitions: Vec<PartitionNode>,

@@ -13,9 +13,9 @@ use crate::engine::pipeline::{Failure, RunOptions, Success};
 use crate::engine::preflight::{PreflightOptions, PreflightReport};
 use crate::engine::upkeep::LedgerOptions;
 
-/// Loads into servers of PostgreSQL.
+/// Loads into PostgreSQL servers.
 pub struct Postgres<'a> {
-    /// Fills the gaps of a connection's URL, as libpq does.
+    /// Completes a connection's URL, as libpq does.
     pub defaults: &'a ConnectionDefaults,
 }
 
@@ -26,7 +26,7 @@ impl Postgres<'_> {
         Ok(address.map_err(PostgresError::from)?)
     }
 
-    /// The one server that the flows of a package go to.
+    /// The one server of all flows of a package.
     fn address_of(&self, package: &Package) -> Result<DatabaseAddress, Error> {
         self.address(package.single_connection()?)
     }
@@ -52,7 +52,7 @@ impl Driver for Postgres<'_> {
         preflight::preflight(package, &address, options, preflight_options, report)
     }
 
-    /// It tries tables in the server, which rolls them back by itself.
+    /// The server has the trial tables, and rolls them back by itself.
     fn scratch_folder(&self, _: &Package, _: &RunOptions<'_>) -> Option<PathBuf> {
         None
     }

@@ -1,4 +1,4 @@
-//! Ranges of partition keys, compared by the server: its order is the one that counts.
+//! Ranges of partition keys. The server compares them, because only its order counts.
 
 use super::catalog::TableFacts;
 use super::error::PostgresError;
@@ -9,9 +9,9 @@ use super::session::Session;
 pub struct PartitionRange {
     /// Its name in messages.
     pub label: String,
-    /// Its first key as an SQL expression; none is unbounded.
+    /// Its first key as an SQL expression; `None` if unbounded.
     pub lower: Option<String>,
-    /// One past its last; none is unbounded.
+    /// One past its last key; `None` if unbounded.
     pub upper: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub fn existing(facts: &TableFacts) -> Vec<PartitionRange> {
         .collect()
 }
 
-/// Takes `FOR VALUES FROM (a) TO (b)` of one key column apart, as `pg_get_expr` writes it.
+/// Parses `FOR VALUES FROM (a) TO (b)` of one key column, as `pg_get_expr` writes it.
 pub fn parse(bound: &str) -> Option<(Option<String>, Option<String>)> {
     let inside = bound.strip_prefix("FOR VALUES FROM (")?.strip_suffix(')')?;
     let mut quoted = false;
@@ -49,7 +49,7 @@ pub fn parse(bound: &str) -> Option<(Option<String>, Option<String>)> {
     ))
 }
 
-/// The extent to which new ranges cover an existing one.
+/// How far new ranges cover an existing one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coverage {
     /// All of it.
@@ -58,8 +58,8 @@ pub enum Coverage {
     Partly(String),
 }
 
-/// For each range of `existing` (by index) that ranges of `asked` touch, the extent to which they cover it. The ranges
-/// of `asked` do not overlap.
+/// For each range of `existing` (by index) that overlaps ranges of `asked`, how far they cover it. The ranges of
+/// `asked` do not overlap each other.
 pub async fn coverage(
     session: &Session,
     comparable_type: &str,
@@ -69,7 +69,7 @@ pub async fn coverage(
     if asked.is_empty() || existing.is_empty() {
         return Ok(Vec::new());
     }
-    // Ranges that follow each other without a gap are one.
+    // Ranges that follow each other without a gap are joined.
     let sql = format!(
         "WITH a (label, lower, upper) AS (VALUES {}), e (label, lower, upper) AS (VALUES {}), \
          ordered AS (SELECT *, row_number() OVER w AS n, lag(upper) OVER w AS before \
@@ -106,7 +106,7 @@ pub async fn coverage(
         .collect())
 }
 
-/// The first of `asked` that overlaps one of `existing`, with that one.
+/// The first range of `asked` that overlaps one of `existing`, and that one.
 pub async fn overlap(
     session: &Session,
     comparable_type: &str,

@@ -1,9 +1,10 @@
-//! The order of routed rows: they are spread over the partitions of a staging table, so their places do not show it. So
-//! each row gets a number while the unit is loaded carefully: the first row has 1, and there are no gaps.
+//! Numbers for routed rows: they are spread over the partitions of a staging table, so their positions do not show
+//! their order. So each row gets a number while the unit is loaded carefully: the first row has 1, and there are no
+//! gaps.
 
 use crate::quote::{identifier, literal};
 
-/// The column, which no target has.
+/// The name of the column, which no target has.
 pub const COLUMN: &str = "inrush: number of the row";
 
 /// The column as SQL names it.
@@ -11,7 +12,7 @@ pub fn column() -> String {
     identifier(COLUMN)
 }
 
-/// The statements that give a staging table numbers, in the order in which its rows come.
+/// The statements that give a staging table numbers, in the order in which its rows arrive.
 pub fn add_to(table: &str) -> Vec<String> {
     let column = column();
     vec![
@@ -20,8 +21,7 @@ pub fn add_to(table: &str) -> Vec<String> {
     ]
 }
 
-/// The statement that sets the sequence back after rows were rolled back, because a sequence does not count back
-/// itself.
+/// The statement that resets the sequence after rows were rolled back, because a rollback does not reset a sequence.
 pub fn go_on(table: &str) -> String {
     format!(
         "SELECT setval(pg_get_serial_sequence({}, {}), \

@@ -1,4 +1,4 @@
-//! The error of rows on their way to the server, in a load or in a trial of one; it has its type until the border.
+//! The error of sending rows to the server, in a load or in a trial; typed inside this crate.
 
 use inrush_source::SourceError;
 
@@ -9,10 +9,10 @@ use crate::engine::error::Error;
 /// Rows could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum RowsError {
-    /// The server refused, or could not be reached; or a row could not be encoded.
+    /// The server refused or could not be reached, or a row could not be encoded.
     #[error(transparent)]
     Server(#[from] PostgresError),
-    /// Any other error: of the files, of the account, or that the user stopped the run.
+    /// Any other error: about the files, about the account, or that the user stopped the run.
     #[error(transparent)]
     Engine(#[from] Error),
 }
@@ -32,7 +32,7 @@ impl From<SourceError> for RowsError {
     }
 }
 
-/// The border: from here on its type is not known any more.
+/// Outside this crate the error's type is erased.
 impl From<RowsError> for Error {
     fn from(error: RowsError) -> Error {
         match error {

@@ -1,4 +1,4 @@
-//! The facts of a server that shape a load, and refusals of servers and poolers that cannot be loaded into.
+//! The facts of a server that affect a load, and refusals of unsuitable servers and poolers.
 
 use inrush_pgclient::DatabaseAddress;
 
@@ -8,7 +8,7 @@ use crate::fast_copy::FastCopy;
 
 const OLDEST_VERSION: i32 = 140_000;
 
-/// The settings of a server that shape a load.
+/// The settings of a server that affect a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFacts {
     /// `server_version_num`.
@@ -17,7 +17,7 @@ pub struct ServerFacts {
     pub version: String,
     /// `wal_level`; under `minimal` a private unit writes no WAL.
     pub wal_level: String,
-    /// Connections that the server takes.
+    /// The most connections of the server.
     pub connections_max: i32,
     /// Connections in use now.
     pub connections_used: i64,
@@ -29,9 +29,9 @@ pub struct ServerFacts {
     pub role: String,
     /// The database.
     pub database: String,
-    /// The database keeps texts in UTF-8.
+    /// The database stores texts in UTF-8.
     pub is_utf8: bool,
-    /// Whether the extension `inrush_fastcopy` can be used; not asked unless a plan wants it.
+    /// Whether the extension `inrush_fastcopy` can be used; looked up only if a plan wants it.
     pub fast_copy: FastCopy,
 }
 
@@ -121,10 +121,9 @@ pub async fn inspect(
     })
 }
 
-/// A pooler answers the start of a connection with a process id of its own making. One that gives
-/// each transaction another backend loses locks and settings of the session, so it is refused; to
-/// tell it from one that keeps the session, a setting is made and looked for after other
-/// sessions had their chance to take the backend.
+/// A pooler invents a process ID for a connection. A pooler that gives each transaction another backend loses locks and
+/// settings of the session, so it is refused. To distinguish it from one that keeps the session, a setting is made and
+/// read again after other sessions had the chance to take the backend.
 async fn refuse_transaction_pooler(
     session: &Session,
     address: &DatabaseAddress,
@@ -147,7 +146,7 @@ async fn refuse_transaction_pooler(
             rows[0].get::<_, i32>(0) == session.backend_process_id
                 && rows[0].get::<_, String>(1) == "kept"
         }
-        // The pool has one backend and the other session holds it.
+        // The pool has one backend, and the other session holds it.
         Err(_) => false,
     };
     other.close().await;
@@ -202,7 +201,7 @@ pub struct Behind {
     pub bytes_max: u64,
 }
 
-/// The standby or slot that is furthest past its limit.
+/// The standby or slot that exceeds its limit most.
 pub async fn furthest_behind(
     session: &Session,
     replica_lag_bytes_max: Option<u64>,
@@ -231,7 +230,7 @@ pub async fn furthest_behind(
     }))
 }
 
-/// Refuses to look after standbys that the role may not see: it would see none of them lag.
+/// Refuses to watch standbys that the role may not see: they would seem not to lag.
 pub async fn refuse_blind(session: &Session, role: &str) -> Result<(), PostgresError> {
     let sees = session
         .query(
@@ -252,7 +251,7 @@ pub async fn refuse_blind(session: &Session, role: &str) -> Result<(), PostgresE
     })
 }
 
-/// The folder on the server's machine where new tables go, where the role may know it.
+/// The folder on the server's machine for new tables; `None` if the role may not know it.
 pub async fn table_folder(session: &Session) -> Result<Option<String>, PostgresError> {
     let rows = session
         .query(

@@ -29,7 +29,7 @@ impl Deref for Session {
 }
 
 impl Session {
-    /// Connects, tags the connection with `application_name` and makes its settings.
+    /// Connects, sets the `application_name`, and makes the session's settings.
     pub async fn open(
         address: &DatabaseAddress,
         application_name: &str,
@@ -56,7 +56,7 @@ impl Session {
         Ok(self.connection.query(sql, parameters, doing).await?)
     }
 
-    /// Runs a query whose rows are taken one by one as they come, so that they need not fit into memory.
+    /// Runs a query and passes on its rows one by one, so that they need not fit into memory.
     pub async fn query_each(
         &self,
         sql: &str,
@@ -68,7 +68,7 @@ impl Session {
         Ok(queried.await?)
     }
 
-    /// An error of the driver, with the reason if we gave the connection up.
+    /// An error of the driver, or the reason why we gave the connection up.
     pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> PostgresError {
         self.connection.error(error, doing).into()
     }
@@ -78,7 +78,7 @@ impl Session {
         Ok(self.connection.cancel(address).await?)
     }
 
-    /// Drops the connection without a farewell: the server rolls back the open transaction.
+    /// Drops the connection without a Terminate message: the server rolls back the open transaction.
     pub fn abandon(self) {
         self.connection.abandon();
     }

@@ -1,12 +1,12 @@
-//! Statements that make staging tables, fill them and ready them for the switch.
+//! Statements that create staging tables, fill them and prepare them for the switch.
 
 use super::catalog::{IndexFacts, TableFacts};
 use crate::quote::{identifier, literal, qualified};
 
-/// The name of the CHECK that proves a unit's bounds to ATTACH; it goes once it is attached.
+/// The name of the CHECK that proves a unit's bounds to ATTACH; it is dropped afterwards.
 pub const BOUNDS_CHECK: &str = "inrush_bounds";
 
-/// A column of a table that is to be made.
+/// A column of a table that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewColumn {
     /// Its name.
@@ -17,24 +17,24 @@ pub struct NewColumn {
     pub not_null: bool,
 }
 
-/// What a staging table is made after.
+/// The model of a staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// These columns; the target comes into being at the switch.
+    /// These columns; the switch creates the target.
     Columns(Vec<NewColumn>),
-    /// A table that exists.
+    /// An existing table.
     Target {
         /// Its schema.
         schema: String,
         /// Its name.
         name: String,
-        /// How the staging table is stored, where it becomes a partition.
+        /// How the staging table is stored if it becomes a partition.
         storage: Storage,
     },
 }
 
-/// How a table is stored, where that is not the database's own way. A partition takes it from its
-/// parent; `LIKE` leaves it out.
+/// How a table is stored if it differs from the database's defaults. A partition inherits this from its parent, but
+/// `LIKE` does not copy it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
     /// The table access method.
@@ -44,7 +44,7 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// What follows the columns in `CREATE TABLE`.
+    /// The clauses after the columns in `CREATE TABLE`.
     pub fn clauses(&self) -> String {
         let mut clauses = String::new();
         for (word, name) in [
@@ -60,7 +60,7 @@ impl Storage {
     }
 }
 
-/// The bounds that a unit keeps, as SQL texts of the key's type; none is unbounded.
+/// The bounds of a unit's keys, as SQL texts of the key's type; `None` if unbounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitBounds {
     /// The key column.
@@ -69,11 +69,11 @@ pub struct UnitBounds {
     pub type_sql: String,
     /// The smallest key, inclusive.
     pub lower: Option<String>,
-    /// The end of the keys.
+    /// The upper bound.
     pub upper: Option<Upper>,
 }
 
-/// The end of a unit's keys.
+/// The upper bound of a unit's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Upper {
     /// Keys are smaller.
@@ -116,7 +116,7 @@ pub fn create_table(schema: &str, name: &str, columns: &[NewColumn]) -> String {
     )
 }
 
-/// The statements that make a staging table: first the table, then what LIKE leaves out.
+/// The statements that create a staging table: first the table, then the properties that LIKE does not copy.
 pub fn create_staging(
     schema: &str,
     name: &str,
@@ -142,7 +142,7 @@ pub fn create_staging(
     statements
 }
 
-/// Lets a column of a staging table be NULL: the target numbers it when the rows are copied there.
+/// Allows NULL in a column of a staging table, because the target numbers it when the rows are copied.
 pub fn allow_null(schema: &str, name: &str, column: &str) -> String {
     format!(
         "ALTER TABLE {} ALTER COLUMN {} DROP NOT NULL",
@@ -151,8 +151,8 @@ pub fn allow_null(schema: &str, name: &str, column: &str) -> String {
     )
 }
 
-/// Leaves a column of a staging table without its default, and NULL: the target's own draws a number for each row when
-/// it is copied there, and would otherwise draw a second one.
+/// Removes the default of a column of a staging table, and allows NULL: the target's own default draws a number for
+/// each row when it is copied there, and the staging table's default would draw a second one.
 pub fn draw_later(schema: &str, name: &str, column: &str) -> String {
     let column = identifier(column);
     format!(
@@ -161,8 +161,8 @@ pub fn draw_later(schema: &str, name: &str, column: &str) -> String {
     )
 }
 
-/// Lets the sequence of an identity column number the rows of a staging table: `LIKE` cannot share
-/// it, and files may leave the column out.
+/// Lets the sequence of an identity column number the rows of a staging table: `LIKE` does not copy it, and files may
+/// leave the column out.
 pub fn number_by(schema: &str, name: &str, column: &str, sequence: &str) -> String {
     format!(
         "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT nextval({}::regclass)",
@@ -172,7 +172,7 @@ pub fn number_by(schema: &str, name: &str, column: &str, sequence: &str) -> Stri
     )
 }
 
-/// Takes the default of a column away.
+/// Drops the default of a column.
 pub fn drop_default(schema: &str, name: &str, column: &str) -> String {
     format!(
         "ALTER TABLE {} ALTER COLUMN {} DROP DEFAULT",
@@ -191,7 +191,7 @@ pub fn add_bounds_check(schema: &str, name: &str, bounds: &UnitBounds) -> String
     )
 }
 
-/// Takes the CHECK of a unit's bounds away.
+/// Drops the CHECK of a unit's bounds.
 pub fn drop_bounds_check(schema: &str, name: &str) -> String {
     format!(
         "ALTER TABLE {} DROP CONSTRAINT {}",
@@ -200,7 +200,7 @@ pub fn drop_bounds_check(schema: &str, name: &str) -> String {
     )
 }
 
-/// Keeps a staging table what it is until COMMIT, while any number of sessions send rows into it.
+/// Protects a staging table against changes until COMMIT, while any number of sessions insert rows.
 pub fn hold_for_rows(schema: &str, name: &str) -> String {
     format!(
         "LOCK TABLE {} IN ROW EXCLUSIVE MODE",
@@ -208,16 +208,16 @@ pub fn hold_for_rows(schema: &str, name: &str) -> String {
     )
 }
 
-/// The form of a COPY's data, and who reads them.
+/// The form of a COPY's data, and what reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyForm<'a> {
     /// COPY, in text.
     Text,
     /// COPY, in its binary form.
     Binary,
-    /// The extension `inrush_fastcopy`; the data are those of `Binary`.
+    /// The extension `inrush_fastcopy`, with data as for `Binary`.
     Extension {
-        /// The column whose smallest and largest value it tells afterwards.
+        /// The column whose smallest and largest value it reports.
         key: Option<&'a str>,
         /// Whole pages are written past the server's buffers.
         by_pages: bool,
@@ -257,7 +257,7 @@ pub fn copy_in(
     )
 }
 
-/// Whether a table has triggers: then what a COPY counts need not be what the table holds.
+/// The query whether a table has triggers, because then it may have other rows than its COPYs counted.
 pub fn has_triggers(schema: &str, name: &str) -> String {
     format!(
         "SELECT relhastriggers FROM pg_class WHERE oid = {}::regclass",
@@ -287,7 +287,7 @@ pub fn build_key_index(schema: &str, name: &str, key: &[String]) -> String {
     )
 }
 
-/// The indexes of the target on a staging table, so that ATTACH finds them and builds none.
+/// The indexes of the target for a staging table, so that ATTACH finds them and builds none.
 pub fn build_indexes(schema: &str, name: &str, target: &TableFacts) -> Vec<String> {
     target
         .indexes
@@ -296,7 +296,7 @@ pub fn build_indexes(schema: &str, name: &str, target: &TableFacts) -> Vec<Strin
         .collect()
 }
 
-/// The statements that build an index like `index` on a table, named where a name is given.
+/// The statements that build an index like `index` on a table, under `name` if it is given.
 pub fn build_index(table: &str, name: Option<&str>, index: &IndexFacts) -> Vec<String> {
     let build = match &index.constraint {
         Some(constraint) => format!("ALTER TABLE {table} ADD {constraint}"),
@@ -309,7 +309,7 @@ pub fn build_index(table: &str, name: Option<&str>, index: &IndexFacts) -> Vec<S
     };
     match &index.tablespace {
         None => vec![build],
-        // The clause would have to stand in the middle of the definition.
+        // The clause would have to be in the middle of the definition.
         Some(tablespace) => vec![
             format!("SET LOCAL default_tablespace = {}", identifier(tablespace)),
             build,

@@ -1,5 +1,5 @@
-//! Swapping a plain table for a new one: the obstacles, and the properties that the new table must get so that it
-//! cannot be told from the old one.
+//! Swapping a plain table for a new one: the obstacles, and the properties that the new table must get to be just like
+//! the old one.
 
 use super::error::PostgresError;
 use super::old_tables;
@@ -24,15 +24,15 @@ impl SwapPlan {
         })
     }
 
-    /// Statements that give a staging table, while it is empty, the tablespace and storage options of
-    /// the table that it will take the place of.
+    /// Statements that give a staging table, while it is empty, the tablespace and storage options of the table that it
+    /// will replace.
     pub fn fit_out(&self, staging: &str) -> impl Iterator<Item = String> {
         let actions = self.storage.iter();
         actions.map(move |action| format!("ALTER TABLE {staging} {action}"))
     }
 }
 
-/// Objects that would be lost with the table, or left behind with it.
+/// Objects that would be lost with the table, or would stay with the old one.
 pub async fn obstacles(session: &Session, oid: u32) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(
@@ -69,7 +69,7 @@ pub async fn obstacles(session: &Session, oid: u32) -> Result<Vec<String>, Postg
         .await?;
     let mut found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     for dependent in old_tables::dependents(session, &[oid]).await? {
-        // Keys of other tables have been named.
+        // Foreign keys of other tables are named already.
         if !dependent.starts_with("constraint ") && !found.contains(&dependent) {
             found.push(dependent);
         }
@@ -155,7 +155,7 @@ async fn dress(session: &Session, oid: u32, target: &str) -> Result<Vec<String>,
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Statements that take away what default privileges gave a new table, beside its owner.
+/// Statements that revoke the grants of default privileges on a new table, except the owner's.
 pub async fn undress(
     session: &Session,
     schema: &str,

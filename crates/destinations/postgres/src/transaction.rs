@@ -1,4 +1,4 @@
-//! A transaction, or a part of one after a savepoint, that is undone unless it is ended.
+//! A transaction, or a part of one after a savepoint, that is rolled back unless it is ended.
 
 use std::pin::pin;
 use std::task::{Context, Waker};
@@ -6,8 +6,8 @@ use std::task::{Context, Waker};
 use super::error::PostgresError;
 use super::session::Session;
 
-/// A transaction under way on a session. If it is dropped before its end, it is rolled back: the ROLLBACK is sent
-/// before the session's next statement.
+/// An open transaction of a session. If it is dropped before its end, it is rolled back: the ROLLBACK is sent before
+/// the session's next statement.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction<'session> {
     session: &'session Session,
@@ -25,8 +25,8 @@ impl<'session> Transaction<'session> {
         Transaction::enter(session, "BEGIN", "COMMIT", "ROLLBACK", doing).await
     }
 
-    /// Begins a part of the transaction that the session is in. `undo` leaves the savepoint, so that the part can be
-    /// begun again within it.
+    /// Begins a part of the session's open transaction. `undo` keeps the savepoint, so that the part can be begun again
+    /// within it.
     pub async fn part(
         session: &'session Session,
         [begin, end, undo]: [&'static str; 3],
@@ -64,7 +64,7 @@ impl<'session> Transaction<'session> {
         self.undo = None;
     }
 
-    /// Undoes the transaction and waits until that is done.
+    /// Rolls the transaction back and waits until that is done.
     pub async fn roll_back(mut self, doing: &str) -> Result<(), PostgresError> {
         match self.undo.take() {
             Some(undo) => self.session.execute(undo, doing).await,

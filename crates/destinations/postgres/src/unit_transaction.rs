@@ -5,7 +5,7 @@ use super::session::Session;
 use crate::fast_copy::KeyEnds;
 use crate::plan::KeyPlan;
 
-/// The server's facts of a staging table.
+/// The server's figures for a staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitMeasure {
     /// Its own count of the rows.
@@ -17,9 +17,9 @@ pub struct UnitMeasure {
 }
 
 impl UnitMeasure {
-    /// Rows by the counts of the COPYs alone, without their keys: those of a table that nobody else sees, or rows that
-    /// were inserted among other rows, so a count would include both. Each COPY's own count was compared with the number
-    /// of sent rows.
+    /// The number of rows by the counts of the COPYs alone, without keys. It is used for a table that nobody else sees,
+    /// and for rows that were inserted among others, so that counting the table would include both. Each COPY's count
+    /// was compared with the number of rows sent.
     pub fn as_sent(rows: u64) -> UnitMeasure {
         UnitMeasure {
             rows,
@@ -41,7 +41,7 @@ pub async fn measure(session: &Session, statement: &str) -> Result<UnitMeasure, 
     })
 }
 
-/// Whether a staging table has triggers, by the plan's query.
+/// True if a staging table has triggers, by the plan's query.
 pub async fn has_triggers(session: &Session, statement: &str) -> Result<bool, PostgresError> {
     let rows = session
         .query(statement, &[], "looking for triggers of a unit")
@@ -82,8 +82,7 @@ pub async fn ends(
     Ok(measured(found[0].get(0), found[0].get(1)))
 }
 
-/// Sends COMMIT and, once it has left without its answer being waited for, calls `then`: for
-/// tests of a reply that is lost.
+/// Sends COMMIT and calls `then` once it is sent, without waiting for the answer; for tests of a lost reply.
 pub async fn send_commit_and(session: &Session, then: impl FnOnce()) {
     let before = session.watch.bytes_sent();
     tokio::select! {

@@ -13,7 +13,7 @@ use crate::quote::qualified;
 use crate::transaction::Transaction;
 
 /// The longest wait for another session's lock on a staging table: a session that reads it, or holds it in the middle
-/// of a switch, may be stuck.
+/// of a switch, may hang.
 const PATIENCE: &str = "SET lock_timeout = '5s'";
 
 /// A server with a ledger.
@@ -43,8 +43,8 @@ impl PastRuns for LedgerOfServer {
                 .await?;
             let mut removed = Vec::new();
             for stopped in find(&session, which).await? {
-                // If a cleanup removed such a run, its rows would be loaded twice; so it does that only for a run that
-                // is named.
+                // If a cleanup removed such a run, its rows would be loaded twice. So it is removed only if it is
+                // named.
                 if stopped.held || (stopped.rows_straight > 0 && which.run.is_none()) {
                     continue;
                 }

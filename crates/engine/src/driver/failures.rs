@@ -1,4 +1,4 @@
-//! The border: errors of the contract become the engine's own.
+//! Converts errors of the contract into the engine's own errors.
 
 use inrush_rows::exit_status::ExitStatus;
 
@@ -23,7 +23,8 @@ impl From<inrush_destination::Error> for DriverError {
     }
 }
 
-/// Being stopped is no failure of the destination, and what it counts is held against what was sent wherever rows go.
+/// An interruption is not a failure of the destination. A wrong count ends with the exit status of a failed
+/// verification.
 impl From<inrush_destination::Error> for Error {
     fn from(error: inrush_destination::Error) -> Error {
         match error {
@@ -48,7 +49,8 @@ impl From<inrush_destination::Error> for PlanError {
     }
 }
 
-/// The destination failed while it published, and does not say either whether that was committed.
+/// The destination failed while it published, and its ledger could not be read afterwards: the rows may be committed or
+/// not.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}; it is not known yet whether the rows are in their targets: {asking}")]
 struct UnknownSwitch {
@@ -56,7 +58,7 @@ struct UnknownSwitch {
     asking: String,
 }
 
-/// The error of a run that failed with `error` while it published, where the ledger could not be read after that.
+/// The error of a run that failed with `error` while it published, and whose ledger could then not be read (`asking`).
 pub fn unknown_switch(
     error: &inrush_destination::Error,
     asking: &inrush_destination::Error,

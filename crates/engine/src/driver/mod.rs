@@ -1,5 +1,4 @@
-//! The driver of every destination that keeps the contract of `inrush_destination`. Nothing here knows which destination
-//! it is.
+//! The driver of every destination that implements the contract of `inrush_destination`, whichever destination it is.
 //!
 //! [`plan`] resolves a package against files and destination, [`load`] runs the plan, [`preflight`] measures it, and
 //! [`upkeep`] shows and removes the remains of stopped runs. How it works: `docs/design/destinations.md`.
@@ -11,7 +10,7 @@ mod preflight;
 mod unit_detail;
 mod upkeep;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use inrush_destination::address::DestinationKind;
 use inrush_destination::{Address, Destination};
@@ -23,6 +22,7 @@ use crate::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightOptions, PreflightReport};
+use crate::shares::ShareLoaded;
 use crate::upkeep::LedgerOptions;
 
 /// Opens the destination that an address means. The caller has the list of destinations; the engine names none.
@@ -34,7 +34,7 @@ pub struct ContractDriver {
     pub open: OpenDestination,
 }
 
-/// Whether a URL means a destination that is reached by the contract.
+/// True if a URL is that of a destination that implements the contract.
 pub fn is_meant(url: &str) -> bool {
     DestinationKind::of(url).is_some()
 }
@@ -46,6 +46,16 @@ impl Driver for ContractDriver {
 
     fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
         load::run(self.open, package, options)
+    }
+
+    fn load_share(
+        &self,
+        package: &Package,
+        options: &RunOptions<'_>,
+        plan_file: &Path,
+        share: usize,
+    ) -> Result<ShareLoaded, Error> {
+        load::load_share(self.open, package, options, plan_file, share)
     }
 
     fn preflight(
@@ -67,19 +77,29 @@ impl Driver for ContractDriver {
         connection: &Connection,
         options: &LedgerOptions<'_>,
     ) -> Result<Box<dyn PastRuns>, Error> {
-        let destination = (self.open)(&Address {
+        let destination = self.opened(connection, options)?;
+        Ok(Box::new(LedgerOfDestination { destination }))
+    }
+}
+
+impl ContractDriver {
+    fn opened(
+        &self,
+        connection: &Connection,
+        options: &LedgerOptions<'_>,
+    ) -> inrush_destination::Result<Box<dyn Destination>> {
+        (self.open)(&Address {
             url: connection.address(),
             options: &connection.options,
             folder: options.folder,
             site_packages: options.site_packages,
             ledger_schema: options.ledger_schema,
-        })?;
-        Ok(Box::new(LedgerOfDestination { destination }))
+        })
     }
 }
 
 impl DriverPlan for ContractPlan {
-    /// A plan that cannot be run was refused when it was made.
+    /// A plan that cannot be run is refused while it is made.
     fn require_runnable(&self) -> Result<(), Error> {
         Ok(())
     }

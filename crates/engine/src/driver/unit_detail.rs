@@ -1,4 +1,4 @@
-//! The engine's own note in a record of a destination's ledger: the splits whose rows that record commits.
+//! The engine's note in a record of a destination's ledger: the splits whose rows the record commits.
 //!
 //! The note of one split is its [`SplitRecord`]. The note of several splits, or of the ranges that one stream took of a split
 //! that is fed, is a list of them.
@@ -36,7 +36,7 @@ fn text(detail: &Detail) -> String {
     serde_json::to_string(detail).expect("a record has nothing that JSON lacks")
 }
 
-/// The splits that a note tells of; none if another program wrote it.
+/// The splits in a note; none if another program wrote it.
 pub fn splits_of(detail: &str) -> Vec<SplitRecord> {
     match serde_json::from_str(detail) {
         Ok(Detail::Split(split)) => vec![*split],

@@ -32,13 +32,13 @@ impl PastRuns for LedgerOfDestination {
         let mut removed = Vec::new();
         let mut first_error = None;
         for run in stopped(self.destination.as_ref(), which)? {
-            // Its units are told before they are gone.
+            // Its units are read before they are removed.
             let described = describe(self.destination.as_ref(), &run.record);
             let discarded = self.destination.discard(&run);
             match described.and_then(|described| discarded.map(|()| described)) {
                 Ok(described) => removed.push(described),
                 Err(inrush_destination::Error::Held { .. }) => {}
-                // One that cannot go keeps no other one.
+                // If one run cannot be removed, the others still are.
                 Err(error) => first_error = first_error.or(Some(error)),
             }
         }
@@ -48,14 +48,13 @@ impl PastRuns for LedgerOfDestination {
         }
     }
 
-    /// Nothing keeps what a run took the place of.
+    /// The contract keeps no replaced rows, so nothing can be undone.
     fn undo(&self, _: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {
         Ok(None)
     }
 }
 
-/// The runs of a destination that is reached by the contract, the newest first, that are asked for
-/// and have not published.
+/// The runs of a destination that match the filter and have not published, the newest first.
 fn stopped(destination: &dyn Destination, which: &Which) -> Result<Vec<PastRun>, Error> {
     let is_asked = |run: &PastRun| {
         let record = &run.record;
@@ -68,8 +67,8 @@ fn stopped(destination: &dyn Destination, which: &Which) -> Result<Vec<PastRun>,
     Ok(runs)
 }
 
-/// Whether the process that a run was held by last is on this machine, and lives. Only its lock, which
-/// clean-up takes, tells for certain.
+/// True if the last holder of a run is a living process on this machine. Only the run's lock, which `cleanup` takes, is
+/// certain.
 fn holder_lives(holder: &str) -> bool {
     let Some(rest) = holder.strip_prefix("process ") else {
         return false;
@@ -80,14 +79,14 @@ fn holder_lives(holder: &str) -> bool {
     host(holder) == host(&own) && Path::new("/proc").join(process).exists()
 }
 
-/// What is told of a run, with what its units add up to.
+/// A run as `status` shows it, with the totals of its units.
 fn describe(
     destination: &dyn Destination,
     record: &RunRecord,
 ) -> inrush_destination::Result<StoppedRun> {
     let mut account = Account::default();
     let mut units_finished = 0;
-    // Whether a file that is fed was read to its end is known only to the process that reads it.
+    // Only the process that reads a fed file knows whether it was read to its end.
     let mut begun = BTreeSet::new();
     let mut is_of_another_version = false;
     each_record(destination, record, &mut |record| {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::split_record::SplitRecord;
 
-/// The account of rows and bytes. Always: read + added = loaded + rejected + skipped + filtered.
+/// The account of rows and bytes. It always holds that read + added = loaded + rejected + skipped + filtered.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -40,7 +40,7 @@ impl Account {
         self.bytes_read += other.bytes_read;
     }
 
-    /// The rows of these splits.
+    /// The account of these splits.
     pub fn of_splits<'a>(splits: impl IntoIterator<Item = &'a SplitRecord>) -> Account {
         let mut account = Account::default();
         for split in splits {
@@ -49,7 +49,7 @@ impl Account {
         account
     }
 
-    /// The rows of those splits that belong to one unit.
+    /// The account of those splits that belong to one unit.
     pub fn of_unit(splits: &[SplitRecord], unit_key: &UnitKey) -> Account {
         Account::of_unit_in(splits, unit_key)
     }
@@ -68,12 +68,12 @@ impl Account {
         sum(&[self.rows_read, self.rows_added]).unwrap_or(u64::MAX)
     }
 
-    /// The right side of the account: rows of which it is known where they went.
+    /// The right side of the account: loaded, rejected, skipped and filtered rows.
     pub fn rows_out(&self) -> u64 {
         sum(&self.ends()).unwrap_or(u64::MAX)
     }
 
-    /// True if every row is accounted for. Numbers that are too large to be added up do not hold.
+    /// True if every row is accounted for. An account whose numbers overflow does not hold.
     pub fn holds(&self) -> bool {
         let rows_in = sum(&[self.rows_read, self.rows_added]);
         rows_in.is_some() && rows_in == sum(&self.ends())
@@ -115,7 +115,7 @@ impl Account {
     }
 }
 
-/// The sum; none if it is larger than a number can be.
+/// The sum; `None` if it overflows.
 fn sum(parts: &[u64]) -> Option<u64> {
     parts
         .iter()
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// Any account that holds: rows come in, each goes to one end.
+    /// Any account that holds: each row that is read or added has one outcome.
     fn holding() -> impl Strategy<Value = Account> {
         let parts = (
             0..1_u64 << 40,
@@ -152,7 +152,7 @@ mod tests {
         })
     }
 
-    /// Each number of rows, by its place.
+    /// Each number of rows, by its position.
     fn number(account: &mut Account, place: usize) -> &mut u64 {
         match place {
             0 => &mut account.rows_read,

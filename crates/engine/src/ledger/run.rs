@@ -6,18 +6,18 @@ use jiff::Timestamp;
 /// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerRunState {
-    /// Units are being loaded, or were when it stopped.
+    /// Units are being loaded, or were being loaded when the run stopped.
     Loading,
     /// Its rows are in the targets.
     Switched,
-    /// It was given up and its staging tables removed.
+    /// The run was given up, and its staging tables were removed.
     Discarded,
-    /// Its rows were in the targets, and were taken out again.
+    /// Its rows were in the targets, and were removed by `undo`.
     Undone,
 }
 
 impl LedgerRunState {
-    /// The state with this word in the ledger.
+    /// The state that this word of the ledger means.
     pub fn from_word(word: &str) -> LedgerRunState {
         match word {
             "switched" => LedgerRunState::Switched,
@@ -27,7 +27,7 @@ impl LedgerRunState {
         }
     }
 
-    /// The word of the ledger.
+    /// The ledger's word for this state.
     pub fn word(self) -> &'static str {
         match self {
             LedgerRunState::Loading => "loading",
@@ -51,7 +51,7 @@ pub struct LedgerRun {
     pub epoch: i32,
     /// Its state.
     pub state: LedgerRunState,
-    /// Host and process that hold it, or held it last.
+    /// Host and process of its holder, or of its last holder.
     pub holder: String,
     /// When it began, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,
@@ -61,30 +61,30 @@ pub struct LedgerRun {
     pub switched_at: Option<String>,
     /// Its targets, as `schema.table`, quoted.
     pub targets: Vec<String>,
-    /// The OIDs that the targets had after the switch, in the same order.
+    /// The OIDs of the targets after the switch, in the same order.
     pub target_oids: Vec<u32>,
 }
 
 impl LedgerRun {
-    /// When it began, as messages and tables write it: `2026-11-24 07:10:14 UTC`.
+    /// The time when it began, as messages and tables show it: `2026-11-24 07:10:14 UTC`.
     pub fn started_at(&self) -> String {
         moment_text(self.started_at_microseconds)
     }
 
-    /// When it began, as programs read it (RFC 3339): `2026-11-24T07:10:14.957737Z`.
+    /// The time when it began, for programs (RFC 3339): `2026-11-24T07:10:14.957737Z`.
     pub fn started_at_rfc3339(&self) -> String {
         moment(self.started_at_microseconds).to_string()
     }
 }
 
-/// A moment as messages and tables write it, to the second. Given in microseconds since 1970-01-01T00:00:00Z.
+/// A time as messages and tables show it, to the second. It is given in microseconds since 1970-01-01T00:00:00Z.
 pub fn moment_text(microseconds: i64) -> String {
     moment(microseconds)
         .strftime("%Y-%m-%d %H:%M:%S UTC")
         .to_string()
 }
 
-/// The first or last moment that can be written, where a ledger says one beyond it.
+/// The first or last time that can be written, if the ledger's time is beyond it.
 fn moment(microseconds: i64) -> Timestamp {
     let beyond = match microseconds < 0 {
         true => Timestamp::MIN,

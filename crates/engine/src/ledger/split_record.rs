@@ -12,16 +12,16 @@ use super::account::Account;
 pub struct SplitRecord {
     /// The unit.
     pub unit_key: UnitKey,
-    /// Names the file and the range.
+    /// Identifies the file and the range.
     #[serde(rename = "shard_key")]
     pub split_key: SplitKey,
-    /// Names the file.
+    /// Identifies the file.
     pub file_key: FileKey,
     /// The file.
     pub file: String,
     /// First byte of the range.
     pub byte_start: u64,
-    /// One past its last byte; none is the file's end.
+    /// One past its last byte; `None` if that is the file's end.
     pub byte_end: Option<u64>,
     /// The file's size.
     pub file_bytes: u64,
@@ -44,10 +44,10 @@ pub struct SplitRecord {
     pub refused: Vec<u64>,
 }
 
-/// A file that has the text of which splits were loaded, and another time.
+/// A file whose text is the text that was loaded, but whose time of change is another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedFile {
-    /// Names the file.
+    /// Identifies the file.
     pub file_key: FileKey,
     /// When it was changed last, in nanoseconds since 1970.
     pub modified_ns: i64,
@@ -55,21 +55,21 @@ pub struct TouchedFile {
     pub state: String,
 }
 
-/// A file that a run has switched in, all of it.
+/// A file that a run has switched in completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwitchedFile {
     /// The run.
     pub run_id: RunId,
-    /// The tables that the run's targets were then.
+    /// The OIDs of the run's targets at that time.
     pub target_oids: Vec<u32>,
     /// The target, `schema.table`, quoted.
     pub target: String,
-    /// Names the file.
+    /// Identifies the file.
     pub file_key: FileKey,
-    /// The file's size then.
+    /// The file's size at that time.
     pub file_bytes: u64,
     /// When the file had been changed last, in nanoseconds since 1970.
     pub file_modified_ns: i64,
-    /// Rows that were loaded of it.
+    /// Rows that were loaded from it.
     pub rows_loaded: u64,
 }

@@ -1,4 +1,4 @@
-//! A stream's work with a piece: a private unit, or a split of a shared one, from its files to the commit.
+//! Loads one piece of work of a stream, from its files to the commit: a private unit, or a split of a shared one.
 
 use std::sync::atomic::Ordering;
 
@@ -30,8 +30,7 @@ pub struct Loader<'a, T: Transactions> {
 }
 
 impl<'a, T: Transactions> Loader<'a, T> {
-    /// Work of the stream with this number, counted from 1. 0 stands for work that is done after all streams have
-    /// ended.
+    /// The stream's number, counted from 1; 0 for work that is done after all streams have ended.
     pub fn new(
         run: &'a LoadRun<'a, T::Flow>,
         target: &'a T,
@@ -46,8 +45,8 @@ impl<'a, T: Transactions> Loader<'a, T> {
         }
     }
 
-    /// Loads the piece of work and commits it; an endless one takes several transactions. If it is dropped before its
-    /// end, or fails, the open transaction is rolled back.
+    /// Loads the piece of work and commits it; a piece of unknown length takes several transactions. If it fails or is
+    /// dropped, the open transaction is rolled back.
     pub async fn load(&self, result: &mut StreamResult) -> Result<(), Error> {
         let Some(sharing) = self.run.sharing.get(&self.item.unit_place()) else {
             self.tell_start();
@@ -70,7 +69,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         Ok(())
     }
 
-    /// Loads a shared unit carefully if its last step was refused after all streams had ended.
+    /// Loads a shared unit carefully if a row was refused in its last step, after all streams had ended.
     pub async fn after_refusal(
         &self,
         error: Error,
@@ -178,7 +177,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             .await
     }
 
-    /// Loads the whole unit carefully. Rows and rejects that were counted for it before are taken back first.
+    /// Loads the whole unit carefully. Its rows and rejects that were counted before are subtracted first.
     pub async fn careful_unit(
         &self,
         committed: RowTally,
@@ -208,8 +207,8 @@ impl<'a, T: Transactions> Loader<'a, T> {
         flow.commits_each_split()
     }
 
-    /// The other way in which the rows may be loaded after this error: with a destination that can refuse single rows,
-    /// or alone.
+    /// The other method by which the rows may be loaded after this error: carefully, or while no other transaction
+    /// runs.
     pub(super) fn retry(&self, error: &Error) -> Retry {
         let Error::Driver(error) = error else {
             return Retry::Never;
@@ -220,8 +219,8 @@ impl<'a, T: Transactions> Loader<'a, T> {
         }
     }
 
-    /// An error after which the whole unit is loaded again. This is never done for a unit whose splits are committed in
-    /// its target: the table holds the rows of others.
+    /// An error after which the whole unit is loaded again. If splits of the unit are committed directly in its target,
+    /// the error is returned: they cannot be removed, because the table holds other rows too.
     fn refusal_of_unit(&self, error: Error) -> Result<Error, Error> {
         match self.commits_each_split() {
             true => Err(error),
@@ -229,7 +228,8 @@ impl<'a, T: Transactions> Loader<'a, T> {
         }
     }
 
-    /// Returns `error` if another try may succeed, else fails with it. It also fails if an input cannot be read again.
+    /// Returns `error` if another try may succeed, and fails with it otherwise. Also fails if an input cannot be read
+    /// again.
     pub(super) fn refusal(&self, error: Error) -> Result<Error, Error> {
         let (flow, unit) = self.run.unit(self.item.unit_place());
         let is_lost = |split: &&Split| {
@@ -250,7 +250,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         }
     }
 
-    /// Reports the piece.
+    /// Reports the finished piece.
     pub(super) fn events(&self) -> PieceEvents<'a> {
         let Loader { run, item, .. } = *self;
         let (flow, unit) = run.unit(item.unit_place());

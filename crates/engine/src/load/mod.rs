@@ -1,8 +1,8 @@
-//! Loads the rows of a plan into any destination: one transaction after the other, and again if the destination refused
+//! Loads the rows of a plan into any destination, one transaction after the other, and again if the destination refused
 //! a row.
 //!
-//! A destination takes part by its [`Transactions`]: it begins, fills and commits them, and says of an error whether another
-//! try may end better. [`Loader`] decides which transactions there are:
+//! A destination implements [`Transactions`]: it begins, fills and commits transactions, and says of an error whether
+//! another try may succeed. [`Loader`] decides which transactions there are:
 //!
 //! ```text
 //! private unit   quick ── a row is refused ──> the whole unit, carefully

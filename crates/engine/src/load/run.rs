@@ -21,7 +21,7 @@ pub struct LoadRun<'a, F> {
     pub event_sink: EventSink<'a>,
     /// Asks the run to stop.
     pub stop: &'a Stop,
-    /// A wish to die, for tests.
+    /// The fault to cause, for tests.
     pub fault: Option<&'a Fault>,
     /// Files that streams take from feeds.
     pub fed_files: &'a FedFiles,

@@ -29,7 +29,7 @@ pub enum RepeatableWork<'a> {
         feed: &'a dyn SharedSplit,
         /// All of the file.
         split: &'a Split,
-        /// Bytes of text that are enough for a transaction.
+        /// A transaction is committed once it has this many bytes of text.
         wanted_bytes: u64,
         /// The first range, until it is loaded.
         first: Option<SharedPart>,
@@ -77,7 +77,7 @@ impl RepeatableWork<'_> {
     }
 }
 
-/// The method of one attempt at a piece.
+/// How one attempt loads a piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Attempt {
     is_careful: bool,
@@ -112,7 +112,7 @@ impl<T: Transactions> Loader<'_, T> {
         }
     }
 
-    /// The method of the next attempt after a failed one; the error itself if no other method can succeed.
+    /// The method of the next attempt after a failed one; the error if no other method can succeed.
     fn next_attempt(&self, tried: Attempt, error: Error) -> Result<Attempt, Error> {
         let next = Attempt {
             is_careful: true,

@@ -1,8 +1,8 @@
-//! Keeps transactions that write directly to targets out of each other's way.
+//! The lock of transactions that write directly to targets: many run at once, or one runs alone.
 
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Transactions go among others until one of them was in another's way.
+/// Transactions run at the same time until one of them blocks another.
 #[derive(Debug, Default)]
 pub struct StraightLock {
     lock: RwLock<()>,
@@ -10,15 +10,15 @@ pub struct StraightLock {
 
 /// A transaction holds it from before its BEGIN until after its end.
 pub enum StraightGuard<'a> {
-    /// Others may have theirs too.
+    /// Others may run at the same time.
     Among(RwLockReadGuard<'a, ()>),
-    /// This transaction is the only one.
+    /// This transaction runs alone.
     Alone(RwLockWriteGuard<'a, ()>),
 }
 
 impl StraightLock {
-    /// Waits until the transaction may begin. Requests are served in order, so a transaction that must be alone is not
-    /// overtaken.
+    /// Waits until the transaction may begin. Requests are served in order, so a transaction that must run alone is not
+    /// starved.
     pub async fn take(&self, is_alone: bool) -> StraightGuard<'_> {
         match is_alone {
             true => StraightGuard::Alone(self.lock.write().await),

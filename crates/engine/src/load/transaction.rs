@@ -24,7 +24,7 @@ use crate::report::RejectFile;
 pub enum TransactionEnd {
     /// The number of committed splits, or of committed ranges of a fed file.
     Committed(usize),
-    /// The destination refused a row that another stream sent: all of it is undone, or forgotten soon.
+    /// The destination refused a row that another stream sent: the whole unit is rolled back or will be discarded.
     GivenUp,
 }
 
@@ -56,8 +56,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         };
         let is_careful = method.is_careful();
         let mut ended = EndedPiece {
-            // A transaction of a unit that no other stream loads, or of a careful load that is not written directly to
-            // the target, where committed rows stay.
+            // A careful load, or a private unit, outside `atomic = false`, where committed rows stay.
             is_whole: !flow.is_straight() && (is_careful || !unit.is_shared()),
             is_careful,
             ..EndedPiece::of(rows, target.gauge().meter().since(&before))
@@ -85,12 +84,13 @@ impl<'a, T: Transactions> Loader<'a, T> {
             Err(error) => {
                 match self.retry(&error) {
                     Retry::Never => {
-                        // Those that led here are the ones to show.
+                        // The rejects that led to the error are the ones to show.
                         result.rejects.extend(ended.rejects.told());
                     }
                     Retry::WithoutRows | Retry::Alone => {
                         ended.rejects.take_back()?;
-                        // No other transaction loads these rows again while their locks are held.
+                        // Its locks are held until the rollback, and no other transaction may load these rows
+                        // meanwhile.
                         transaction.roll_back().await?;
                     }
                 }

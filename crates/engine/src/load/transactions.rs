@@ -9,7 +9,7 @@ use crate::pipeline::row_loop::RowLoop;
 use crate::pipeline::work::Work;
 use crate::plan::{PlannedFlow, UnitPlace};
 
-/// A stream's way into a destination.
+/// A stream's connection to a destination.
 pub trait Transactions {
     /// A flow of the plan.
     type Flow: PlannedFlow;
@@ -23,7 +23,7 @@ pub trait Transactions {
     /// The stream's gauge.
     fn gauge(&self) -> &Gauge;
 
-    /// A transaction that loads a part of a unit; it begins when it is performed.
+    /// A transaction that loads a part of a unit; it begins when `perform` is called.
     fn transaction<'t>(
         &'t self,
         unit: UnitPlace,
@@ -31,10 +31,10 @@ pub trait Transactions {
         method: Method<'t, Self::Additions>,
     ) -> Self::Transaction<'t>;
 
-    /// The name of the file in the run's folder that keeps the rejects of a part of a unit.
+    /// The name of the file in the run's folder that holds the rejects of a part of a unit.
     fn reject_file_name(&self, unit: UnitPlace, part: Part) -> String;
 
-    /// All splits of a shared unit are committed: it is counted, and made ready to be published.
+    /// Called when all splits of a shared unit are committed: counts it, and prepares it for publishing.
     fn finish_shared(&self, unit: UnitPlace) -> impl Future<Output = Result<(), Error>>;
 
     /// Waits for a feed, or until the run is asked to stop.
@@ -44,25 +44,25 @@ pub trait Transactions {
     ) -> impl Future<Output = Result<T, Error>>;
 }
 
-/// A transaction of a unit. Dropped before its end, it is rolled back.
+/// A transaction of a unit. It is rolled back if it is dropped before its end.
 pub trait UnitTransaction {
-    /// Begins it, writes the rows of its work by the loop, and commits them with their records in the ledger. Returns
-    /// the committed part.
+    /// Begins it, writes the rows of its work by the row loop, and commits them with their records in the ledger.
+    /// Returns the committed part.
     fn perform(
         &mut self,
         rows: &mut RowLoop<'_>,
         work: Work<'_>,
     ) -> impl Future<Output = Result<Gathered, Error>>;
 
-    /// Undoes it and waits until that is done.
+    /// Rolls it back and waits until that is done.
     fn roll_back(&mut self) -> impl Future<Output = Result<(), Error>>;
 }
 
-/// The way in which the rows of a transaction are sent.
+/// How the rows of a transaction are sent.
 pub enum Method<'a, A> {
-    /// The quickest way: a row that the destination refuses undoes the transaction.
+    /// The quickest method: a row that the destination refuses rolls the transaction back.
     Quick,
-    /// The destination can refuse single rows; the staging gets these additions.
+    /// The destination can refuse single rows; staging gets these constraints and indexes.
     Careful(Option<&'a A>),
 }
 

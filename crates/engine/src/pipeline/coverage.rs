@@ -1,7 +1,7 @@
 //! Checks that the ledger's ranges cover each file exactly, and that the account of each range holds.
 //!
-//! The ledger is asked, not the memory of this process: what earlier attempts have loaded counts
-//! as what this one has.
+//! The check uses the ledger, not the memory of this process, so units that earlier attempts loaded count like those of
+//! this attempt.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,13 +14,13 @@ use crate::ledger::SplitRecord;
 use crate::plan::identity;
 use crate::verify::VerifyError;
 
-/// Ranges that a message shows.
+/// The most ranges that a message shows.
 const RANGES_SHOWN: usize = 12;
 
 /// The byte at which the ranges of a file must end.
 #[derive(Clone, Copy, Debug)]
 pub enum FileEnd {
-    /// At the file's last byte: streams read it by themselves.
+    /// At the file's last byte, because streams read it by themselves.
     File,
     /// The end of its text, known once the feed has read the whole file in this process.
     Fed(Option<u64>),
@@ -40,7 +40,7 @@ pub fn check_files<'a>(
         let of_file = by_file.remove(&key).unwrap_or_default();
         match end {
             FileEnd::File => {
-                // The end of a file that is read whole may not be known before.
+                // The size of a file that is read as a whole may not be known beforehand.
                 let ends = of_file.iter().all(|split| split.byte_end.is_some());
                 check_file(&**file, &of_file, ends.then_some(file.size_bytes()))?;
                 check_bytes(&**file, &of_file)?;
@@ -51,7 +51,7 @@ pub fn check_files<'a>(
     Ok(())
 }
 
-/// Checks that all bytes of a file that is read as it is were read.
+/// Checks that all bytes of a file were read, if it is read without translation.
 fn check_bytes(file: &dyn Input, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     if !file.is_stored_as_text() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Harm done on purpose to the rows on their way, for tests of what finds it: by the account, by
-//! sums, by hashes of rows. Each kind is found from one level of `verify` on.
+//! Damages rows in transit on purpose, to test that the account, sums or row hashes find it. Each kind of damage is
+//! found from one level of `verify` on.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 
 use crate::fault::{self, Fault, FaultPoint};
 
-/// The parts that are sent instead of a batch, where harm is wished.
+/// The batches that are sent instead of this batch, if the fault asks for damage; otherwise `None`.
 pub fn harmed(fault: Option<&Fault>, batch: &RecordBatch) -> Option<Vec<RecordBatch>> {
     if fault.is_none() || batch.num_rows() < 2 {
         return None;

@@ -1,4 +1,4 @@
-//! Passes the events of a run on, to the run's log and to the caller's observer.
+//! Passes the events of a run to the run's log and to the caller's observer.
 
 use crate::event::{Event, Observer};
 use crate::report::RunFolder;

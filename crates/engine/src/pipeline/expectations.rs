@@ -1,4 +1,4 @@
-//! Before the switch: whether the files hold what their trailers, control files and package promise.
+//! Before the switch: checks that the files have what their trailers, control files and package promise.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::plan::expect::{self, Promise};
 use crate::plan::{Reading, identity};
 use crate::verify::{ExactSum, VerifyError};
 
-/// Checks the files of a flow by what the ledger has of its own file ranges.
+/// Checks the files of a flow by the ledger's records of their ranges.
 pub fn check<'a>(
     flow: &Reading,
     files: impl Iterator<Item = &'a Arc<dyn Input>>,
@@ -19,7 +19,7 @@ pub fn check<'a>(
     check_trailers(flow, files, own)
 }
 
-/// Checks what control files and the package promise of a flow by all of its file ranges.
+/// Checks the promises of control files and of the package by the records of all ranges of the flow.
 pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), VerifyError> {
     for promise in &flow.expect.promises {
         let is_meant = |split: &&&SplitRecord| {
@@ -32,7 +32,7 @@ pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), Verify
     Ok(())
 }
 
-/// Checks the trailers of files by all of their ranges.
+/// Checks the trailers of files by the records of all of their ranges.
 pub fn check_trailers<'a>(
     flow: &Reading,
     files: impl Iterator<Item = &'a Arc<dyn Input>>,
@@ -52,7 +52,7 @@ pub fn check_trailers<'a>(
     Ok(())
 }
 
-/// Checks a file's trailer: it stands behind the last row, and its numbers are those of the file.
+/// Checks a file's trailer: it comes after the last row, and its numbers are right.
 fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     let trailer = flow
         .expect
@@ -112,12 +112,12 @@ fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<
     hold(flow, &promise, splits)
 }
 
-/// Rows of a split, rejected ones too.
+/// Rows of a split, including rejected ones.
 fn rows_of(split: &SplitRecord) -> u64 {
     split.account.rows_loaded + split.account.rows_rejected
 }
 
-/// Compares a promise with the splits that it is of.
+/// Compares a promise with the splits that it is about.
 fn hold(flow: &Reading, promise: &Promise, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     let rejected: u64 = splits.iter().map(|split| split.account.rows_rejected).sum();
     let broken = |what: String, promised: &str, found: String| VerifyError::Promise {

@@ -1,4 +1,4 @@
-//! All files of a run that its streams read through feeds.
+//! The files of a run that are read through feeds.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::feeding::FedFile;
 use super::metering::FedSource;
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 
-/// Files that are read through feeds, by the places of their splits.
+/// Files that are read through feeds, by the positions of their splits.
 #[derive(Default)]
 pub struct FedFiles(BTreeMap<SplitPlace, FedFile>);
 
@@ -67,7 +67,7 @@ impl FedFiles {
         found.and_then(|(_, fed)| fed.text_end())
     }
 
-    /// The files by their paths, to be measured.
+    /// The files with their paths, for measuring.
     pub fn sources<F: PlannedFlow>(&self, flows: &[F]) -> Vec<(String, &dyn FedSource)> {
         let named = |(place, file): (&SplitPlace, _)| {
             let path = split(flows, *place).input.name().display().to_string();

@@ -1,4 +1,4 @@
-//! Files of which several streams take parts: the parts of each stream, and the moment when all of the file is
+//! Files that several streams read through a feed: the ranges that each stream takes, and when all of the file is
 //! committed.
 
 use std::ops::Range;
@@ -25,17 +25,17 @@ pub struct FedFile {
     /// Ranges that an earlier attempt has committed.
     finished: Vec<Range<u64>>,
     feed: Mutex<Option<Arc<dyn SharedSplit>>>,
-    /// Ranges in the hands of streams, and streams that may still ask.
+    /// The number of ranges that streams hold, and of streams that may still ask.
     open: AtomicUsize,
     ended: AtomicBool,
-    /// One stream reads the file again, by itself.
+    /// One stream reads the file again by itself.
     closed: AtomicBool,
     told: AtomicBool,
     /// The end of the last range that was handed out or is committed.
     end: AtomicU64,
     /// The meter of the feed at the last call of [`FedFile::new_cost`].
     noted: Mutex<SourceMeter>,
-    /// The server has refused a row of it.
+    /// The server has refused a row of the file.
     is_suspect: AtomicBool,
 }
 
@@ -60,7 +60,7 @@ impl FedFile {
         }
     }
 
-    /// The feed, begun where it is not yet. Waits for the first bytes of a pipe.
+    /// The feed; it is started if it is not running. Waits for the first bytes of a pipe.
     pub fn feed(&self, flow: &Reading, split: &Split) -> Result<Arc<dyn SharedSplit>, SourceError> {
         let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = &*feed {
@@ -80,7 +80,7 @@ impl FedFile {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// A feed of its own, of the whole file once more.
+    /// Another feed, which reads the whole file once more.
     pub fn again(
         &self,
         flow: &Reading,
@@ -93,12 +93,12 @@ impl FedFile {
         flow.source.share(&split.in_source(), settings, &[])
     }
 
-    /// The server has refused a row of it.
+    /// Notes that the server has refused a row of the file.
     pub fn suspect(&self) {
         self.is_suspect.store(true, Ordering::Release);
     }
 
-    /// True if the server has refused a row of it.
+    /// True if the server has refused a row of the file.
     pub fn is_suspect(&self) -> bool {
         self.is_suspect.load(Ordering::Acquire)
     }
@@ -122,7 +122,7 @@ impl FedFile {
         next
     }
 
-    /// Notes that this number of ranges is committed.
+    /// Notes that a stream has committed this number of ranges.
     pub fn committed(&self, ranges: usize) {
         self.open.fetch_sub(ranges, Ordering::AcqRel);
     }
@@ -137,8 +137,8 @@ impl FedFile {
         self.is_committed() && !self.told.swap(true, Ordering::AcqRel)
     }
 
-    /// The end of the text of the whole file, once all of it was handed out. Of a file that was read again by one stream there
-    /// is one range, of the file as it is stored.
+    /// The end of the text of the whole file, once all of it was handed out. If one stream has read the file again, it
+    /// has one range, and the end is that of the file as stored.
     pub fn text_end(&self) -> Option<u64> {
         let is_known = self.ended.load(Ordering::Acquire) && !self.closed.load(Ordering::Acquire);
         is_known.then(|| self.end.load(Ordering::Acquire))
@@ -160,12 +160,12 @@ impl FedFile {
     }
 }
 
-/// The turns of a file that is fed in the work of all streams: one for each stream, with the bytes of text that it is
-/// estimated to take. The largest turns are taken first.
+/// The entries of a fed file in the list of work: one for each stream, with the bytes of text that the stream is
+/// expected to take. The largest entries are taken first.
 pub fn turns(bytes_count: u64, is_pipe: bool, streams: usize) -> impl Iterator<Item = u64> {
     let streams = streams.max(1);
     let part = bytes_count / streams as u64;
-    // A pipe may go on for any time, so one stream begins with it. The others help when no other work is left.
+    // A pipe may never end, so one stream begins with it. The others help when no other work is left.
     let first = if is_pipe { u64::MAX } else { part };
     std::iter::once(first).chain(std::iter::repeat_n(part, streams - 1))
 }

@@ -1,4 +1,4 @@
-//! The check of files against the ledger's records of their ranges, before anything is published.
+//! Checks files against the ledger's records of their ranges, before anything is published.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::ledger::SplitRecord;
 use crate::plan::Reading;
 
-/// Checks files of a flow by all records of them: their text is the one that was loaded, all of it was, and their trailers
-/// agree. `own` may have records of other files.
+/// Checks files of a flow: their text is the text that was loaded, all of it was loaded, and their trailers agree.
+/// `own` has all records of these files, and may have records of others.
 pub async fn check<'a, F>(
     flow: &Reading,
     files: impl Fn() -> F,

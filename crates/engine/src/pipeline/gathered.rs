@@ -1,4 +1,4 @@
-//! Splits whose rows went in, as far as their transaction has come.
+//! The splits that a transaction has loaded so far.
 //!
 //! A transaction may load a hundred thousand small files. A driver may write the records of some of them into its ledger
 //! before the next ones are loaded, so that no more of them are kept in memory.
@@ -7,7 +7,7 @@ use crate::ledger::{Account, SplitRecord};
 use crate::plan::Reading;
 use crate::verify::ExactSum;
 
-/// Splits whose rows are in.
+/// Splits whose rows are written.
 #[derive(Default)]
 pub struct Gathered {
     /// The account of all of them.

@@ -25,14 +25,14 @@ pub struct KeptRejects<'a> {
     sharing: Option<&'a Sharing>,
     file: RejectFile,
     told: Vec<Reject>,
-    /// The disk was looked at before the first of them was written.
+    /// The disk's free space was checked before the first reject was written.
     has_looked: bool,
     /// The rows of a piece of work outside a shared unit.
     counted: RowTally,
 }
 
 impl<'a> KeptRejects<'a> {
-    /// Begins without any; `file` is the piece of work's own.
+    /// Begins without rejects; `file` belongs to this piece of work.
     pub fn new(
         event_sink: EventSink<'a>,
         flow: &'a Reading,
@@ -87,12 +87,12 @@ impl<'a> KeptRejects<'a> {
         let counted = self.count.add(&self.flow.name, rejects).and(has_room);
         rejects.clear();
         counted.inspect_err(|_| {
-            // The rejected rows so far stay readable for the person who fixes the file.
+            // The rejects so far stay readable for the person who fixes the file.
             let _ = self.file.finish();
         })
     }
 
-    /// Rows were read, rejected ones among them.
+    /// Counts rows that were read, including rejected ones.
     pub fn note_read(&mut self, rows: u64, bytes: u64) {
         self.count.note_read(rows, bytes);
         self.note(RowTally {
@@ -122,13 +122,13 @@ impl<'a> KeptRejects<'a> {
         self.file.remove()
     }
 
-    /// Writes all of them to the end.
+    /// Flushes all rejects to their files.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.file.finish()?;
         Ok(())
     }
 
-    /// The rejects that stand in the report.
+    /// The rejects for the report.
     pub fn told(self) -> Vec<Reject> {
         self.told
     }

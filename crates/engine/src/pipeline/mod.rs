@@ -1,10 +1,11 @@
 //! A run into any destination: its options, streams and meter, and the work with rows, rejects, accounts and reports
 //! that all drivers share.
 //!
-//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. They take their [`work_items`]; [`work`] is what one transaction loads, and
-//! [`row_loop`] takes its rows from their source to the destination. [`split_evidence`], [`kept_rejects`] and [`reject_count`] gather facts of rows as they pass. [`file_checks`]
-//! and [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its report are in
-//! [`crate::run`]. What a destination does with rows is its driver's own ([`crate::driver_trait`]).
+//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. They take their [`work_items`]; [`work`]
+//! is what one transaction loads, and [`row_loop`] takes its rows from their source to the destination.
+//! [`split_evidence`], [`kept_rejects`] and [`reject_count`] collect facts about the rows. [`file_checks`] and
+//! [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its
+//! report are in [`crate::run`]. The code for one destination is in its driver ([`crate::driver_trait`]).
 
 pub mod coverage;
 mod damage;
@@ -33,6 +34,7 @@ pub mod work;
 pub mod work_items;
 
 use inrush_rows::ids::RunName;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,25 +51,28 @@ pub use self::threads::{require_address_space, runtime};
 
 /// The options of a run beside its package. The caller reads the environment; the library does not.
 ///
-/// The default loads into the current folder, by one stream, tells nobody, and can open no source. A caller sets the fields that
+/// The default loads into the current folder with one stream, sends no events, and can open no source. A caller sets
+/// the fields that
 /// differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
 pub struct RunOptions<'a> {
     /// Relative paths of files start here.
     pub folder: PathBuf,
     /// Folders of runs are made here.
     pub runs_folder: PathBuf,
-    /// Streams where the package does not say; usually the number of cores.
+    /// Streams if the package does not say; usually the number of cores.
     pub streams_default: usize,
     /// Load again what an earlier run has loaded.
     pub again: bool,
-    /// The run whose rejects are loaded: its targets may be partitioned in any way, and they are
-    /// loaded once.
+    /// The run whose rejects are loaded. The rows may belong to any partitions of the targets, and are loaded once.
     pub replays: Option<RunName>,
+    /// Divide the work into so many shares, and wait until other processes have loaded them
+    /// ([`load_share`](crate::shares::load_share)).
+    pub shares: Option<NonZeroUsize>,
     /// The folder of installed Python packages, whose drivers are used.
     pub site_packages: Option<PathBuf>,
-    /// The embedded server, where the caller started one; its URL stands in the package.
+    /// The embedded server, if the caller started one; its URL is in the package.
     pub embedded: Option<EmbeddedReport>,
-    /// Opens what flows name. The caller has the list of sources; the engine names none.
+    /// Opens the inputs of flows. The caller has the list of sources; the engine names none.
     pub open_sources: OpenSources,
     /// Asks the run to stop.
     pub stop: Stop,
@@ -76,11 +81,11 @@ pub struct RunOptions<'a> {
     /// A hint for an error that replaces the error's own: for example, if the caller's command has an option under
     /// another name or does not have it. The report contains it too.
     pub hint: Option<Hint<'a>>,
-    /// A wish to die at a step, for tests.
+    /// The fault to cause, for tests.
     pub fault: Option<Fault>,
 }
 
-/// Says how to fix an error.
+/// Returns a hint for an error, if the caller has a better one than the engine.
 pub type Hint<'a> = &'a (dyn Fn(&Error) -> Option<String> + Sync);
 
 impl Default for RunOptions<'_> {
@@ -91,6 +96,7 @@ impl Default for RunOptions<'_> {
             streams_default: 1,
             again: false,
             replays: None,
+            shares: None,
             site_packages: None,
             embedded: None,
             open_sources: no_sources,
@@ -103,24 +109,24 @@ impl Default for RunOptions<'_> {
 }
 
 impl RunOptions<'_> {
-    /// The sources of the run: one for all of its plans.
+    /// The sources of the run, shared by all of its plans.
     pub fn sources(&self) -> Arc<dyn Sources> {
         (self.open_sources)(&self.stop)
     }
 
-    /// How to fix an error, where that is known.
+    /// How to fix an error, if that is known.
     pub fn hint_for(&self, error: &Error) -> Option<String> {
         let own = self.hint.and_then(|hint| hint(error));
         own.or_else(|| error.hint())
     }
 }
 
-/// A run that did not end well, with its report where it came so far.
+/// A run that failed or was interrupted, with its report if it has one.
 #[derive(Debug)]
 pub struct Failure {
     /// The reason.
     pub error: Error,
-    /// The report so far and its path; no path if it could not be written.
+    /// The report and its path; the path is `None` if the report could not be written.
     pub report: Option<Box<(RunReport, Option<PathBuf>)>>,
 }
 
@@ -133,7 +139,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// A run that ended well.
+/// A run that succeeded.
 #[derive(Debug)]
 pub struct Success {
     /// The report.
@@ -143,7 +149,7 @@ pub struct Success {
 }
 
 impl Success {
-    /// Why the report of rows that this run has loaded is not written, where it could not be.
+    /// Why the report could not be written, although the rows are loaded.
     pub fn lost_report(&self) -> Option<&str> {
         let is_lost = self.report_path.is_none() && self.report.outcome == Outcome::Loaded;
         let first = self.report.notes.first().filter(|_| is_lost);
@@ -165,6 +171,7 @@ pub fn plan_options<'a>(
         streams_default: options.streams_default,
         again: options.again,
         is_replay: options.replays.is_some(),
+        is_shared_out: options.shares.is_some(),
         unlocked,
         obstacles: None,
     }

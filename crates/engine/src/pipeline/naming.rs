@@ -1,11 +1,11 @@
-//! The name of a run and of its holder.
+//! The names of a run and of its holder.
 
 use inrush_rows::ids::RunName;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::plan::identity;
 
-/// Host and process, for the message of another process that finds the run held.
+/// Host and process, for the message to another process that finds the run locked.
 pub fn holder() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .map_or_else(|_| "unknown host".to_owned(), |text| text.trim().to_owned());
@@ -13,7 +13,7 @@ pub fn holder() -> String {
 }
 
 /// A name that sorts by time and that no other run has: time, package, and a digest of the clock's nanoseconds and the
-/// process's number.
+/// process ID.
 pub fn new_run_name(package: &str) -> RunName {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -13,8 +13,9 @@ use crate::event::Event;
 use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::plan::Reading;
+use crate::report::RejectReport;
 
-/// A piece of work in the hands of a stream.
+/// A piece of work that a stream loads.
 #[derive(Clone, Copy)]
 pub struct PieceEvents<'a> {
     /// Gets the events.
@@ -35,7 +36,7 @@ pub struct PieceEvents<'a> {
 pub struct EndedPiece<'a> {
     /// It is the whole unit: the counts of earlier attempts are dropped.
     pub is_whole: bool,
-    /// The destination could refuse rows of it.
+    /// The destination could refuse single rows of it.
     pub is_careful: bool,
     /// Its rejects.
     pub rejects: KeptRejects<'a>,
@@ -69,7 +70,7 @@ impl<'a> EndedPiece<'a> {
 }
 
 impl PieceEvents<'_> {
-    /// A stream takes it. `file` is its first one.
+    /// Reports that a stream takes the piece. `file` is its first file.
     pub fn started(&self, file: String) {
         self.event_sink.notice(&Event::UnitStarted {
             flow: self.reading.name.clone(),
@@ -79,7 +80,7 @@ impl PieceEvents<'_> {
         });
     }
 
-    /// The destination refused a row of it.
+    /// Reports that the destination refused a row of it.
     pub fn refused(&self, reason: String) {
         self.event_sink.notice(&Event::UnitRefused {
             flow: self.reading.name.clone(),
@@ -88,7 +89,7 @@ impl PieceEvents<'_> {
         });
     }
 
-    /// The progress so far, in bytes of its files as stored, does not count.
+    /// Reports that its progress so far, in bytes of its files as stored, does not count.
     pub fn aborted(&self, stored_bytes: u64) {
         self.event_sink.notice(&Event::UnitAborted {
             flow: self.reading.name.clone(),
@@ -97,7 +98,7 @@ impl PieceEvents<'_> {
         });
     }
 
-    /// Its rows are committed.
+    /// Reports that its rows are committed.
     pub fn committed(&self, ended: EndedPiece<'_>, account: Account, result: &mut StreamResult) {
         self.event_sink.notice(&Event::UnitCommitted {
             flow: self.reading.name.clone(),
@@ -114,7 +115,12 @@ impl PieceEvents<'_> {
             account,
             meter: ended.meter,
             changes: ended.changes,
-            rejects: ended.rejects.told(),
+            rejects: ended
+                .rejects
+                .told()
+                .iter()
+                .map(RejectReport::from)
+                .collect(),
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Reading, with its cost.
+//! Reads from a source and measures the cost.
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
@@ -7,14 +7,14 @@ use inrush_verdict::Phase;
 
 use crate::gauge::Gauge;
 
-/// Adds the cost of a source to a stream's gauge, from its opening on.
+/// Adds the cost of reading a source to a stream's gauge, including that of opening it.
 pub struct ReadingMeter<'a> {
     gauge: &'a Gauge,
     told: SourceMeter,
 }
 
 impl<'a> ReadingMeter<'a> {
-    /// For a source that was just opened, in a span of [`Phase::Read`]: opening it may already have read a good part.
+    /// For a source that was just opened within [`Phase::Read`]. Opening it may already have read a large part.
     pub fn new(gauge: &'a Gauge) -> ReadingMeter<'a> {
         ReadingMeter {
             gauge,

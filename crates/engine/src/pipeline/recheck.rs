@@ -1,4 +1,4 @@
-//! Before anything is published: files that were written to while they were loaded.
+//! Before anything is published: finds files that were written to while they were loaded.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::ledger::SplitRecord;
 use crate::plan::contents::{ContentChecks, Contents};
 use crate::plan::identity;
 
-/// A file that was written to while it was loaded, and whose size and time are the same as before, has given rows of
+/// If a file was written to while it was loaded, and its size and time are the same as before, its rows may come from
 /// two texts. So its loaded ranges are read again and compared.
 pub async fn texts<'a>(
     source: &dyn Source,
@@ -21,7 +21,7 @@ pub async fn texts<'a>(
         let Some(now) = file.state_now() else {
             continue;
         };
-        // What was written to it at another time came after it was read, or was found then.
+        // A file with another time was changed after it was read, or was detected while it was read.
         if now.mark == file.mark() || now.modified_ns != file.modified_ns() {
             continue;
         }

@@ -14,21 +14,21 @@ use crate::plan::Reading;
 /// Bytes of rejects between two checks of the free space of their disk.
 const LOOK_EVERY_BYTES: u64 = 1 << 20;
 
-/// The number of rows read, and of those the number of rejected rows.
+/// Numbers of rows that were read and rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowTally {
     /// Rows that were rejected.
     pub rejects: u64,
-    /// Rows that were read, those among them.
+    /// Rows that were read, including the rejected ones.
     pub rows: u64,
     /// Bytes of text of the rows and of the skipped lines between them.
     pub bytes: u64,
-    /// Bytes of the files that the rejected ones are kept in.
+    /// Bytes of the files of rejected rows.
     pub kept_bytes: u64,
 }
 
 impl RowTally {
-    /// Adds another one.
+    /// Adds another tally.
     pub fn add(&mut self, other: RowTally) {
         self.rejects += other.rejects;
         self.rows += other.rows;
@@ -53,9 +53,9 @@ impl From<Account> for RowTally {
 pub struct RejectCount {
     tally: Mutex<RowTally>,
     limit: RejectLimit,
-    /// Bytes of text in all of the flow's files, where that is known before they are read.
+    /// Bytes of text in all of the flow's files, if that is known before they are read.
     bytes_total: Option<u64>,
-    /// No record has fewer.
+    /// The smallest size of a record.
     record_bytes_min: u64,
     /// A hint about the types, if they were guessed.
     hint: Option<String>,
@@ -83,14 +83,14 @@ impl RejectCount {
         self.limit.rows_accepted().saturating_sub(rejects)
     }
 
-    /// Rows were read.
+    /// Counts rows that were read.
     pub fn note_read(&self, rows: u64, bytes: u64) {
         let mut tally = self.locked();
         tally.rows += rows;
         tally.bytes += bytes;
     }
 
-    /// Rows of a transaction that was rolled back do not count.
+    /// Subtracts the rows of a transaction that was rolled back.
     pub fn take_back(&self, undone: RowTally) {
         let mut tally = self.locked();
         // The ledger's bytes of a unit include those before its first row, which are not counted here.
@@ -110,8 +110,8 @@ impl RejectCount {
         before / look_every != tally.kept_bytes / look_every
     }
 
-    /// Counts more rejects; an error where that goes past the limit. A share goes past it as soon
-    /// as all that is still to be read could not make up for it any more.
+    /// Counts more rejects. Returns an error if they exceed the limit. A share is exceeded as soon as it would be
+    /// exceeded even if no further row were rejected.
     pub fn add(&self, flow: &str, rejects: &[Reject]) -> Result<(), Error> {
         let Some(last) = rejects.last() else {
             return Ok(());
@@ -124,7 +124,7 @@ impl RejectCount {
         };
         let rows_max = self.limit.rows_accepted();
         if tally.rejects > rows_max {
-            // The first one past the limit, or the first at all where others went past it before.
+            // The first reject beyond the limit, or the first of these if the limit was exceeded before.
             let index = usize::try_from(rows_max.saturating_sub(before)).unwrap_or(usize::MAX);
             let reject = &rejects[index.min(rejects.len() - 1)];
             return Err(Error::RejectLimit {
@@ -158,13 +158,13 @@ impl RejectCount {
         }
     }
 
-    /// Judges the share of rows that were rejected at the switch too: all rows are read.
+    /// Checks the share of rejected rows at the switch, when all rows are read.
     pub fn judge_share_of_all(&self, flow: &str) -> Result<(), Error> {
         let tally = *self.locked();
         self.judge_share(flow, tally.rejects, tally.rows)
     }
 
-    /// Judges the share once all rows are read.
+    /// Checks the share of rejected rows of a flow whose rows are all read.
     pub fn judge_share(&self, flow: &str, rejected: u64, rows: u64) -> Result<(), Error> {
         match self.limit.share_max {
             Some(share_max) if is_past(rejected, rows, share_max) => Err(Error::RejectShare {
@@ -210,7 +210,8 @@ fn bytes_total<'a>(splits: impl Iterator<Item = &'a Split>) -> Option<u64> {
 /// The bytes of the shortest record, its end included.
 fn record_bytes_min(flow: &Reading) -> u64 {
     let dialect = &flow.dialect;
-    // An empty line may be a row; else a row, even one with too few fields, has a byte and its end.
+    // If an empty line may be a row, one byte; else two, because even a row with too few fields has a byte and a line
+    // end.
     let may_be_empty = dialect.blank_lines_are_records
         || dialect.missing_fields == MissingFields::Null
         || dialect.fixed.is_some();
@@ -307,7 +308,7 @@ mod tests {
             Err(Error::RejectBytes { rejected: 3, .. }) => {}
             other => panic!("{other:?}"),
         }
-        // Rejects that were taken back use no space any more.
+        // Rejects that were subtracted use no disk space any more.
         count.take_back(RowTally {
             rejects: 1,
             kept_bytes: 1,

@@ -1,5 +1,5 @@
-//! The names of reject files in the run's folder: made of a flow and the key of a unit, because the key stays the same
-//! if other files join the package between two attempts.
+//! The names of reject files in the run's folder. A name is made of the flow's name and the unit's key, because the key
+//! stays the same if other files join the package between two attempts.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -26,7 +26,7 @@ pub fn of_record(flow: &str, record_key: &UnitKey) -> String {
     )
 }
 
-/// Removes the files of a unit's parts: the unit was loaded again as a whole.
+/// Removes the files of a unit's parts, because the unit was loaded again as a whole.
 pub fn remove_parts(folder: &Path, flow: &str, unit_key: &UnitKey) -> Result<(), Error> {
     let beginning = reject_file_name(&format!("{}-", of_key(flow, unit_key)));
     remove(folder, |name| name.starts_with(&beginning))
@@ -36,6 +36,13 @@ pub fn remove_parts(folder: &Path, flow: &str, unit_key: &UnitKey) -> Result<(),
 pub fn remove_all_but(folder: &Path, names: &[String]) -> Result<(), Error> {
     remove(folder, |name| {
         stem_of(name).is_some_and(|stem| !names.iter().any(|name| is_of(stem, name)))
+    })
+}
+
+/// Removes the files with these names.
+pub fn remove_those(folder: &Path, names: &[String]) -> Result<(), Error> {
+    remove(folder, |name| {
+        stem_of(name).is_some_and(|stem| names.iter().any(|name| is_of(stem, name)))
     })
 }
 
@@ -69,7 +76,7 @@ pub fn bytes(folder: &Path, names: &[String]) -> Result<u64, Error> {
     Ok(found)
 }
 
-/// The lines of a file, which may be larger than memory.
+/// The number of lines of a file, which may be larger than memory.
 pub fn line_count(path: &Path) -> io::Result<u64> {
     let mut file = BufReader::new(File::open(path)?);
     let mut count = 0;
@@ -90,13 +97,14 @@ fn stem_of(name: &str) -> Option<&str> {
     reasons.or_else(|| name.strip_suffix(ROWS_SUFFIX))
 }
 
-/// True if a file's stem is such a name. A unit's rejects may be in several files, whose names continue after a point.
+/// True if a file's stem belongs to this name. A unit's rejects may be in several files, whose names continue after a
+/// dot.
 fn is_of(stem: &str, name: &str) -> bool {
     let rest = stem.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Removes the files whose names are old.
+/// Removes the files whose names `is_old` accepts.
 fn remove(folder: &Path, is_old: impl Fn(&str) -> bool) -> Result<(), Error> {
     let failed = failed_in(folder);
     for entry in fs::read_dir(folder).map_err(&failed)? {

@@ -1,15 +1,17 @@
-//! The results that streams hand back.
+//! The results of streams.
 
 use std::collections::BTreeMap;
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::Reject;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
+use crate::report::RejectReport;
 
-/// Rejects that stand in the report itself.
+/// The most rejects in the report itself.
 pub const REJECTS_SHOWN: usize = 20;
 
 /// The result of one stream.
@@ -27,9 +29,9 @@ pub struct StreamResult {
     pub error: Option<Error>,
 }
 
-/// Pieces of work that are committed, in their order. Those that follow each other and belong to one unit are
-/// one: a unit may be made of a hundred thousand small files.
-#[derive(Debug, Default)]
+/// Committed pieces of work, in their order. Consecutive pieces of one unit are joined, because a unit may have a
+/// hundred thousand small files.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LoadedPieces {
     pieces: Vec<Loaded>,
     count: usize,
@@ -42,7 +44,7 @@ impl LoadedPieces {
         self.join(piece);
     }
 
-    /// Adds those of another one behind its own.
+    /// Appends the pieces of another stream.
     pub fn add_all(&mut self, others: LoadedPieces) {
         self.count += others.count;
         if self.pieces.is_empty() {
@@ -83,8 +85,8 @@ impl<'a> IntoIterator for &'a LoadedPieces {
 }
 
 impl Loaded {
-    /// True if the other piece continues this one. A unit that is loaded as a whole counts only its last attempt, so
-    /// its pieces are not joined.
+    /// True if the other piece continues this one. Pieces of a unit that is loaded as a whole are not joined, because
+    /// only its last attempt counts.
     fn goes_on_with(&self, other: &Loaded) -> bool {
         let of_unit = |piece: &Loaded| (piece.flow, piece.unit, piece.is_careful);
         !self.is_whole && !other.is_whole && of_unit(self) == of_unit(other)
@@ -102,7 +104,7 @@ impl Loaded {
 }
 
 /// A piece of work that is committed.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Loaded {
     /// Index of the flow.
     pub flow: usize,
@@ -110,7 +112,7 @@ pub struct Loaded {
     pub unit: usize,
     /// It is the whole unit: the counts of earlier attempts are dropped.
     pub is_whole: bool,
-    /// The server could refuse rows of it.
+    /// The server could refuse single rows of it.
     pub is_careful: bool,
     /// Its rows.
     pub account: Account,
@@ -119,5 +121,5 @@ pub struct Loaded {
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
     /// Its first rejects.
-    pub rejects: Vec<Reject>,
+    pub rejects: Vec<RejectReport>,
 }

@@ -1,8 +1,7 @@
-//! The row loop of all destinations: the rows of a source are read, converted and written, and each of them is accounted
-//! for.
+//! The row loop of all destinations: reads, converts and writes the rows of a source, and accounts for each of them.
 //!
-//! A destination takes part by its [`RowWriter`]. The loop keeps the rejects in the order of the file, adds up only rows
-//! that were taken, tells progress, looks at the stop, and reaches the fault points.
+//! A destination implements [`RowWriter`]. The loop keeps rejects in the order of the file, sums up only rows that the
+//! writer took, reports progress, checks the stop, and reaches the fault points.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -32,11 +31,11 @@ use crate::gauge::Gauge;
 use crate::ledger::Account;
 use crate::plan::Reading;
 
-/// Takes batches to a destination.
+/// Writes batches to a destination.
 pub trait RowWriter {
-    /// Writes rows of a batch, those from `from` on. A writer that finds many rows at fault may stop before the last row,
-    /// at the latest behind `refused_max` rows that the destination refused: the loop counts them, and calls again for
-    /// the rest.
+    /// Writes the rows of a batch from `from` on. If a writer finds many faulty rows, it may stop before the last row.
+    /// It must stop once the destination has refused `refused_max` rows. The loop counts the rejects, and calls again
+    /// for the rest.
     fn write(
         &mut self,
         batch: &RecordBatch,
@@ -48,11 +47,12 @@ pub trait RowWriter {
 /// The rows of a batch that a writer did not take. It took all rows that are not listed.
 #[derive(Debug, Default)]
 pub struct Written {
-    /// One past the last row that it dealt with.
+    /// One past the last row that was handled.
     pub end: usize,
-    /// Rows with a value that the destination has no counterpart for.
+    /// Rows with a value that the destination cannot hold.
     pub misfits: Vec<RowFault>,
-    /// Rows that the destination refused because of its constraints or existing rows. The ledger keeps their places.
+    /// Rows that the destination refused because of its constraints or existing rows. The ledger keeps their byte
+    /// offsets.
     pub refused: Vec<RowFault>,
 }
 
@@ -69,9 +69,9 @@ impl Written {
 /// A row that was not taken.
 #[derive(Debug)]
 pub struct RowFault {
-    /// Its place in the batch, counted from 0.
+    /// Its index in the batch.
     pub row: usize,
-    /// The column at fault, where one is known.
+    /// The column at fault, if one is known.
     pub column: Option<String>,
     /// The kind of fault.
     pub code: RejectCode,
@@ -85,13 +85,13 @@ pub struct RowLoop<'a> {
     pub event_sink: EventSink<'a>,
     /// The flow of the rows.
     pub flow: &'a Reading,
-    /// Counts what went into the flow, over all streams.
+    /// Counts the rows and bytes of the flow, over all streams.
     pub flow_count: &'a FlowCount,
     /// The gauge of the stream.
     pub gauge: &'a Gauge,
     /// Asks the run to stop.
     pub stop: &'a Stop,
-    /// A wish to die, for tests.
+    /// The fault to cause, for tests.
     pub fault: Option<&'a Fault>,
     /// Bytes of a chunk of text.
     pub chunk_bytes: usize,
@@ -107,7 +107,7 @@ pub struct RowLoop<'a> {
     pub changes: BTreeMap<String, ColumnChanges>,
 }
 
-/// A batch, and the text that it was made of.
+/// A batch, and the chunk of text that it was made of.
 struct Origin<'a> {
     converter: &'a Converter,
     chunk: &'a Chunk,
@@ -115,7 +115,7 @@ struct Origin<'a> {
 }
 
 impl RowLoop<'_> {
-    /// Writes all rows of a source; their account holds. `file` names the source in errors.
+    /// Writes all rows of a source, and returns their account, which holds. `file` names the source in errors.
     pub async fn send(
         &mut self,
         source: &mut dyn SplitReader,
@@ -202,8 +202,8 @@ impl RowLoop<'_> {
         }
     }
 
-    /// Makes rejects of the rows that were not taken, in the order of the file, and returns the places of these rows in
-    /// the batch, in order.
+    /// Makes rejects of the rows that were not taken, in the order of the file. Returns the sorted indexes of these
+    /// rows in the batch.
     fn reject(
         &mut self,
         written: Written,
@@ -244,7 +244,7 @@ impl RowLoop<'_> {
         rows
     }
 
-    /// Adds up the rows of a range that were taken.
+    /// Sums up the rows of a range that were taken.
     fn add_taken(&mut self, batch: &RecordBatch, rows: Range<usize>, not_taken: &[usize]) {
         if not_taken.is_empty() && rows == (0..batch.num_rows()) {
             self.evidence.add(batch, self.gauge);
@@ -260,7 +260,7 @@ impl RowLoop<'_> {
         }
     }
 
-    /// Keeps rejects, and counts them.
+    /// Writes rejects to their files, and counts them.
     fn keep(&mut self, rejects: &mut Vec<Reject>, account: &mut Account) -> Result<(), Error> {
         if rejects.is_empty() {
             return Ok(());
@@ -270,8 +270,8 @@ impl RowLoop<'_> {
         self.rejects.keep(rejects)
     }
 
-    /// An error where the run was asked to stop. A writer looks at the stop as well, but rows that are all rejected or
-    /// skipped never come to it.
+    /// Returns an error if the run was asked to stop. A writer checks that too, but is not called if all rows are
+    /// rejected or skipped.
     fn refuse_stopped(&self) -> Result<(), Error> {
         match self.stop.asked() {
             Some(_) => Err(Error::Interrupted),
@@ -279,7 +279,7 @@ impl RowLoop<'_> {
         }
     }
 
-    /// Rows of the flow were read, and bytes of its files as stored.
+    /// Reports rows that were read, and bytes of the files as stored.
     fn progress(&self, rows: u64, bytes: u64) {
         self.flow_count.add(rows, bytes);
         self.event_sink.observer.notice(&Event::Progress {
@@ -289,13 +289,13 @@ impl RowLoop<'_> {
         });
     }
 
-    /// The feed of the file has cost this much more.
+    /// Adds the cost of the file's feed.
     pub fn note_fed(&mut self, cost: &SourceMeter) {
         self.progress(0, cost.stored_bytes);
         self.fed.add(cost);
     }
 
-    /// Adds up the values that a converter has changed.
+    /// Adds the numbers of values that a converter has changed.
     pub fn note_changes(&mut self, converter: &Converter) {
         for (column, changes) in converter.changes() {
             if changes.total() > 0 {
@@ -306,7 +306,7 @@ impl RowLoop<'_> {
     }
 }
 
-/// Runs a loop whose writer blocks, so that the future is never pending.
+/// Runs a loop whose writer blocks, so its future is never pending.
 pub fn blocking<T>(sending: impl Future<Output = T>) -> T {
     match pin!(sending).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(sent) => sent,

@@ -1,5 +1,5 @@
-//! The progress of a shared unit over all of its streams: which stream loads each piece, and whether
-//! the server refused a row. After a refusal one stream loads the whole unit carefully.
+//! The progress of a shared unit over all of its streams: which stream loads which piece, and whether the server
+//! refused a row. After a refusal one stream loads the whole unit carefully.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use super::reject_count::RowTally;
 pub struct Sharing {
     /// Splits that are still to be loaded.
     pub splits_left: AtomicUsize,
-    /// The rows read of the unit, which are included in those of the flow.
+    /// Rows that were read from the unit; the flow's count includes them.
     tally: Mutex<RowTally>,
     /// Committed bytes of its files that were reported as progress.
     pub committed_bytes: AtomicU64,
@@ -25,12 +25,12 @@ pub struct Sharing {
 struct Streams {
     /// The number of streams that load a part of it now.
     count: usize,
-    /// One of them, or of those before, loads it carefully.
+    /// A stream loads the whole unit carefully, or has done so.
     is_taken: bool,
 }
 
 impl Sharing {
-    /// A unit that lacks this number of splits; the others are committed.
+    /// A unit with this number of splits left; the others are committed.
     pub fn new(splits_left: usize, committed: RowTally) -> Sharing {
         Sharing {
             splits_left: AtomicUsize::new(splits_left),
@@ -41,18 +41,18 @@ impl Sharing {
         }
     }
 
-    /// Rows of it were read, or rejected.
+    /// Counts rows that were read or rejected.
     pub fn note(&self, more: RowTally) {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.add(more);
     }
 
-    /// All that was counted of it, which counts no longer.
+    /// Returns the count of its rows, and resets it.
     pub fn take_back(&self) -> RowTally {
         std::mem::take(&mut *self.tally.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A stream wants to load a piece of it. Not where the server has refused a row.
+    /// Called before a stream loads a piece. Returns false if the server has refused a row.
     pub fn enter(&self) -> bool {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let may = !*self.refused.borrow();
@@ -60,8 +60,8 @@ impl Sharing {
         may
     }
 
-    /// A stream is done with its piece, or has undone it. Returns whether it is the one that now
-    /// loads all of the unit carefully: the last one to leave after a refusal.
+    /// Called when a stream has loaded its piece, or rolled it back. Returns true if this stream must now load the
+    /// whole unit carefully: the last one to leave after a refusal.
     pub fn leave(&self) -> bool {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.count -= 1;
@@ -70,7 +70,7 @@ impl Sharing {
         takes
     }
 
-    /// The server refused a row of it. Returns whether that is news.
+    /// Notes that the server refused a row. Returns true for the first refusal.
     pub fn refuse(&self) -> bool {
         let _streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         !self.refused.send_replace(true)

@@ -1,5 +1,5 @@
-//! Facts gathered of the rows of a split while they pass, to be compared with the database and with promises about the
-//! file.
+//! Facts about the rows of a split, collected while they are loaded, to be compared with the database and with promises
+//! about the file.
 
 use arrow_array::RecordBatch;
 use inrush_rows::ids::UnitKey;
@@ -11,9 +11,9 @@ use crate::ledger::{Account, SplitRecord};
 use crate::plan::{Reading, identity};
 use crate::verify::Tally;
 
-/// Sums and refused rows of one split after the other. Its reader knows its hash and its trailer.
+/// Sums and refused rows of one split after the other. The split's reader has its hash and its trailer.
 pub struct SplitEvidence {
-    /// Sums of the rows that are sent, where more than their count is verified.
+    /// Sums of the rows that are sent, if more than their count is verified.
     tally: Option<Tally>,
     /// Byte offsets of the rows that the destination refused.
     refused: Vec<u64>,
@@ -28,7 +28,7 @@ impl SplitEvidence {
         }
     }
 
-    /// Adds rows that the database is to have.
+    /// Adds rows that the database should have.
     pub fn add(&mut self, batch: &RecordBatch, gauge: &Gauge) {
         if let Some(tally) = &mut self.tally {
             let _verifying = gauge.enter(Phase::Verify);
@@ -36,12 +36,12 @@ impl SplitEvidence {
         }
     }
 
-    /// Notes where a row begins that the destination refused, in bytes of the file.
+    /// Notes the byte offset of a row that the destination refused.
     pub fn refused(&mut self, byte_offset: u64) {
         self.refused.push(byte_offset);
     }
 
-    /// The ledger's record of a range whose rows have all passed; the next range begins.
+    /// The ledger's record of a range whose rows are all written. The next range begins.
     pub fn record(
         &mut self,
         unit_key: &UnitKey,

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::plan::Reading;
 
-/// True if ranges of an input of the flow cannot be read before their first records are found.
+/// True if an input of the flow has ranges whose first records must be found before they can be read.
 pub fn is_needed(reading: &Reading) -> bool {
     let source = &reading.source;
     (0..source.input_count()).any(|input| source.needs_locate(input))

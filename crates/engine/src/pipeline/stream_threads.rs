@@ -1,4 +1,4 @@
-//! Streams as threads, and the one that looks at them meanwhile.
+//! The threads of the streams, and the thread that samples them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,11 +21,11 @@ pub struct StreamsOutcome {
     pub results: Vec<StreamResult>,
     /// The measurements of the run.
     pub measurements: Measurements,
-    /// The first error that tells a cause.
+    /// The first error that names a cause.
     pub error: Option<Error>,
 }
 
-/// Pieces of work that streams take, the first one first.
+/// Pieces of work that streams take in order.
 pub struct Queue<T>(Mutex<VecDeque<T>>);
 
 impl<T> Queue<T> {
@@ -41,7 +41,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// A gauge for each of this number of streams.
+/// Makes a gauge for each of this number of streams.
 pub fn gauges(streams: usize) -> Vec<Arc<Gauge>> {
     (0..streams).map(|_| Arc::default()).collect()
 }
@@ -142,7 +142,7 @@ fn stream(
     result
 }
 
-/// Asks all streams to stop if the thread that holds it panics: they may wait for work that only this thread did.
+/// Asks all streams to stop if the thread that holds this panics, because they may wait for that thread.
 pub struct StopOnPanic<'a>(pub &'a Stop);
 
 impl Drop for StopOnPanic<'_> {
@@ -153,7 +153,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// The error that tells the cause: the end of a stream that was asked to stop is not a cause.
+/// The error that names the cause. That a stream was asked to stop is not a cause.
 pub fn worse(first: Option<Error>, second: Option<Error>) -> Option<Error> {
     match (first, second) {
         (Some(first), Some(second)) if is_consequence(&first) => Some(second),
@@ -162,7 +162,7 @@ pub fn worse(first: Option<Error>, second: Option<Error>) -> Option<Error> {
     }
 }
 
-/// A stream that stopped since another one had failed.
+/// The error of a stream that stopped because another one had failed.
 fn is_consequence(error: &Error) -> bool {
     matches!(
         error,

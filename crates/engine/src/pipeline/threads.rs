@@ -1,4 +1,4 @@
-//! The connections' own threads: they hear servers, and write what streams do not write themselves.
+//! The threads of connections: they read from servers, and send data that streams do not send themselves.
 
 use std::io;
 use std::ops::Deref;
@@ -9,15 +9,15 @@ use tokio::runtime::Runtime;
 
 use crate::error::Error;
 
-/// The runtime of a run. Dropped, it waits for none of its threads: one may be in the system's
-/// resolver, which takes no notice of how long a connection may take.
+/// The runtime of a run. Dropping it does not wait for its threads: one may be in the system's resolver, which ignores
+/// the connection's timeout.
 pub struct Threads(Option<Runtime>);
 
 /// Threads of the runtime.
 const WORKERS: usize = 2;
 /// The address space of a thread's stack and its first allocations.
 const THREAD_BYTES: u64 = 3 << 20;
-/// The address space of everything else: the runtime, connections, the report and its page.
+/// The address space of all other parts: the runtime, connections, the report and its page.
 const OTHER_BYTES: u64 = 32 << 20;
 
 /// The address space that a stream needs at its start; the plan's figure is its maximum.
@@ -39,7 +39,8 @@ pub fn require_address_space(streams: usize, memory_bytes: u64) -> Result<(), Er
     }
 }
 
-/// Starts this number of threads at once, and lets them end: the runtime would panic if it could not start its own.
+/// Starts this number of threads at once, and lets them end. This test is needed because the runtime panics if it
+/// cannot start its threads.
 fn try_threads(count: usize) -> io::Result<()> {
     std::thread::scope(|scope| {
         let mut waiting = Vec::new();
@@ -91,7 +92,7 @@ mod tests {
         let (end, ended) = mpsc::channel::<()>();
         let threads = runtime().expect("threads");
         let waiting = threads.spawn_blocking(move || ended.recv());
-        // It would wait for the thread, which waits for the next batch.
+        // Dropping the runtime normally would wait for the thread, which waits for the next batch.
         drop(threads);
         drop(end);
         drop(waiting);

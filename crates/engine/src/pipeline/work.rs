@@ -17,40 +17,40 @@ use crate::ledger::Account;
 
 /// The rows that are loaded in one transaction.
 pub enum Work<'a> {
-    /// Splits that are known before.
+    /// Splits that are known beforehand.
     Splits(&'a [Split]),
-    /// Ranges of a file that is fed, as they come.
+    /// Ranges of a fed file, as they arrive.
     Fed(FedWork<'a>),
     /// Ranges that an earlier attempt took from the feed: the file is read again, from its beginning to the last of
     /// them.
     FedAgain {
         /// The file.
         file: &'a FedFile,
-        /// All of the file.
+        /// The split of the whole file.
         split: &'a Split,
         /// The ranges.
         taken: &'a TakenRanges,
     },
 }
 
-/// Ranges of a file that is fed.
+/// Ranges of a fed file.
 pub struct FedWork<'a> {
     /// The file.
     pub file: &'a FedFile,
     /// Its feed.
     pub feed: &'a dyn SharedSplit,
-    /// All of the file.
+    /// The split of the whole file.
     pub split: &'a Split,
-    /// The first range, which is at hand.
+    /// The first range, already taken from the feed.
     pub first: Option<SharedPart>,
-    /// Bytes of text that are enough for a transaction: a stop throws them away.
+    /// A transaction is committed once it has this many bytes of text, because a stop discards an open transaction.
     pub wanted_bytes: u64,
     /// The ranges that were taken, for another try.
     pub taken: &'a mut TakenRanges,
 }
 
 impl Work<'_> {
-    /// Splits that are known before. A file that is fed is one, however many ranges are taken from it.
+    /// The splits that are known beforehand. A fed file is one split, however many ranges are taken from it.
     pub fn split_count(&self) -> usize {
         match self {
             Work::Splits(splits) => splits.len(),
@@ -59,15 +59,15 @@ impl Work<'_> {
     }
 }
 
-/// Takes the rows of one file after the other to a destination.
+/// Writes the rows of one file after the other to a destination.
 pub trait FileWriter: RowWriter {
     /// A converter for the records of the next file.
     fn converter(&self) -> Result<Converter, Error>;
 
-    /// The rows of a file come next.
+    /// Called before the rows of a file.
     fn begin_file(&mut self, file: &str) -> impl Future<Output = Result<(), Error>>;
 
-    /// All rows of the file are written.
+    /// Called when all rows of the file are written.
     fn end_file(&mut self) -> impl Future<Output = Result<(), Error>>;
 
     /// Waits for a feed, or until the run is asked to stop.
@@ -78,7 +78,7 @@ pub trait FileWriter: RowWriter {
 }
 
 impl RowLoop<'_> {
-    /// Writes the rows of those splits of the work, and gathers their records for the ledger.
+    /// Writes the rows of the work's splits, and collects their records for the ledger.
     pub async fn copy(
         &mut self,
         unit_key: &UnitKey,
@@ -139,7 +139,7 @@ impl RowLoop<'_> {
         Ok((account, reader.end()))
     }
 
-    /// Ranges of a file that is fed, until they are enough for a transaction or none is left.
+    /// Takes ranges of a fed file, until they are enough for a transaction or none is left.
     async fn copy_fed(
         &mut self,
         unit_key: &UnitKey,
@@ -181,7 +181,7 @@ impl RowLoop<'_> {
         Ok(())
     }
 
-    /// Ranges that were taken before, once more.
+    /// Reads ranges that were taken before again.
     async fn copy_fed_again(
         &mut self,
         unit_key: &UnitKey,
@@ -212,7 +212,7 @@ impl RowLoop<'_> {
         }
         writer.end_file().await?;
         self.note_changes(&converter);
-        // The progress of the first attempt was taken back.
+        // The progress of the first attempt does not count any more.
         self.note_fed(&SourceMeter {
             stored_bytes: taken.stored_bytes,
             ..feed.meter()

@@ -1,8 +1,9 @@
-//! The pieces of work that streams take, one after the other, and which of them a stopped run has left.
+//! The pieces of work that streams take, and those that a stopped run has left.
 
 use std::ops::Range;
 
 use inrush_rows::ids::SplitKey;
+use serde::{Deserialize, Serialize};
 
 use super::feeding::turns;
 use crate::plan::identity;
@@ -10,7 +11,7 @@ use crate::plan::long_units::work_bytes;
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 
 /// A piece of work of a stream: a private unit, or one split of a shared one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkItem {
     /// Index of the flow.
     pub flow: usize,
@@ -44,8 +45,8 @@ impl WorkItem {
     }
 }
 
-/// All work of a plan. Flows of the same turn are ordered by size, the largest first, so that no stream is left with a
-/// long piece at the end.
+/// All work of a plan. Within the same turn, flows are ordered by size, the largest first, so that no stream is left
+/// with a long piece at the end.
 ///
 /// A split that is fed is in the list once for each stream, because all streams take rows from it.
 pub fn all<F: PlannedFlow>(
@@ -87,19 +88,20 @@ pub fn of_splits<U: PlannedUnit>(
     })
 }
 
-/// The work of earlier attempts at a unit.
+/// The committed part of a unit.
 pub enum Committed<'a> {
     /// No part of it is committed.
     Nothing,
-    /// The splits for whose keys the function returns true.
+    /// The splits whose keys the function accepts.
     Splits(Box<dyn Fn(&SplitKey) -> bool + 'a>),
     /// All of it.
     All,
 }
 
 impl Committed<'_> {
-    /// True if work on splits of these keys is left. A unit without files is also work, because its table is created.
-    fn leaves(&self, mut split_keys: impl Iterator<Item = SplitKey>) -> bool {
+    /// True if splits of these keys are still to be loaded. A unit without files is also work, because its table is
+    /// created.
+    pub fn leaves(&self, mut split_keys: impl Iterator<Item = SplitKey>) -> bool {
         match self {
             Committed::Nothing => true,
             Committed::Splits(is_there) => split_keys.any(|key| !is_there(&key)),
@@ -108,7 +110,7 @@ impl Committed<'_> {
     }
 }
 
-/// The work of a plan that earlier attempts have left, in the same order.
+/// The work that earlier attempts have left, in the same order.
 pub fn left<'a, F: PlannedFlow>(
     flows: &'a [F],
     streams: usize,
@@ -124,8 +126,7 @@ pub fn left<'a, F: PlannedFlow>(
     items
 }
 
-/// Puts work into the order in which it is taken. A stable sort: equal pieces stay in the order of
-/// the package.
+/// Orders work as streams take it. The sort is stable: equal pieces stay in the order of the package.
 fn sort(items: &mut [WorkItem], turn: impl Fn(usize) -> usize) {
     items.sort_by_key(|item| (turn(item.flow), std::cmp::Reverse(item.bytes_count)));
 }

@@ -1,4 +1,4 @@
-//! The abilities that a package asks for, and the refusal of a package whose destination lacks one.
+//! The abilities that a package needs, and the refusal of a package whose destination lacks one.
 
 use inrush_destination::{Abilities, Ability};
 use inrush_package::{
@@ -6,11 +6,15 @@ use inrush_package::{
     TriggerPolicy, Verify,
 };
 
-use super::PlanError;
+use super::{PlanError, PlanOptions};
 
-/// Refuses a package that asks for an ability which the destination lacks.
-pub fn require(package: &Package, abilities: &Abilities) -> Result<(), PlanError> {
-    require_of_run(&package.run, abilities)?;
+/// Refuses a package that needs an ability which the destination lacks.
+pub fn require(
+    package: &Package,
+    options: &PlanOptions<'_>,
+    abilities: &Abilities,
+) -> Result<(), PlanError> {
+    require_of_run(&package.run, options, abilities)?;
     for flow in &package.flows {
         let name = flow.name.as_deref().unwrap_or(&flow.table);
         require_of_flow(name, flow, &package.run, abilities)?;
@@ -18,12 +22,16 @@ pub fn require(package: &Package, abilities: &Abilities) -> Result<(), PlanError
     Ok(())
 }
 
-/// Refuses settings of the whole run that ask for an ability which the destination lacks.
-pub fn require_of_run(run: &RunSettings, abilities: &Abilities) -> Result<(), PlanError> {
-    refuse(None, &of_run(run), abilities)
+/// Refuses settings of the whole run that need an ability which the destination lacks.
+pub fn require_of_run(
+    run: &RunSettings,
+    options: &PlanOptions<'_>,
+    abilities: &Abilities,
+) -> Result<(), PlanError> {
+    refuse(None, &of_run(run, options), abilities)
 }
 
-/// Refuses a flow that asks for an ability which the destination lacks.
+/// Refuses a flow that needs an ability which the destination lacks.
 pub fn require_of_flow(
     name: &str,
     flow: &Flow,
@@ -51,8 +59,9 @@ fn refuse(flow: Option<&str>, asked: &[Ability], abilities: &Abilities) -> Resul
     }
 }
 
-fn of_run(run: &RunSettings) -> Vec<Ability> {
+fn of_run(run: &RunSettings, options: &PlanOptions<'_>) -> Vec<Ability> {
     let asked = [
+        (Ability::SeveralHosts, options.is_shared_out),
         (Ability::OneTransaction, !run.staging),
         (Ability::RateLimit, run.rate_bytes_max.is_some()),
         (Ability::ReplicaLag, run.replica_lag_bytes_max.is_some()),

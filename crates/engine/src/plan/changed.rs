@@ -13,16 +13,16 @@ use super::identity;
 use super::options::PlanOptions;
 use crate::ledger::{SplitRecord, TouchedFile};
 
-/// Files that a stopped run has loaded, wholly or in part, and that have changed since.
+/// Files that a stopped run has loaded, completely or in part, and that have changed since.
 #[derive(Default)]
 pub struct FoundFiles {
     /// Files whose text has changed.
     pub changed: Vec<ChangedFile>,
-    /// Files whose text is the same but whose time of change is not.
+    /// Files whose text is the same, but whose time of change differs.
     pub touched: Vec<TouchedFile>,
 }
 
-/// A file whose text is not the text that was loaded.
+/// A file whose text differs from the loaded text.
 pub struct ChangedFile {
     /// The name of the file.
     pub key: FileKey,
@@ -59,19 +59,19 @@ pub struct FilesBefore<'a> {
     touched: BTreeMap<(usize, usize), Vec<SplitRecord>>,
 }
 
-/// What the stopped run has loaded of a file.
+/// The part of a file that the stopped run has loaded.
 #[derive(Clone, Copy, Default)]
 struct FileBefore {
-    /// Part of it was loaded into a unit that the plan has.
+    /// A part was loaded into a unit that the plan has.
     is_planned: bool,
-    /// The file had another size when it was loaded.
+    /// The file's size has changed since it was loaded.
     is_resized: bool,
-    /// Its size was different when it was loaded into a unit that the plan does not have.
+    /// The file's size has changed since it was loaded into a unit that the plan does not have.
     is_resized_elsewhere: bool,
 }
 
 impl<'a> FilesBefore<'a> {
-    /// For the files of these flows.
+    /// An index of the files of these flows.
     pub fn new(flows: &'a [PlannedFiles<'a>]) -> FilesBefore<'a> {
         let none = |flow: &PlannedFiles<'_>| vec![FileBefore::default(); flow.files.len()];
         let index = |flow: &PlannedFiles<'_>| FileIndex::new(&flow.files);
@@ -166,7 +166,7 @@ impl<'a> FilesBefore<'a> {
 }
 
 /// Refuses files that a stopped run has loaded in part and that have changed, because rows of the old and the new text
-/// would be mixed. A file of which nothing is loaded may change.
+/// would be mixed. A file without loaded rows may change.
 pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
     let Some(first) = changed.first() else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The printed text of a plan on columns that are not read in the usual way.
+//! The printed lines of a plan about columns that are not read in the usual way.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use inrush_rows::column_policy::{
 use inrush_rows::plural::counted;
 use inrush_rows::sql_text::identifier;
 
-/// One line for each column that is not simply the field at its own place, and one for fields
-/// that no column takes.
+/// One line for each column that does not come from the field at its own position, and one line for fields that no
+/// column uses.
 pub fn lines(columns: &[Column], field_count: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (place, column) in columns.iter().enumerate() {

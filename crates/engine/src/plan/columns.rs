@@ -1,4 +1,4 @@
-//! The field of the files that fills each column of the target, and the column's type.
+//! Decides which field of the files fills each column of the target, and the column's type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,7 +31,7 @@ pub struct KnownColumns<'a> {
     pub format: &'a Format,
     /// The columns of the target, if it exists.
     pub target_columns: Option<&'a TargetColumns>,
-    /// The partition key, which is never NULL.
+    /// The columns of the partition key, which are never NULL.
     pub key: Option<&'a str>,
 }
 
@@ -40,13 +40,13 @@ pub struct KnownColumns<'a> {
 pub struct TargetColumns {
     /// All columns, in the target's order.
     pub all: Vec<String>,
-    /// Columns that can be filled: the table does not compute them itself.
+    /// Columns that can be filled: those that the table does not compute itself.
     pub filled: Vec<String>,
 }
 
 /// Columns that the files fill, matched with those of the target.
 pub struct Matches {
-    /// The columns that are loaded, in the package's order, or else in that of the files.
+    /// The columns that are loaded, in the package's order if it lists them, else in that of the files.
     pub columns: Vec<Match>,
     /// Fields of a record, including those that are skipped.
     pub field_count: usize,
@@ -146,7 +146,7 @@ impl KnownColumns<'_> {
         })
     }
 
-    /// Pairs the columns with the fields or settings that fill them.
+    /// Matches the columns with the fields or settings that fill them.
     pub fn assignment(&self) -> Result<Assignment, PlanError> {
         let in_order = |details: Vec<ColumnDetail>| Assignment {
             field_count: details.len(),
@@ -186,7 +186,7 @@ impl KnownColumns<'_> {
         }
     }
 
-    /// Refuses files that lack a column which must have a value: one of `required` that is not `filled`.
+    /// Refuses files without a column that needs a value: one of `required` that is not `filled`.
     pub fn require<'c>(
         &self,
         required: impl Iterator<Item = &'c str>,
@@ -271,7 +271,7 @@ pub fn column(
     }
 }
 
-/// The form of a column's numbers: its own setting, otherwise that of the format.
+/// The number format of a column: its own setting, or else that of the format.
 fn number_form(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> NumberForm {
     let separator = |text: &Option<String>| text.as_ref().and_then(|text| text.chars().next());
     let own = (&detail.decimal_separator, &detail.group_separator);
@@ -348,7 +348,7 @@ mod tests {
 
     use super::*;
 
-    /// 20,000 columns, in the opposite order of the target's: each name is looked at once.
+    /// 20,000 columns, in the opposite order of the target's: each name is looked up once.
     #[test]
     fn wide_tables_are_matched_by_one_pass() {
         const COLUMNS: usize = 20_000;

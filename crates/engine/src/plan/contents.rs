@@ -1,9 +1,9 @@
-//! Checks that a file still has the text that an earlier attempt has loaded of it.
+//! Checks that a file still has the text that an earlier attempt has loaded from it.
 //!
-//! A file whose size, time of change, inode and time of its inode's change are the same has not been written to,
-//! because nobody can set the last one. It is not read again. If only its size is the same, as after `touch`, `chmod`
-//! or a copy to its old place, the committed ranges are read again and compared with the hashes that were made while
-//! they were loaded.
+//! A file whose size, time of change, inode and inode change time are all the same was not written to, because no
+//! program can set the last one. It is not read again. If only its size is the same, as after `touch`, `chmod` or a
+//! copy to its old path, the committed ranges are read again and compared with the hashes that were computed while they
+//! were loaded.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,20 +18,20 @@ use crate::ledger::SplitRecord;
 pub enum Contents {
     /// It was not written to.
     Untouched,
-    /// It has the same text, and its time, or its place on the disk, is another one.
+    /// It has the same text, and another time or inode.
     Same,
     /// It has other text.
     Changed,
 }
 
-/// Looks at files, at each one once: for all plans of a run.
+/// Compares files with the ledger, each file once for all plans of a run.
 #[derive(Debug, Default)]
 pub struct ContentChecks {
     found: Mutex<BTreeMap<String, Contents>>,
 }
 
 impl ContentChecks {
-    /// Holds a file with its state against its splits in the ledger, of which there is one at least.
+    /// Compares a file with its splits in the ledger, of which there is at least one.
     pub async fn look(
         &self,
         (file, state): (&dyn Input, &InputState),

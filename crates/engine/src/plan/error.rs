@@ -15,18 +15,18 @@ pub enum PlanError {
     /// A file cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// What the inputs of a flow hold could not be guessed.
+    /// The format or the types of a flow's inputs could not be guessed.
     #[error(transparent)]
     Guess(Box<dyn std::error::Error + Send + Sync>),
     /// The driver could not ask its destination.
     #[error(transparent)]
     Driver(DriverError),
-    /// The package and the target do not fit each other.
+    /// The package and the target do not match.
     #[error("flow `{flow}`: {what}")]
     Mismatch {
         /// The flow.
         flow: String,
-        /// The contradiction, in words.
+        /// The conflict, in words.
         what: String,
         /// How to fix it.
         hint: String,
@@ -34,12 +34,12 @@ pub enum PlanError {
     /// The package asks for abilities that the destination lacks.
     #[error("{}{}", of_flow(flow.as_deref()), refusals(lacking))]
     Abilities {
-        /// The flow; none if the whole run asks for them.
+        /// The flow; `None` if the abilities are needed by the whole run.
         flow: Option<String>,
-        /// The abilities, one at least.
+        /// The abilities, at least one.
         lacking: Vec<Ability>,
     },
-    /// The load units do not hold each split of a flow once: a mistake in the destination's code.
+    /// The load units do not contain each split of a flow exactly once: a bug in the destination's code.
     #[error("flow `{flow}`: {source}")]
     Layout {
         /// The flow.
@@ -57,15 +57,15 @@ pub enum PlanError {
         /// How to fix it.
         hint: String,
     },
-    /// The server has not enough of something.
+    /// The server has too little of a resource.
     #[error("{what}")]
     Limit {
-        /// The needed and the available number, in words.
+        /// The needed and the available amount, in words.
         what: String,
         /// How to fix it.
         hint: String,
     },
-    /// The server's disk cannot hold what will be stored.
+    /// The server's disk has too little space.
     #[error("{text} of text will be stored, but the server's disk has {free} free at {folder}")]
     Room {
         /// The size of the text, in words.
@@ -82,7 +82,7 @@ pub enum PlanError {
         role: String,
         /// The missing privileges.
         missing: String,
-        /// Statements that grant it.
+        /// Statements that grant them.
         grants: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Promises about a flow's files: by its package, by control files, by trailers to come.
+//! Promises about a flow's files: in its package, in control files, and in trailers that are read later.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,12 +61,12 @@ impl ExpectPlan {
     }
 }
 
-/// Numbers that a file, or all files of a flow, must have.
+/// Numbers that must be right for a file, or for all files of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Promise {
     /// The source of the promise, in words.
     pub by: String,
-    /// The key of the file; `None` if it is of all files.
+    /// The key of the file; `None` if the promise is about all files.
     pub file_key: Option<FileKey>,
     /// The number of rows.
     pub rows: Option<u64>,
@@ -204,7 +204,7 @@ fn inputs(source: &dyn Source) -> impl Iterator<Item = Arc<dyn Input>> {
     (0..source.input_count()).map(|index| source.input(index))
 }
 
-/// Whether an input is a file of text by itself, which other files can stand beside.
+/// True if an input is a separate text file, so that a control file can be beside it.
 fn is_a_file(input: &dyn Input) -> bool {
     let stored_at = input.stored_at();
     !input.is_typed() && stored_at.is_some_and(|(path, _)| path == &**input.name())
@@ -258,7 +258,7 @@ pub fn words(field: &RecordField) -> String {
     }
 }
 
-/// A count of rows in a text that says it.
+/// The number of rows in a text.
 pub fn rows_of(text: &str, also_counts: u32) -> Option<u64> {
     let number: u64 = text.trim().parse().ok()?;
     number.checked_sub(u64::from(also_counts))

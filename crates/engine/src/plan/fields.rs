@@ -1,4 +1,4 @@
-//! The field of a record that fills each column: by the names of a header, else by position.
+//! Decides which field of a record fills each column: by the names of a header, else by position.
 //!
 //! Every field must be listed. A field that no column takes must be skipped by name, or all such fields together by `"*
 //! skip"`. So a forgotten column, or a new field in a file, is an error and does not shift the other fields.
@@ -84,7 +84,7 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
                     Some(FieldChoice::Name(name)) => named(detail, name, header, &index)?,
                     None => named(detail, &detail.name, header, &index)?,
                 };
-                // Another column may use the same field if it asks for it.
+                // Another column may use the same field if it names it.
                 fields.take(index, at, details, |one, other| {
                     one.field.is_some() || other.field.is_some()
                 })?;
@@ -174,13 +174,13 @@ pub fn by_place(
     assignment(columns, fields.taken.len())
 }
 
-/// The meaning of a listed column that is not a plain field.
+/// What a listed column means if it is not a plain field.
 enum Special {
     /// The column uses or skips one field.
     Field,
     /// The column uses no field.
     Made(ValueSource),
-    /// The column stands for all fields that are not listed.
+    /// The column stands for all unlisted fields.
     Others,
 }
 
@@ -288,7 +288,7 @@ fn numbered(
     count: usize,
     who_has: &str,
 ) -> Result<usize, Mismatch> {
-    // More fields than a record can have would be counted in vain.
+    // A number larger than the fields of any record is refused without counting.
     const FIELDS_MAX: usize = 1 << 20;
     let index = (number as usize).checked_sub(1);
     match index {
@@ -304,7 +304,8 @@ fn numbered(
     }
 }
 
-/// The names of a header for a message. The first record of a file that is not text may be as long as the file.
+/// The names of a header for a message. They are shortened, because the first record of a binary file may be as long as
+/// the file.
 fn shortened(names: &[String]) -> String {
     const SHOWN_CHARS: usize = 1_000;
     let text = names.join(", ");
@@ -368,7 +369,7 @@ mod tests {
 
     use super::*;
 
-    /// `x=3 type` and `x="Name"` stand for a column with a `field`.
+    /// `x=3 type` and `x="Name"` mean a column with a `field`.
     fn details(columns: &[&str]) -> Vec<ColumnDetail> {
         columns
             .iter()

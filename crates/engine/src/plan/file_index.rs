@@ -1,4 +1,4 @@
-//! Finds a planned file by its key: of a hundred thousand files a few bytes each are in memory, and no text of a key.
+//! Finds a planned file by its key. Memory holds a few bytes for each file, and no text of a key.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use inrush_source::Input;
 use super::identity;
 use super::key_start::KeyStart;
 
-/// The places of files in a list, by their keys.
+/// The positions of files in a list, by their keys.
 #[derive(Debug, Default)]
 pub struct FileIndex {
     places: Vec<(KeyStart, u32)>,
 }
 
 impl FileIndex {
-    /// Of these files.
+    /// An index of these files.
     pub fn new(files: &[&Arc<dyn Input>]) -> FileIndex {
         let place = |(file, at): (&&Arc<dyn Input>, u32)| {
             Some((KeyStart::of(identity::file_key(&***file).as_str())?, at))
@@ -25,7 +25,7 @@ impl FileIndex {
         FileIndex { places }
     }
 
-    /// The place of the file with this key.
+    /// The position of the file with this key.
     pub fn find(&self, key: &FileKey) -> Option<usize> {
         let start = KeyStart::of(key.as_str())?;
         let found = self.places.binary_search_by(|(known, _)| known.cmp(&start));

@@ -1,8 +1,8 @@
-//! The inputs of a flow, and what they say of how they are written and of their columns: the half of a flow's plan that
-//! does not depend on where its rows go.
+//! The inputs of a flow, and the facts that they give about their format and columns: the part of a flow's plan that
+//! does not depend on the destination.
 //!
-//! The engine names no source. The façade's registry has an [`OpenSources`]; a driver calls it once for each run, and plans
-//! with the [`Sources`] that come back.
+//! The engine names no source. The façade's registry has an [`OpenSources`]; a driver calls it once for each run, and
+//! plans with the returned [`Sources`].
 
 use std::fmt;
 use std::path::Path;
@@ -20,12 +20,12 @@ use super::columns::{KnownColumns, TargetColumns};
 use super::error::PlanError;
 use super::typed_rows;
 
-/// Makes the sources of one run, whose reads end when the stop is asked.
+/// Makes the sources of one run. Their reads end when the run is asked to stop.
 pub type OpenSources = fn(&Stop) -> Arc<dyn Sources>;
 
-/// Opens what the flows of a package name: the same for each plan of a run, so that what can be read only once is read once.
+/// Opens the inputs that flows name. It is shared by all plans of a run, because some inputs can be read only once.
 pub trait Sources: fmt::Debug + Send + Sync {
-    /// Finds the inputs of a flow and looks at them. What a user should know is added to `notes`.
+    /// Finds and examines the inputs of a flow. Notes for the user are added to `notes`.
     fn look(&self, asked: &FlowAsked<'_>, notes: &mut Vec<String>)
     -> Result<FlowInputs, PlanError>;
 
@@ -33,7 +33,7 @@ pub trait Sources: fmt::Debug + Send + Sync {
     fn find(&self, asked: &FlowAsked<'_>) -> Result<(), PlanError>;
 }
 
-/// No sources at all: what a caller has that names none.
+/// No sources at all, for a caller that has none.
 pub fn no_sources(_stop: &Stop) -> Arc<dyn Sources> {
     Arc::new(NoSources)
 }
@@ -61,7 +61,7 @@ impl Sources for NoSources {
     }
 }
 
-/// A flow whose inputs are wanted.
+/// A flow whose inputs are to be found.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowAsked<'a> {
     /// The flow.
@@ -70,31 +70,31 @@ pub struct FlowAsked<'a> {
     pub name: &'a str,
     /// Relative paths start here.
     pub folder: &'a Path,
-    /// The columns of its target that can be filled, where it exists.
+    /// The columns of its target that can be filled, if the target exists.
     pub filled: Option<&'a [String]>,
 }
 
-/// The inputs of a flow, looked at.
+/// The examined inputs of a flow.
 pub struct FlowInputs {
-    /// How they are written.
+    /// Their format.
     pub dialect: Dialect,
-    /// The same in the words of a package.
+    /// The format in the words of a package.
     pub format: Format,
-    /// What a person who meets a reject should know, where types were guessed.
+    /// A hint for a person who meets a reject, if types were guessed.
     pub reject_hint: Option<String>,
     /// The names in the first header.
     pub header: Option<Vec<String>>,
-    /// The input that it stands in.
+    /// The input that has this header.
     pub header_input: Option<Arc<Path>>,
-    /// What package and inputs say of the columns.
+    /// The columns that package and inputs name.
     pub details: Vec<ColumnDetail>,
-    /// The fields of the first row, where their number is needed.
+    /// The number of fields of the first row, if it is needed.
     pub first_field_count: Option<usize>,
     /// Makes a source of them.
     pub opener: Box<dyn OpenInputs>,
 }
 
-/// Makes a source of inputs that were looked at.
+/// Makes a source of examined inputs.
 pub trait OpenInputs: Send {
     /// Their columns, if their rows are typed values.
     fn typed(&self) -> Option<TypedInputs>;
@@ -106,7 +106,7 @@ pub trait OpenInputs: Send {
 /// Inputs of typed rows.
 #[derive(Clone, Debug)]
 pub struct TypedInputs {
-    /// What they are, in a word: `Parquet`.
+    /// The format in one word: `Parquet`.
     pub kind: &'static str,
     /// Their columns.
     pub columns: Vec<TypedField>,
@@ -119,23 +119,23 @@ pub struct TypedField {
     pub name: String,
     /// The type of its values.
     pub data_type: DataType,
-    /// 16 bytes that are marked as a UUID.
+    /// The values have 16 bytes and are marked as UUIDs.
     pub is_uuid: bool,
 }
 
-/// What is known of the form of inputs once their columns are.
+/// The format of inputs, known once their columns are known.
 #[derive(Clone, Copy, Debug)]
 pub struct InputForm<'a> {
     /// How records and fields are written.
     pub dialect: &'a Dialect,
-    /// The header that each must have.
+    /// The header that each input must have.
     pub header: Option<&'a [String]>,
-    /// How the last record of each begins, where that is a trailer and no row.
+    /// The text that begins the last record of each input, if that is a trailer.
     pub trailer_starts_with: Option<&'a str>,
 }
 
 impl FlowInputs {
-    /// What is known of the flow's columns before anybody is asked for types.
+    /// The facts about the flow's columns that are known before the destination resolves their types.
     pub fn known<'a>(
         &'a self,
         flow: &'a Flow,
@@ -156,7 +156,8 @@ impl FlowInputs {
         }
     }
 
-    /// The columns are resolved: what cannot be converted as declared is told before anything runs. Makes the inputs a source.
+    /// Called when the columns are resolved. Refuses columns that cannot be converted as declared, and makes the
+    /// source.
     pub fn settle(
         &mut self,
         flow: &Flow,
@@ -167,7 +168,7 @@ impl FlowInputs {
         if let Some(typed) = self.opener.typed() {
             typed_rows::check(name, &typed, columns)?;
         }
-        // In a file of one column an empty line is an empty field, as COPY reads it.
+        // In a file with one column, an empty line is an empty field, as in COPY.
         self.dialect.blank_lines_are_records = field_count == 1 && !self.dialect.trailing_delimiter;
         let converter = Converter::new(columns, &self.dialect, field_count);
         converter.map(drop).map_err(|error| PlanError::Mismatch {
@@ -183,7 +184,7 @@ impl FlowInputs {
         }))
     }
 
-    /// What separates fields.
+    /// The delimiter of fields.
     pub fn delimiter(&self) -> String {
         String::from_utf8_lossy(self.dialect.delimiter.as_bytes()).into_owned()
     }

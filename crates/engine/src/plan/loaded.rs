@@ -9,7 +9,7 @@ use super::error::PlanError;
 use super::file_index::FileIndex;
 use crate::ledger::SwitchedFile;
 
-/// The files of a flow that are looked for among the files that were switched in.
+/// The files of a flow, which are looked up among the files that were switched in.
 pub struct WantedFiles<'a> {
     /// The flow's target.
     pub target: String,
@@ -17,7 +17,7 @@ pub struct WantedFiles<'a> {
     pub replaces: bool,
     /// The files, each once.
     pub files: Vec<&'a Arc<dyn Input>>,
-    /// True if the target still holds the rows of such a file.
+    /// True if the target still has the rows of such a file.
     pub holds: Box<dyn Fn(&SwitchedFile) -> bool + 'a>,
 }
 
@@ -46,13 +46,13 @@ struct FoundOfFlow {
 struct FoundFile {
     /// The newest run that has loaded the file as it is now, and whose rows of the file still exist.
     loaded_by: Option<RunId>,
-    /// The run that was seen last to have loaded the file, and whether it has loaded all of it as it is now.
+    /// The last run seen that has loaded the file, and whether it has loaded all of it as it is now.
     seen_last: Option<(RunId, bool)>,
 }
 
 impl FoundFile {
-    /// One file of a run may have several rows, one for each range. The file counts as loaded only if all of them match
-    /// the file as it is now.
+    /// The ledger has one row for each range of a file. The file counts as loaded only if all of them match the file as
+    /// it is now.
     fn see(&mut self, run_id: RunId, is_same: bool) {
         match &mut self.seen_last {
             Some((run, all_same)) if *run == run_id => *all_same &= is_same,
@@ -79,7 +79,7 @@ impl<'a> LoadedFiles<'a> {
         }
     }
 
-    /// Takes note of a file, or of a range of it, that a run has switched into a target which is gone or was emptied.
+    /// Notes a file, or a range of it, that a run has switched into a target which was since dropped or emptied.
     pub fn see_gone(&mut self, switched: &SwitchedFile) {
         for (flow, found) in self.flows.iter().zip(&mut self.found) {
             if flow.target != switched.target {
@@ -93,8 +93,8 @@ impl<'a> LoadedFiles<'a> {
         }
     }
 
-    /// Takes note of a file, or of a range of it, that a run has switched in. The newest run comes first, and all files
-    /// of a run before those of the next.
+    /// Notes a file, or a range of it, that a run has switched in. The newest run comes first, and all files of a run
+    /// before those of the next.
     pub fn see(&mut self, switched: &SwitchedFile) {
         for (flow, found) in self.flows.iter().zip(&mut self.found) {
             if flow.target != switched.target {
@@ -123,7 +123,8 @@ impl<'a> LoadedFiles<'a> {
         }
     }
 
-    /// Notes that these files are loaded once more, for each target that was emptied or made anew after it had their rows.
+    /// One note for each target that was emptied or created again since it had rows of these files: they are loaded
+    /// again.
     pub fn lost_rows(&self) -> Vec<String> {
         let flows = self.flows.iter().zip(&self.found);
         let lost = flows.filter(|(flow, found)| found.has_lost && !flow.replaces);
@@ -138,7 +139,7 @@ impl<'a> LoadedFiles<'a> {
     }
 
     /// The run that has loaded all of the plan's files as they are now. If it has loaded only some of them, the plan is
-    /// refused: it is not known whether the user wants the others alone, and rows must not be loaded twice.
+    /// refused: the user may or may not want only the others, and rows must not be loaded twice.
     pub fn run(mut self) -> Result<Option<RunId>, PlanError> {
         let mut newest: Option<RunId> = None;
         let mut loaded_files: Option<(&WantedFiles<'_>, Vec<&Arc<dyn Input>>)> = None;

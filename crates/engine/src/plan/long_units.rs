@@ -4,18 +4,18 @@ use inrush_source::{Source, SourceError, Split};
 
 use super::planned::{PlannedFlow, PlannedUnit};
 
-/// How much longer a plan may take than a load in which all streams end at the same time. Sharing a unit has a cost
-/// (one transaction no longer fills the whole table), so small differences in the sizes of files are accepted.
+/// How much longer a load may take than if all streams ended at the same time. Sharing a unit has a cost (one
+/// transaction no longer fills the whole table), so small differences in the sizes of files are accepted.
 const LONGER_AT_MOST: f64 = 1.1;
 
-/// The facts of a unit that the choice is made by.
+/// The facts of a unit that decide if it is shared.
 #[derive(Clone, Copy, Debug)]
 struct UnitSize {
     /// Bytes of text, as far as its files tell.
     bytes_count: u64,
     /// It reads a pipe, whose length is unknown.
     is_endless: bool,
-    /// Several streams fill it in any case.
+    /// It is shared in any case.
     is_shared: bool,
 }
 
@@ -30,7 +30,7 @@ impl UnitSize {
     }
 }
 
-/// Shares units that would keep one stream busy after the others have ended, of all flows together.
+/// Shares the units of all flows that would keep one stream busy after the others have ended.
 pub fn share_long_units<F: PlannedFlow>(
     flows: &mut [F],
     streams: usize,
@@ -47,8 +47,8 @@ pub fn share_long_units<F: PlannedFlow>(
     })
 }
 
-/// Shares the largest units among streams until what one stream loads alone makes no long tail. `share` shares the unit
-/// with this index, and says whether it could.
+/// Shares the largest units among streams until no private unit makes a long tail. `share` shares the unit with this
+/// index, and returns false if that is not possible.
 fn share<E>(
     units: &[UnitSize],
     streams: usize,
@@ -67,7 +67,7 @@ fn share<E>(
         .iter()
         .map(|index| units[*index].bytes_count)
         .collect();
-    // Of units that stay private, and the same with all that are still to be looked at.
+    // The private units, without and with those that are still to be examined.
     let mut kept = Loads::new(streams);
     let mut all = kept.with(&sizes);
     for (at, index) in private.into_iter().enumerate() {
@@ -86,8 +86,8 @@ pub fn work_bytes(split: &Split) -> u64 {
     split.input.text_bytes(split.size_bytes)
 }
 
-/// The load of each stream by units that are not shared: the largest unit goes first, each to the stream with the least
-/// so far. Shared units fill up the streams that have less.
+/// The load of each stream from private units: the largest unit first, each to the stream with the smallest load so
+/// far. Shared units are then given to the streams with small loads.
 #[derive(Clone)]
 struct Loads(Vec<u64>);
 
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(shared(&[9], 1, all), [0; 0]);
         assert_eq!(shared(&[5, 5], 2, all), [0; 0]);
         assert_eq!(shared(&[1, 9, 1], 2, all), [1]);
-        // One that cannot be shared is waited for anyway.
+        // A unit that cannot be shared takes its time in any case.
         assert_eq!(shared(&[9, 5, 1], 2, |index| index != 0), [0; 0]);
         // A pipe, whose length is unknown.
         assert_eq!(shared(&[5, 0, 5], 2, all), [1]);

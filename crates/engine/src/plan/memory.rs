@@ -6,20 +6,20 @@ use inrush_source::{PART_BYTES, PARTS_AHEAD, Split};
 
 use super::long_units::work_bytes;
 
-/// The resident memory of the program, Python's interpreter and all libraries, and of everything that a load has in any
-/// case: tables of time zones, threads, the session of the ledger, and the rows of the ledger that are read at a time.
-/// Measured: 26 MiB.
+/// The resident memory of the program, Python's interpreter and all libraries, and of everything that every load has:
+/// tables of time zones, threads, the session of the ledger, and the ledger rows that are read at a time. Measured: 26
+/// MiB.
 const PROGRAM_BYTES: u64 = 32 << 20;
-/// The memory of this attempt for each file of an earlier attempt: keys and counts and, for a file that was touched
-/// since, the hashes for comparing its text. Measured for files that were not touched: close to nothing.
+/// The memory for each file of an earlier attempt: keys, counts and, for a file whose time has changed, the hashes of
+/// its text. Measured for files whose time has not changed: close to nothing.
 const RESUMED_FILE_BYTES: u64 = 900;
 /// The memory of the ledger's record of each file, if all records are read at the same time because the package
 /// promises sums of all files.
 const PROMISED_FILE_BYTES: u64 = 1_200;
-/// The record of a range of a file that is fed to all streams: the check before the switch reads those of a file
-/// together. Measured: 700.
+/// The record of a range of a fed file. The check before the switch reads all records of one file at a time. Measured:
+/// 700.
 const FED_RECORD_BYTES: u64 = 800;
-/// Copies of its path that are alive at a time: as it is opened, as it is shown, and in the report.
+/// Copies of a path in memory at a time: as opened, as shown, and in the report.
 const PATH_COPIES: u64 = 4;
 
 /// The memory that a load needs for each file, or range of a file, beside its path.
@@ -67,7 +67,7 @@ pub struct MemoryBound {
 }
 
 impl MemoryBound {
-    /// Bytes of all but very long records.
+    /// The sum of all parts except very long records.
     pub fn total(&self) -> u64 {
         self.program_bytes
             + self.files_bytes
@@ -111,7 +111,7 @@ impl MemoryBound {
         bound
     }
 
-    /// The memory of streams beside their own figure, in words.
+    /// The memory that streams need in addition to their own figure, in words.
     pub fn also_for_streams(&self) -> String {
         match (self.feed_bytes, self.row_group_bytes) {
             (0, 0) => String::new(),
@@ -123,7 +123,7 @@ impl MemoryBound {
         }
     }
 
-    /// The parts of the figure beside streams, in words.
+    /// The parts of the figure other than streams, in words.
     pub fn beside_streams(&self) -> String {
         let mut words = format!(
             "{} for the program and its libraries, {} for the data about {}",
@@ -157,13 +157,13 @@ fn fed_records_bytes(split: &Split) -> u64 {
 
 /// The memory of a stream for text, and for the batch that is made of it.
 pub fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u64 {
-    // A chunk and the one that takes over its tail; four bytes for each possible field end and
-    // sixteen for each record, where the shortest field is empty.
+    // Two chunks, because the second takes over the tail of the first; four bytes for each possible field end and
+    // sixteen for each record, if every field is empty.
     let text = 2 * chunk_bytes + chunk_bytes * 4 + chunk_bytes / 2 * 16;
     text + batch_rows * columns_max * 17
 }
 
-/// The memory of the text that is read ahead of the streams: one file is fed at a time.
+/// The memory of the text that is read ahead for the streams: one file is fed at a time.
 pub fn feed_bytes<'a>(
     splits: impl Iterator<Item = &'a Split>,
     chunk_bytes: u64,
@@ -171,7 +171,7 @@ pub fn feed_bytes<'a>(
 ) -> u64 {
     let of_file = splits.filter(|split| split.is_shared).map(|split| {
         let ranges = (streams + PARTS_AHEAD as u64) * (PART_BYTES as u64 + chunk_bytes);
-        // Beside its translation stand the file's own bytes, two for each letter of UTF-16.
+        // The file's own bytes, two for each letter of UTF-16, are in memory beside the translation.
         match split.input.is_translated() {
             true => 3 * ranges,
             false => ranges,
@@ -180,8 +180,8 @@ pub fn feed_bytes<'a>(
     of_file.max().unwrap_or(0)
 }
 
-/// The largest row group, or record batch, of all files of typed rows: no more of one is decoded at a
-/// time, and usually much less.
+/// The size of the largest row group, or record batch, of all files of typed rows. At most one is decoded at a time,
+/// and usually much less.
 pub fn row_group_bytes<'a>(splits: impl Iterator<Item = &'a Split>) -> u64 {
     let sizes = splits.map(|split| split.input.block_bytes());
     sizes.max().unwrap_or(0)

@@ -1,9 +1,9 @@
-//! The half of a plan that does not depend on where its rows go: a package resolved against real files, before
-//! anything runs.
+//! The part of a plan that does not depend on the destination: a package resolved against real files, before anything
+//! runs.
 //!
-//! [`flow_inputs`] asks the sources for the inputs of a flow and the facts that they state themselves, [`columns`] which field fills which
-//! column; together they make a [`Reading`]. [`changed`], [`contents`] and [`loaded`] compare the files with the text that
-//! was loaded of them before. A driver makes its own plan of these.
+//! [`flow_inputs`] finds the inputs of a flow and what they say about themselves, [`columns`] decides which field fills
+//! which column, and together they make a [`Reading`]. [`changed`], [`contents`] and [`loaded`] compare the files with
+//! the text that was loaded before. A driver makes its own plan of these.
 
 pub mod abilities;
 pub mod changed;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// Names and the places where they stand in a list.
+/// Names and their positions in a list.
 pub struct NameIndex<'a> {
     exact: BTreeMap<&'a str, Vec<usize>>,
     folded: BTreeMap<String, Vec<usize>>,
@@ -24,7 +24,7 @@ impl<'a> NameIndex<'a> {
         index
     }
 
-    /// The places of a name: of the same one, else of those that differ in case alone.
+    /// The positions of a name: the exact matches, or else the matches that differ only in case.
     pub fn places(&self, name: &str) -> &[usize] {
         let exact = self.exact.get(name);
         exact

@@ -1,4 +1,4 @@
-//! Facts that a plan needs beside its package, and obstacles of a plan.
+//! The options of a plan beside its package, and the reasons to refuse a plan.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -12,24 +12,26 @@ use super::flow_inputs::Sources;
 pub struct PlanOptions<'a> {
     /// Relative paths of files start here.
     pub folder: &'a Path,
-    /// Opens what flows name: the same for each plan of a run.
+    /// Opens the inputs of flows; the same for each plan of a run.
     pub sources: &'a dyn Sources,
-    /// Streams where the package does not say; usually the number of cores.
+    /// Streams if the package does not say; usually the number of cores.
     pub streams_default: usize,
     /// The results of reading files again: the same for each plan of a run.
     pub contents: &'a ContentChecks,
     /// Load again what an earlier run has loaded.
     pub again: bool,
-    /// The rows are rejects of an earlier run, and lie in any partitions: the server routes them.
+    /// The rows are rejects of an earlier run. They may belong to any partitions, so the server routes them.
     pub is_replay: bool,
+    /// Other processes load shares of the run.
+    pub is_shared_out: bool,
     /// Another run of the package may be in progress, so its staging tables are not leftovers.
     pub unlocked: bool,
-    /// Gathers all reasons to refuse the plan, if all are wanted and not only the first.
+    /// Collects all reasons to refuse the plan; without it the first one ends planning.
     pub obstacles: Option<&'a Obstacles>,
 }
 
 impl PlanOptions<'_> {
-    /// Passes a result on, or notes the reason why there is none.
+    /// Passes a result on, or collects its error.
     pub fn or_note<T, E: PlanRefusal>(&self, found: Result<T, E>) -> Result<Option<T>, E> {
         match (found, self.obstacles) {
             (Ok(found), _) => Ok(Some(found)),
@@ -43,7 +45,7 @@ impl PlanOptions<'_> {
     }
 }
 
-/// An error for which a plan is refused: the engine's, or one of a driver that still has its type.
+/// An error for which a plan is refused: the engine's, or a driver's typed error.
 pub trait PlanRefusal: Into<PlanError> {
     /// True if planning cannot continue after it: the package itself is wrong, or the server is gone.
     fn ends_planning(&self) -> bool;

@@ -2,15 +2,15 @@
 
 use inrush_source::{Input, Source, SourceError, Split};
 
-/// A piece has no less text: below it the transaction and its ledger row would cost too much.
+/// The smallest text of a piece: with less, the transaction and its ledger row would cost too much.
 const PIECE_BYTES_MIN: u64 = 8 << 20;
-/// A piece has no more: what a stop throws away.
+/// The largest text of a piece: a stop discards at most this.
 const PIECE_BYTES_MAX: u64 = 256 << 20;
-/// Pieces of an input of middle size: enough for many streams, and for an even end.
+/// Pieces of an input of middle size: enough for many streams, and small enough that all end at about the same time.
 const PIECES_WANTED: u64 = 64;
 
-/// The pieces of a split that is all of its input; one where it is too small to be worth it, and for a part of an input. They
-/// depend on the input alone, not on the streams, so that a stopped run resumes with those that are missing.
+/// The pieces of a split that covers its whole input. A split that is small, or that is part of an input, stays one
+/// piece. The pieces depend only on the input, not on the streams, so a resumed run loads those that are missing.
 pub fn pieces(source: &dyn Source, split: &Split) -> Result<Vec<Split>, SourceError> {
     if !split.is_whole() {
         return Ok(vec![split.clone()]);
@@ -23,7 +23,7 @@ pub fn pieces(source: &dyn Source, split: &Split) -> Result<Vec<Split>, SourceEr
         .collect())
 }
 
-/// Bytes of text that a piece of an input should have.
+/// Bytes of text for each piece of an input.
 pub fn wanted_bytes(input: &dyn Input) -> u64 {
     wanted_of(input.text_bytes(input.size_bytes()))
 }
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn pieces_are_neither_too_small_nor_too_large() {
-        // Ledgers have the ranges of pieces, so these numbers never change.
+        // Ledgers contain the ranges of pieces, so these numbers must never change.
         for (text_bytes, expected) in [
             (0, 8 << 20),
             ((16 << 20) - 1, 8 << 20),

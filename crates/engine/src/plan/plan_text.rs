@@ -1,4 +1,4 @@
-//! Parts of a printed plan that are alike for all destinations.
+//! Parts of a printed plan that are the same for all destinations.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use inrush_source::Split;
 
 use super::reading::Reading;
 
-/// A file, and which part of it where it is shared.
+/// A file, and its range if it is cut.
 pub fn split_words(split: &Split) -> String {
     let file = split.input.name().display();
     if split.is_shared {

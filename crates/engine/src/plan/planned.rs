@@ -1,4 +1,4 @@
-//! The plan of a flow and of its units, as those parts of a run see it that do not depend on the destination.
+//! The plan of a flow and of its units, as far as it does not depend on the destination.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ pub trait PlannedFlow {
     /// Its load units, in the order of their numbers.
     fn units(&self) -> &[Self::Unit];
 
-    /// Its load units, to be changed, with what is read of them.
+    /// Its load units, mutable, and its reading.
     fn units_mut(&mut self) -> (&Reading, &mut [Self::Unit]);
 
-    /// The splits of all units, to be changed, with what is read of them.
+    /// The splits of all units, mutable, and its reading.
     fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>) {
         let (reading, units) = self.units_mut();
         (reading, units.iter_mut().flat_map(PlannedUnit::splits_mut))
@@ -43,17 +43,17 @@ pub trait PlannedFlow {
         self.all_splits().map(|split| split.size_bytes).sum()
     }
 
-    /// True if its rows go straight into the target, and not into staging.
+    /// True if its rows are written directly to the target.
     fn is_straight(&self) -> bool {
         false
     }
 
-    /// True if they do, and are committed there split by split.
+    /// True if its rows are written directly to the target and committed split by split.
     fn commits_each_split(&self) -> bool {
         false
     }
 
-    /// True if they do, and are committed there with those of all flows.
+    /// True if its rows are written directly to the target and committed together with those of all flows.
     fn commits_at_publish(&self) -> bool {
         false
     }
@@ -69,32 +69,32 @@ pub trait PlannedUnit {
     /// Counted from 1 within its flow.
     fn number(&self) -> usize;
 
-    /// Names its files as they are, its target and how the rows are read.
+    /// Identifies its files with their state, its target, and how the rows are read.
     fn key(&self) -> &UnitKey;
 
     /// Its splits. Ranges of the same file follow each other.
     fn splits(&self) -> &[Split];
 
-    /// The same splits, to be changed.
+    /// The same splits, mutable.
     fn splits_mut(&mut self) -> &mut [Split];
 
-    /// Its staging table; empty if it has none of its own.
+    /// Its staging table; empty if it has none.
     fn staging_table(&self) -> &str {
         ""
     }
 
-    /// Bytes of text of its files; of compressed ones an estimate.
+    /// Bytes of text of its files; an estimate for compressed files.
     fn bytes_count(&self) -> u64;
 
-    /// True if several streams fill it: each split is committed by itself, and one that is fed in many parts.
+    /// True if several streams fill it. Each split is committed by itself, a fed split in many parts.
     fn is_shared(&self) -> bool;
 
-    /// Makes it a unit that several streams fill, if it can be one and if that keeps more than one stream busy; says
-    /// whether it has. `source` is that of the flow.
+    /// Shares the unit among several streams if that is possible and keeps more than one stream busy. Returns true if
+    /// it is now shared. `source` is the flow's source.
     fn share_if_useful(&mut self, source: &dyn Source) -> Result<bool, SourceError>;
 
-    /// The splits that one stream loads in the order of the files. What was cut into
-    /// ranges for several streams, or was to be fed to them, is whole again. `source` is that of the flow.
+    /// The splits for one stream, in the order of the files. A file that was cut into ranges for several streams, or
+    /// was to be fed to them, is one split again. `source` is the flow's source.
     fn whole_splits(&self, source: &dyn Source) -> Vec<Split> {
         let splits = self.splits();
         if !self.is_shared() {

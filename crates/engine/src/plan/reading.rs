@@ -1,4 +1,4 @@
-//! The reading of a flow's files: all of a planned flow that does not depend on where its rows go.
+//! The reading of a flow's files: the part of a planned flow that does not depend on the destination.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Reading {
     pub name: String,
     /// Its target, as messages name it.
     pub target: String,
-    /// Where its rows come from.
+    /// The source of its rows.
     pub source: Arc<dyn Source>,
     /// The columns that the files fill.
     pub columns: Vec<Column>,
@@ -33,7 +33,7 @@ pub struct Reading {
     pub reject_hint: Option<String>,
     /// The limit of rejected rows.
     pub reject_limit: RejectLimit,
-    /// The sums that are made of its rows.
+    /// The sums that are computed over its rows.
     pub verify: VerifyPlan,
     /// The numbers that are promised for its files.
     pub expect: ExpectPlan,

@@ -1,4 +1,4 @@
-//! A source of inputs that are not there, for tests of plans.
+//! A source whose inputs do not exist, for tests of plans.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use inrush_source::{
     SplitContent,
 };
 
-/// An input with a size alone.
+/// An input that has only a size.
 #[derive(Debug)]
 pub struct TestInput {
     name: Arc<Path>,
@@ -16,7 +16,7 @@ pub struct TestInput {
 }
 
 impl TestInput {
-    /// An input that is found by its name.
+    /// An input with this name, by which it is found.
     pub fn new(name: &str, size_bytes: u64) -> TestInput {
         TestInput {
             name: Path::new(name).into(),
@@ -63,7 +63,7 @@ impl Input for TestInput {
     }
 }
 
-/// A source of one input, whose rows nobody reads.
+/// A source of one input, whose rows are never read.
 #[derive(Debug)]
 pub struct TestSource {
     /// The input.

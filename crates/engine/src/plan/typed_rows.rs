@@ -1,8 +1,8 @@
 //! Checks that the columns of files of typed rows (Parquet, Arrow IPC) can go into those of the target.
 //!
-//! Values are loaded unchanged, or as the text that expresses each of them exactly, and the converters refuse those
-//! that do not fit. The plan refuses the remaining pairs of types, where a text would fit but mean another thing: bytes
-//! as the text of their digits, the words of a boolean. Numbers that a float cannot hold are rejects.
+//! Values are loaded unchanged, or as a text that expresses each of them exactly, and the converters reject those that
+//! do not fit. The plan refuses the other pairs of types, where a text would fit but have another meaning: bytes as
+//! hexadecimal digits, booleans as words. Numbers that a float cannot hold are rejects.
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
@@ -14,7 +14,7 @@ use super::error::PlanError;
 use super::flow_inputs::{TypedField, TypedInputs};
 use super::reading::Reading;
 
-/// Refuses columns that cannot take their field, and lets others lose nothing of theirs.
+/// Refuses columns that cannot take their field, and makes the other columns lossless.
 pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result<(), PlanError> {
     for column in columns {
         let Some(field) = column
@@ -54,8 +54,8 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
     Ok(())
 }
 
-/// Which columns of a flow are made of the text of their values, in words; nothing where none is, or the
-/// source has text.
+/// Lists the columns that are filled with the text of typed values; `None` if there are none, or if the source has
+/// text.
 pub fn words(flow: &Reading) -> Option<String> {
     if !flow.source.input(0).is_typed() {
         return None;
@@ -77,7 +77,7 @@ fn is_string(field: &TypedField) -> bool {
     matches!(field.data_type, DataType::Utf8 | DataType::Null)
 }
 
-/// The first setting of a column that says how its text is written.
+/// The first setting of a column that changes how its text is read.
 fn how_text_is_written(column: &Column) -> Option<&'static str> {
     let policies = &column.policies;
     [
@@ -96,16 +96,16 @@ fn how_text_is_written(column: &Column) -> Option<&'static str> {
     .find_map(|(setting, is_set)| is_set.then_some(setting))
 }
 
-/// The way in which values get into a column.
+/// How values are put into a column.
 #[derive(Debug, PartialEq, Eq)]
 enum Fit {
-    /// Their text is all that there is to it.
+    /// As their text, without loss.
     AsWritten,
-    /// Numbers that a float would change are rejects.
+    /// Numbers that a float would change are rejected.
     Exact,
 }
 
-/// Why a column cannot take a field, and which could.
+/// Why a column cannot take a field, and which columns could.
 #[derive(Debug)]
 struct Misfit {
     holds: &'static str,

@@ -1,4 +1,4 @@
-//! SQL statements of the user, which a package gives for its destination.
+//! The user's SQL statements in a package.
 
 use inrush_package::OneOrMany;
 

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::report::loader_cpu_s;
 
-/// Does the same with each of them at once, each on a thread of its own. Fails if a thread cannot be started.
+/// Calls the function with each item at the same time, each on its own thread. Fails if a thread cannot be started.
 pub fn on_a_thread_each<W: Send, T: Send>(
     works: impl Iterator<Item = W>,
     work: &(impl Fn(W) -> T + Sync),
@@ -21,7 +21,7 @@ pub fn on_a_thread_each<W: Send, T: Send>(
     })
 }
 
-/// CPU seconds that this process has taken.
+/// CPU seconds that this process has used.
 pub fn own_cpu_s() -> f64 {
     let (user, system) = loader_cpu_s();
     user + system

@@ -1,4 +1,4 @@
-//! Measures the loader alone, alike for all destinations: its sample is read, and rows are made of it.
+//! Measures the loader alone, the same for all destinations: it reads the sample and makes rows of it.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// The recipe for a flow's rows.
+    /// The settings for making a flow's rows.
     pub fn making<'r>(&self, reading: &'r Reading) -> Making<'r> {
         Making {
             reading,
@@ -53,7 +53,7 @@ impl Client<'_> {
         Ok(found)
     }
 
-    /// Makes rows of a flow's sample, by one thread and by as many as there are streams.
+    /// Makes rows of a flow's sample, with one thread and with as many as there are streams.
     pub fn decode(
         &self,
         found: &mut FlowFound,

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use inrush_convert::Converter;
 use inrush_rows::cancel::Stop;
-use inrush_source::on_threads;
+use inrush_system::threads::on_threads;
 
 use super::sample::Portion;
 use super::sample_batches::{self, Making, SampleWork};
 use crate::error::Error;
 use crate::meter::nanoseconds;
 
-/// The least text that a thread reads, in any time: small files are read completely, so that the findings about their
-/// rows do not depend on the clock.
+/// The least text that a thread reads, however long it takes. Small files are read completely, so that the findings
+/// about their rows do not depend on the clock.
 const TEXT_BYTES_MIN: u64 = 4 << 20;
 
-/// Encoded rows that are kept for the destination: enough that none of it is in a core's cache when it is sent.
+/// Encoded rows that are kept for the destination: enough that a core's cache has none of them when they are sent.
 const KEPT_BYTES_MAX: usize = 24 << 20;
 
 /// Bytes of encoded rows that are kept in one block, and sent at a time.
@@ -31,12 +31,12 @@ pub trait EncodeRows {
 
 /// Makes a converter; each thread has its own.
 pub type MakeConverter<'a> = &'a (dyn Fn() -> Result<Converter, Error> + Sync);
-/// Makes an encoder, where rows are encoded here.
+/// Makes an encoder; `None` if rows are encoded elsewhere.
 pub type MakeEncoder<'a> = &'a (dyn Fn() -> Option<Box<dyn EncodeRows>> + Sync);
 /// The functions that make rows.
 pub type Ways<'a> = (MakeConverter<'a>, MakeEncoder<'a>);
 
-/// Encoded rows, as they stand between the beginning and the end of a COPY.
+/// Encoded rows, as they are in a COPY without its header and end.
 #[derive(Clone, Debug, Default)]
 pub struct Encoded {
     /// Blocks of whole rows.
@@ -69,7 +69,7 @@ impl Decoded {
     }
 }
 
-/// Lets this number of threads read, convert and encode portions, as far as the time allows.
+/// Reads, converts and encodes portions with this number of threads, until the time is over.
 pub fn measure(
     making: &Making<'_>,
     portions: &[Portion],
@@ -140,7 +140,7 @@ pub fn measure(
     Ok(found)
 }
 
-/// Counts a block, and keeps it while there is room.
+/// Counts a block, and keeps it if there is room.
 fn keep(encoded: &mut Encoded, block: &mut Vec<u8>) {
     encoded.bytes += block.len() as u64;
     if encoded.blocks.len() * BLOCK_BYTES < KEPT_BYTES_MAX && !block.is_empty() {

@@ -7,7 +7,7 @@ use inrush_source::Split;
 use super::flow_found::{self, FlowFound};
 use super::result::FilesFound;
 
-/// The files of all flows, of each of which all splits are given, whether they are left to load or not.
+/// The files of all flows. All splits of each flow are given, also those that are loaded already.
 pub fn of_all<'a>(
     splits_of_flows: impl Iterator<Item = impl Iterator<Item = &'a Split>>,
     flows: &[FlowFound],

@@ -23,7 +23,7 @@ pub fn of_refusal(error: &PlanError) -> Finding {
     }
 }
 
-/// An error with what caused it, in one line.
+/// An error and its causes, in one line.
 pub fn words(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -37,7 +37,7 @@ pub fn words(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Something that hurts the run.
+/// A finding that slows down the run or disturbs others.
 pub fn hurts(what: String, hint: &str) -> Finding {
     Finding {
         weight: Weight::Hurts,
@@ -46,7 +46,7 @@ pub fn hurts(what: String, hint: &str) -> Finding {
     }
 }
 
-/// Something that stops the run.
+/// A finding that stops the run.
 pub fn stops(what: String, hint: String) -> Finding {
     Finding {
         weight: Weight::Stops,
@@ -55,7 +55,7 @@ pub fn stops(what: String, hint: String) -> Finding {
     }
 }
 
-/// Something that is good to know.
+/// A note.
 pub fn tells(what: impl Into<String>) -> Finding {
     Finding {
         weight: Weight::Tells,
@@ -64,7 +64,7 @@ pub fn tells(what: impl Into<String>) -> Finding {
     }
 }
 
-/// There is nothing to do.
+/// The finding that there is nothing to do.
 pub fn loaded_already(run: &RunName) -> Finding {
     tells(format!(
         "run {run} has loaded these files already: a run would do nothing"

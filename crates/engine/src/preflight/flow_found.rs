@@ -1,11 +1,11 @@
-//! Measurements of a flow, and what its sample says of all of it.
+//! The measurements of a flow, and estimates from its sample.
 
 use super::decode::Decoded;
 use super::sample::Portion;
 use super::throughput::Throughput;
 use super::together::Together;
 
-/// Flows that are measured.
+/// The most flows that are measured.
 const FLOWS_MAX: usize = 4;
 
 /// The measurements of a flow.
@@ -15,28 +15,28 @@ pub struct FlowFound {
     pub index: usize,
     /// Bytes of its files that are left to load, as stored.
     pub stored_bytes: f64,
-    /// Its files have one reader each, from which all streams take.
+    /// Each of its files has one reader, which feeds all streams.
     pub is_fed: bool,
     /// Bytes that `rate_bytes_max` counts for each byte of text, if rows are handed over as Arrow batches.
     pub paced_of_text: f64,
-    /// The units that are tried, each with its sample.
+    /// The units that are measured, each with its sample.
     pub works: Vec<(usize, Vec<Portion>)>,
-    /// By one thread.
+    /// The loader, with one thread.
     pub decoded: Option<Decoded>,
-    /// By as many as there are streams.
+    /// The loader, with as many threads as there are streams.
     pub decoded_all: Option<Decoded>,
-    /// The speed of the destination by one connection.
+    /// The destination, with one connection.
     pub destination: Option<Throughput>,
-    /// And by all.
+    /// The destination, with all connections.
     pub destination_all: Option<Throughput>,
-    /// All steps together by one stream.
+    /// All steps together, with one stream.
     pub together: Option<Together>,
-    /// And by all.
+    /// All steps together, with all streams.
     pub together_all: Option<Together>,
 }
 
 impl FlowFound {
-    /// The sample, so that pieces of different units follow each other.
+    /// The sample, ordered so that portions of different units alternate.
     pub fn spread(&self) -> Vec<Portion> {
         let longest = self.works.iter().map(|(_, portions)| portions.len()).max();
         let rounds = 0..longest.unwrap_or(0);
@@ -97,14 +97,14 @@ impl FlowFound {
     }
 }
 
-/// The flows that are measured: the largest. The others are taken to be like them.
+/// The largest flows, which are measured. The others are assumed to be like them.
 pub fn largest(mut flows: Vec<FlowFound>) -> Vec<FlowFound> {
     flows.sort_by(|a, b| b.stored_bytes.total_cmp(&a.stored_bytes));
     flows.truncate(FLOWS_MAX);
     flows
 }
 
-/// The flow that was measured, or the largest one in its place.
+/// The measured flow with this index, or else the largest measured flow.
 pub fn like(flows: &[FlowFound], index: usize) -> Option<&FlowFound> {
     let mut own = flows.iter().filter(|flow| flow.index == index);
     own.next().or(flows.first())
@@ -116,8 +116,8 @@ pub fn portions(flows: &[FlowFound]) -> impl Iterator<Item = &Portion> {
     works.flat_map(|(_, portions)| portions)
 }
 
-/// Keeps the portions that were read, in the order in which [`portions`] lists them. Of a sample of which the time
-/// allowed nothing, all stays: the later steps then read it themselves.
+/// Keeps the portions that were read, in the order in which [`portions`] lists them. If the time was too short to read
+/// any portion of a flow, all are kept: the later steps read them themselves.
 pub fn keep_read(flows: &mut [FlowFound], is_read: &[bool]) {
     let mut flags = is_read.iter().copied();
     for (_, portions) in flows.iter_mut().flat_map(|flow| &mut flow.works) {

@@ -1,6 +1,6 @@
-//! `inrush preflight`: measures each step of a load for a second or two on a sample of the very files, with the parts that a
-//! run works with, and says how long the run should take, what limits it, and what will hurt or stop it. It leaves nothing
-//! behind but the prediction, for the run to find.
+//! `inrush preflight`: measures each step of a load for a second or two, on a sample of the real files and with the
+//! code of a real run. It reports how long the run should take, what limits it, and what will slow it down or stop it.
+//! It leaves only the prediction behind, which the run's report uses.
 //!
 //! [`planning`] gathers obstacles of the run as [`findings`]; [`sample`] chooses pieces of the files; [`read`]
 //! and [`decode`] measure the loader's own steps; [`model`] turns measurements into seconds, by arithmetic alone. The
@@ -40,7 +40,7 @@ pub use self::result::{
     preflight_schema,
 };
 
-/// For each of the measurements of reading: by one thread and by all, from the cache and from the disk.
+/// For each of the measurements of reading: with one thread and with all, from the cache and from the disk.
 const READ_TIME: Duration = Duration::from_millis(600);
 /// For each measurement of a step, all flows together.
 pub const STEP_TIME: Duration = Duration::from_millis(1000);
@@ -70,12 +70,12 @@ impl MeasuringTime {
 /// Options of a preflight beside those of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PreflightOptions {
-    /// Let the page cache go of the sample, so that the disk is read.
+    /// Remove the sample from the page cache before it is read, so that the disk is measured.
     pub cold: bool,
 }
 
 impl PreflightReport {
-    /// The report of a preflight that begins: without findings.
+    /// An empty report, without findings.
     pub fn begin(package: &Package, options: &RunOptions<'_>) -> PreflightReport {
         PreflightReport {
             preflight_version: PREFLIGHT_VERSION,
@@ -98,7 +98,8 @@ impl PreflightReport {
         }
     }
 
-    /// Ends it: findings that stop the run come first, then those that slow it down; each stands there once.
+    /// Completes the report: findings that stop the run come first, then those that slow it down; duplicates are
+    /// removed.
     pub fn finish(&mut self, took: Duration) {
         self.findings.sort_by_key(|finding| finding.weight);
         let mut seen = std::collections::BTreeSet::new();
@@ -108,7 +109,7 @@ impl PreflightReport {
     }
 }
 
-/// Records an error of the input files as a finding, so that the preflight can go on; other errors come back.
+/// Records an error of the input files as a finding, so that the preflight can continue; returns other errors.
 pub fn record_input_error(
     report: &mut PreflightReport,
     measured: Result<(), Error>,

@@ -1,4 +1,4 @@
-//! From the measurements to the time of a run: arithmetic alone.
+//! Calculates the time of a run from the measurements. It does no I/O.
 //!
 //! Speeds are used as they were measured, with one stream and with all of them at once, and never multiplied by a
 //! number of streams that was not tried, because streams share cores, disks and the server. Three things are
@@ -8,7 +8,7 @@
 
 use inrush_verdict::Cause;
 
-/// A step's own time counts as the cause from this share of the streams' time on.
+/// If one step takes this share of the streams' time, it is the cause.
 const LARGE_SHARE: f64 = 0.5;
 /// A machine whose cores are busy for this share has no free core.
 const CORES_BUSY_SHARE: f64 = 0.8;
@@ -30,8 +30,8 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// The speed of one stream while this number of streams is busy. Between one stream and all nothing was measured:
-    /// streams are taken not to disturb each other until they reach the speed of all together.
+    /// The speed of one stream while this number of streams is busy. Between one stream and all streams nothing was
+    /// measured: streams are assumed not to slow each other down until they reach the measured speed of all together.
     fn of_each(&self, busy: usize, streams: usize) -> f64 {
         let busy = busy.max(1);
         let together = if self.all >= self.one {
@@ -51,7 +51,7 @@ pub struct WorkPiece {
     pub flow: usize,
     /// Its text.
     pub text_bytes: f64,
-    /// Seconds beside its rows, by kind of work.
+    /// Seconds beside its rows, by kind.
     pub beside: Beside,
 }
 
@@ -68,7 +68,7 @@ impl WorkPiece {
 /// Seconds of a piece of work beside its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Beside {
-    /// Making the table, counting, indexes, statistics, and the round trips of it all.
+    /// Creating the table, counting, indexes, statistics, and their round trips.
     pub server_s: f64,
     /// Seconds until the server has flushed its writes, at COMMIT, if nothing else is flushed at that time.
     pub flush_s: f64,
@@ -88,14 +88,14 @@ pub struct Schedule {
     pub load_s: f64,
     /// Seconds that each stream is busy.
     pub busy_s: Vec<f64>,
-    /// Seconds of all streams that go to rows.
+    /// Seconds that all streams spend on rows.
     pub rows_s: f64,
-    /// Seconds of all streams beside rows.
+    /// Seconds that all streams spend beside rows.
     pub beside: Beside,
 }
 
 impl Schedule {
-    /// The share of the streams' time in which they have nothing to do.
+    /// The share of the streams' time in which they are idle.
     pub fn idle_share(&self) -> f64 {
         let whole = self.load_s * self.busy_s.len() as f64;
         let busy: f64 = self.busy_s.iter().sum();
@@ -106,7 +106,7 @@ impl Schedule {
     }
 }
 
-/// Gives each stream the next piece when its own has ended. Flushes at the same time share the disk.
+/// Gives each stream the next piece when it has finished one. Flushes at the same time share the disk.
 pub fn schedule(pieces: &[WorkPiece], speeds: &[Speed], streams: usize) -> Schedule {
     let streams = streams.max(1);
     let mut next = pieces.iter().copied();
@@ -124,11 +124,14 @@ pub fn schedule(pieces: &[WorkPiece], speeds: &[Speed], streams: usize) -> Sched
             .iter()
             .flatten()
             .filter(|piece| piece.is_flushed_now());
-        let flushing = flushing.count().max(1) as f64;
+        let flushing = flushing.count();
+        // A stream that waits for the disk leaves the others its cores.
+        let at_work = busy - flushing;
+        let flushing = flushing.max(1) as f64;
         // The rest of the phase of a piece, and the part of it that is done in a second.
         let phase = |piece: &WorkPiece| {
             if piece.text_bytes > 0.0 {
-                let speed = speeds[piece.flow].of_each(busy, streams).max(1.0);
+                let speed = speeds[piece.flow].of_each(at_work, streams).max(1.0);
                 (piece.text_bytes, speed)
             } else if piece.beside.server_s > 0.0 {
                 (piece.beside.server_s, 1.0)
@@ -199,7 +202,7 @@ pub struct ObservedLoad {
     pub server_cores: Option<f64>,
     /// Cores of this machine.
     pub cores: f64,
-    /// Bytes of text in a second that the network carries by all streams.
+    /// Bytes of text in a second that the network carries for all streams.
     pub network: Option<f64>,
     /// Bytes of text in a second that the destination takes alone.
     pub destination: Option<f64>,
@@ -214,11 +217,11 @@ pub struct Answer {
     pub load_s: f64,
     /// The limiting cause.
     pub limiting: Cause,
-    /// Why it is that, in words and figures.
+    /// The evidence for that cause, in words and figures.
     pub because: String,
 }
 
-/// Puts it all together.
+/// Combines all measurements into the answer.
 pub fn answer(schedule: &Schedule, shared: &SharedSeconds, seen: &ObservedLoad) -> Answer {
     let bounds = [
         (shared.disk_s, Cause::SourceRead, "reading from the disk"),
@@ -369,7 +372,7 @@ mod tests {
         };
         let pieces = [piece(80.0 * MB, 0.0); 4];
         assert_close(load_s(&pieces, speed, 4), 2.0);
-        // Two of four reach already what four do, since one alone has 100.
+        // Two of four streams reach what four reach, because one alone reaches 100.
         assert_close(load_s(&pieces[..2], speed, 4), 1.0);
         assert_close(load_s(&pieces[..1], speed, 4), 0.8);
     }
@@ -430,12 +433,30 @@ mod tests {
         let found = schedule(&[flushed; 2], &[speed], 2);
         assert_close(found.load_s, 3.0);
         assert_close(found.beside.flush_s, 4.0);
-        // The second one has its rows half as long again: their flushes overlap for a part.
+        // The rows of the second one take half as long again, so their flushes overlap only in part.
         let longer = WorkPiece {
             text_bytes: 150.0 * MB,
             ..flushed
         };
         assert_close(load_s(&[longer, flushed], speed, 2), 3.0);
+    }
+
+    #[test]
+    fn a_stream_that_waits_for_the_disk_leaves_the_others_its_cores() {
+        let speed = Speed {
+            one: 100.0 * MB,
+            all: 100.0 * MB,
+        };
+        let flushed = |text_bytes| WorkPiece {
+            beside: Beside {
+                server_s: 0.0,
+                flush_s: 1.0,
+            },
+            ..piece(text_bytes, 0.0)
+        };
+        // A second of both, at 50 MB/s each; then the longer one has 150 MB left and all the cores; then its flush.
+        let pieces = [flushed(200.0 * MB), flushed(50.0 * MB)];
+        assert_close(load_s(&pieces, speed, 2), 1.0 + 1.5 + 1.0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The part of a prediction that is the same for every destination: it gives the measurements to the model, and words
+//! The part of a prediction that is the same for every destination: passes the measurements to the model, and formats
 //! its answer.
 
 use inrush_rows::ids::RunKey;
@@ -14,16 +14,25 @@ use super::{cores, findings};
 use crate::pipeline::RunOptions;
 use crate::report::{Prediction, leave_prediction};
 
-/// The speed of each flow's rows through all steps.
-pub fn speeds(flows: &[&FlowFound]) -> Vec<Speed> {
-    let speed = |flow: &&FlowFound| {
-        let (one, all) = (flow.together.as_ref(), flow.together_all.as_ref());
-        Speed {
-            one: one.map_or(1.0, |one| one.text_bytes_s),
-            all: all.map_or(1.0, |all| all.text_bytes_s),
-        }
+/// The speed of each flow's rows through all steps, with so many streams.
+pub fn speeds(flows: &[&FlowFound], streams: usize) -> Vec<Speed> {
+    let speed = |flow: &&FlowFound| Speed {
+        one: one_stream(flow, streams).unwrap_or(1.0),
+        all: flow
+            .together_all
+            .as_ref()
+            .map_or(1.0, |all| all.text_bytes_s),
     };
     flows.iter().map(speed).collect()
+}
+
+/// Bytes of text in a second of one stream alone: no less than its share while all streams loaded, so that something else
+/// at work during the one measurement does not count for the other.
+fn one_stream(flow: &FlowFound, streams: usize) -> Option<f64> {
+    let one = flow.together.as_ref().map(|one| one.text_bytes_s);
+    let all = flow.together_all.as_ref();
+    let share = all.map(|all| all.text_bytes_s / streams.max(1) as f64);
+    one.into_iter().chain(share).reduce(f64::max)
 }
 
 /// Seconds of the shared resources for so many stored bytes: the disk, and the readers of files that cannot be cut.
@@ -37,7 +46,7 @@ pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Share
     for flow in flows.iter().filter(|flow| flow.is_fed) {
         if let Some(decoded) = &flow.decoded {
             let meter = &decoded.work.meter;
-            // The reader looks for record ends alone, which is less than a scan.
+            // The reader only finds record ends, which costs less than a scan.
             let seconds = (meter.read_ns + meter.decompress_ns) as f64 / 1e9;
             feed_s += seconds * flow.stored_bytes / (meter.stored_bytes as f64).max(1.0);
         }
@@ -63,7 +72,7 @@ pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad {
     }
 }
 
-/// The costs of a load by these measurements. The caller adds those of the connection and of a server's disk.
+/// The measured costs of a load. The caller adds those of the connection and of a server's disk.
 pub fn costs(
     with_speed: &[&FlowFound],
     read: &ReadFound,
@@ -90,17 +99,15 @@ pub fn costs(
         sent_per_text: None,
         table_per_text: tried.table_bytes as f64 / tried_text,
         wal_per_text: tried.wal_bytes.map(|wal| wal as f64 / tried_text),
-        stream_bytes_s: largest
-            .together
-            .as_ref()
-            .map_or(tried.text_bytes_s / streams.max(1) as f64, |one| {
-                one.text_bytes_s
-            }),
+        stream_bytes_s: one_stream(largest, streams).unwrap_or(1.0),
+        all_bytes_s: Some(tried.text_bytes_s),
         piece_bytes: mean(|piece| piece.text_bytes),
         beside_s: mean(|piece| piece.beside.total()),
+        beside_cpu_share: tried.beside.cpu_share(),
         flush_s: mean(|piece| piece.beside.flush_s),
         before_s: phases.plan_s,
         after_s: phases.switch_s + phases.analyze_s,
+        after_fixed_s: phases.after_fixed_s,
         text_bytes,
         streams,
         here: Resources {
@@ -112,17 +119,19 @@ pub fn costs(
     })
 }
 
-/// Seconds of a run, one phase after the other.
+/// Predicted seconds of a run, by phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PredictedPhases {
     /// Seconds of planning and of the ledger's work before the streams begin.
     pub plan_s: f64,
-    /// The streams.
+    /// Seconds of the streams.
     pub load_s: f64,
-    /// Making it all part of the targets.
+    /// Seconds of the switch.
     pub switch_s: f64,
-    /// ANALYZE after it.
+    /// Seconds of ANALYZE.
     pub analyze_s: f64,
+    /// Seconds of the switch and of ANALYZE that are the same for a load of any size.
+    pub after_fixed_s: f64,
 }
 
 /// Predicts a run that was stopped after its last row: nothing was measured, because nothing is left to load.
@@ -143,7 +152,7 @@ pub fn tell_loaded(
     tell(report, options, run_key, phases, answer, leaves_out);
 }
 
-/// Tells a prediction, and leaves it for the run to find. A preflight is worth having where that cannot be.
+/// Reports a prediction, and writes it for the run. If it cannot be written, the preflight still succeeds.
 pub fn tell(
     report: &mut PreflightReport,
     options: &RunOptions<'_>,
@@ -157,6 +166,7 @@ pub fn tell(
         load_s,
         switch_s,
         analyze_s,
+        ..
     } = *phases;
     let prediction = Prediction {
         made_at: report.made_at.clone(),
@@ -171,7 +181,7 @@ pub fn tell(
         because: answer.because,
         leaves_out,
     };
-    // A run that cannot succeed has no report that would show it.
+    // A run that cannot succeed makes no report with the prediction.
     if !report.is_stopped()
         && let Err(error) = leave_prediction(&options.runs_folder, run_key, &prediction)
     {

@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 
 use inrush_rows::cancel::Stop;
 use inrush_source::SourceError;
-use inrush_source::on_threads;
+use inrush_system::threads::on_threads;
 
 use super::residency::{cached_bytes, let_go};
 use super::sample::StoredRange;
 use crate::error::Error;
 
-/// A place of which the cache holds more is read from it.
+/// A range is read from the cache if at least this share of it is cached.
 const CACHED_SHARE: f64 = 0.95;
-/// A place of which it holds less is read from the disk; what lies between tells nothing of either.
+/// A range is read from the disk if at most this share of it is cached; ranges between are not measured.
 const UNCACHED_SHARE: f64 = 0.05;
-/// Bytes that are removed from the cache, if that is wanted.
+/// The most bytes that are removed from the cache, if that is wanted.
 const LET_GO_BYTES_MAX: u64 = 1 << 30;
 
 /// The options of reading files.
@@ -33,20 +33,20 @@ pub struct ReadOptions {
     pub chunk_bytes: usize,
     /// Seconds for each of the two measurements of a kind.
     pub measuring_time: Duration,
-    /// Let the cache go of the sample before.
+    /// Remove the sample from the cache first.
     pub cold: bool,
 }
 
 /// The results of reading.
 #[derive(Clone, Debug, Default)]
 pub struct ReadFound {
-    /// From the page cache.
+    /// Speeds from the page cache.
     pub cached: Speeds,
-    /// From the disk.
+    /// Speeds from the disk.
     pub disk: Speeds,
     /// The share of the sample that was in the page cache before, 0 to 1; `None` if the system does not tell.
     pub cached_share: Option<f64>,
-    /// For each place, true if it is in the cache now.
+    /// For each range, true if it is in the cache now.
     pub is_read: Vec<bool>,
     /// A note for the user.
     pub note: Option<String>,
@@ -55,9 +55,9 @@ pub struct ReadFound {
 /// The speeds of one thread, and of all threads at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Speeds {
-    /// Bytes a second by one.
+    /// Bytes per second, by one thread.
     pub one: Option<f64>,
-    /// By all together.
+    /// Bytes per second, by all threads together.
     pub all: Option<f64>,
     /// Bytes that were read.
     pub bytes: u64,
@@ -65,7 +65,7 @@ pub struct Speeds {
     pub took_s: f64,
 }
 
-/// Reads the places of a sample, in their order, as far as the time goes.
+/// Reads the ranges of a sample in order, until the time is over.
 pub fn measure(
     places: &[StoredRange],
     read_options: &ReadOptions,
@@ -84,7 +84,7 @@ pub fn measure(
     for (index, place) in places.iter().enumerate() {
         let there = cached_bytes(&open(place)?, &place.byte_range);
         let Some(there) = there else {
-            // As far as this can be known: the place from which the bytes were read cannot.
+            // As far as that can be known: the system does not tell where the bytes were read from.
             uncached.push(index);
             continue;
         };
@@ -109,7 +109,7 @@ pub fn measure(
     for index in &cached {
         found.is_read[*index] = true;
     }
-    // Cached data may be read twice; from the disk each place is read once.
+    // Cached data may be read twice; from the disk each range is read once.
     found.cached = speeds(
         places,
         &[&cached, &cached],
@@ -128,7 +128,7 @@ pub fn measure(
     Ok(found)
 }
 
-/// The number of places that one thread reads, so that each of the threads gets as many afterwards.
+/// The number of ranges that one thread reads, so that later each of the threads can read as many.
 fn share_of_one(places: usize, streams: usize) -> usize {
     match streams {
         0 | 1 => places,
@@ -169,7 +169,7 @@ fn speeds(
     Ok(found)
 }
 
-/// Reads as many of the places as the time allows; those that were read.
+/// Reads ranges until the time is over; returns those that were read.
 fn read_all(
     places: &[StoredRange],
     numbers: &[usize],
@@ -224,7 +224,7 @@ fn drop_from_cache(places: &[StoredRange]) -> Result<String, Error> {
             break;
         }
         let file = open(place)?;
-        // What waits to be written would stay.
+        // Data that is not yet written to the disk would stay in the cache.
         let _ = file.sync_data();
         let_go(&file, &place.byte_range).map_err(|cause| unreadable(place, cause))?;
         bytes += place.size_bytes();
@@ -268,7 +268,7 @@ mod tests {
         let found = measure(&places, &read_options, &Stop::default()).expect("readable");
         assert_eq!(found.is_read, [true, true]);
         assert_eq!(found.cached_share, Some(1.0));
-        // Once by one thread, once by both.
+        // Once by one thread, once by both threads.
         assert_eq!((found.cached.bytes, found.disk.bytes), (4 << 20, 0));
         assert!(found.disk.one.is_none() && found.cached.all.is_some());
         let gone = [StoredRange {

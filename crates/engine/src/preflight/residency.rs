@@ -1,7 +1,7 @@
-//! The part of a file that is in the page cache, and how the cache is asked to drop it.
+//! Asks the system which part of a file is in the page cache, and asks it to drop a part.
 //!
 //! `mincore` does not read: a read with `RWF_NOWAIT` would start to read ahead. For a file that we do not own and may
-//! not write, the system does not tell, and says that all of it is in memory.
+//! not write, the system always answers that all of it is in memory.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use rustix::fs::{Access, Advice, access, fadvise};
 use rustix::param::page_size;
 use rustix::process::geteuid;
 
-/// Bytes of these that the page cache holds; `None` if the system does not tell us.
+/// The number of these bytes that the page cache holds; `None` if the system does not tell us.
 pub fn cached_bytes(file: &File, byte_range: &Range<u64>) -> Option<u64> {
     if !tells(file) || byte_range.is_empty() {
         return None;
@@ -28,12 +28,12 @@ pub fn cached_bytes(file: &File, byte_range: &Range<u64>) -> Option<u64> {
 
 /// Asks the system to drop these bytes from the page cache. Pages that are mapped or not yet written stay.
 pub fn let_go(file: &File, byte_range: &Range<u64>) -> io::Result<()> {
-    // No length is all that follows, as 0 is to the system.
+    // To the system, a length of 0 means everything that follows.
     let length = NonZeroU64::new(byte_range.end - byte_range.start);
     Ok(fadvise(file, byte_range.start, length, Advice::DontNeed)?)
 }
 
-/// True if the system tells us: of files of our own, and of those that we may write.
+/// True if the system tells us: if the file is our own, or we may write it.
 fn tells(file: &File) -> bool {
     let Ok(metadata) = file.metadata() else {
         return false;

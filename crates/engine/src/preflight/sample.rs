@@ -1,5 +1,5 @@
-//! The sample: pieces of the files, few enough for seconds, spread over the files, each of them a split that the engine
-//! reads like any other.
+//! The sample: pieces of the files, few enough to be read in seconds, spread over the files. Each of them is a split
+//! that the engine reads like any other.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use crate::plan::pieces::pieces;
 /// Text of a portion of a file that can be read from its middle.
 const PORTION_BYTES: u64 = 8 << 20;
 
-/// Stored bytes of the beginning of a file that cannot be.
+/// Stored bytes at the beginning of a file that cannot be read from its middle.
 const BEGINNING_BYTES: u64 = 128 << 20;
 
-/// Portions for each stream: more than a fast loader takes in the seconds that it is given.
+/// Portions for each stream: more than a fast loader reads in the given time.
 const PORTIONS_PER_STREAM: u64 = 24;
 
 /// Bytes of all portions together.
@@ -47,7 +47,7 @@ impl StoredRange {
     }
 }
 
-/// Where a range of a file is stored. A pipe is stored nowhere.
+/// Where a range of a file is stored; `None` for a pipe.
 pub fn place(file: &dyn Input, byte_range: Range<u64>) -> Option<StoredRange> {
     let (path, from) = file.stored_at()?;
     Some(StoredRange {
@@ -56,8 +56,8 @@ pub fn place(file: &dyn Input, byte_range: Range<u64>) -> Option<StoredRange> {
     })
 }
 
-/// The portions of pieces of work, one list for each piece, for this number of streams: the portions that are taken
-/// first are far from each other.
+/// The portions of pieces of work, one list for each piece, for this number of streams. The first portions in each list
+/// are far from each other.
 pub fn portions(
     source: &dyn Source,
     works: &[Vec<Split>],
@@ -80,7 +80,7 @@ fn of_work(source: &dyn Source, splits: &[Split], wanted: u64) -> Result<Vec<Por
     let count = candidates.len() as u64;
     let mut chosen = Vec::new();
     for number in far_apart(count.min(wanted)) {
-        // Evenly over all pieces, for any number of them.
+        // Evenly over all pieces, however many they are.
         let index = number * count / count.min(wanted);
         let split = candidates[index as usize].clone();
         let range = stored_range(&split);
@@ -91,7 +91,7 @@ fn of_work(source: &dyn Source, splits: &[Split], wanted: u64) -> Result<Vec<Por
     Ok(chosen)
 }
 
-/// What of a split can be read without the rest.
+/// The parts of a split that can be read without the rest.
 fn candidates(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Error> {
     let input = &split.input;
     if split.size_bytes == 0 || input.is_read_once() {
@@ -123,14 +123,14 @@ fn candidates(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Error> {
         };
         return Ok((0..count).map(portion).collect());
     }
-    // What has no way into its middle is read from its beginning: of a range, only the first has one.
+    // A file that cannot be read from its middle is read from its beginning, so only its first range can be a sample.
     match split.range.start {
         0 => Ok(vec![split.clone()]),
         _ => Ok(Vec::new()),
     }
 }
 
-/// The stored bytes of a portion that are read; for a portion that begins at the file's beginning, a part of them.
+/// The stored bytes of a portion that are read; of a portion at the file's beginning, only a part.
 fn stored_range(split: &Split) -> Range<u64> {
     let range = split.range.clone();
     let end = match split.input.is_typed() {
@@ -140,9 +140,9 @@ fn stored_range(split: &Split) -> Range<u64> {
     range.start..end
 }
 
-/// The numbers below `count`, each once, those that follow each other far from each other.
+/// The numbers below `count`, each once. Consecutive numbers are far from each other.
 fn far_apart(count: u64) -> impl Iterator<Item = u64> {
-    // A step near the golden section of the count, which has no divisor in common with it.
+    // The step is near the golden section of the count, and has no common divisor with it.
     let divides = |mut a: u64, mut b: u64| {
         while b != 0 {
             (a, b) = (b, a % b);
@@ -200,7 +200,7 @@ mod tests {
             assert_eq!(portion.place.size_bytes(), PORTION_BYTES);
             assert_eq!(portion.split.range, portion.place.byte_range);
         }
-        // A dialect with quotes has no way into the middle.
+        // A dialect with quotes cannot be read from the middle.
         let quoted = source(true);
         assert!(of_work(&quoted, &[split], 5).expect("portions").is_empty());
         let whole = of_work(&quoted, &[whole], 5).expect("portions");

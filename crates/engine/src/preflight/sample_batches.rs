@@ -18,7 +18,7 @@ use crate::meter::{Meter, nanoseconds};
 use crate::pipeline::split_evidence::SplitEvidence;
 use crate::plan::Reading;
 
-/// The recipe for a flow's rows.
+/// The settings for making a flow's rows.
 #[derive(Clone, Copy)]
 pub struct Making<'a> {
     /// The reading of its files.
@@ -29,16 +29,16 @@ pub struct Making<'a> {
     pub batch_rows: usize,
 }
 
-/// The work that reading and converting rows of the sample was.
+/// The work of reading and converting rows of the sample.
 #[derive(Clone, Debug, Default)]
 pub struct SampleWork {
     /// The time by phase, and the rows and bytes.
     pub meter: Meter,
-    /// Rows that were read, the rejected ones included.
+    /// Rows that were read, including rejected ones.
     pub rows_read: u64,
     /// Rows that would be rejected.
     pub rows_rejected: u64,
-    /// The first of them.
+    /// The first rejected row.
     pub first_reject: Option<Reject>,
 }
 
@@ -61,7 +61,7 @@ pub fn converter(reading: &Reading) -> Result<Converter, Error> {
     })?))
 }
 
-/// With the columns of provenance filled as a run fills them.
+/// Fills the columns of provenance as a run does.
 pub fn stamped(converter: Converter) -> Converter {
     converter.with_run(RunStamp {
         run_id: RunId::new(0),
@@ -69,7 +69,7 @@ pub fn stamped(converter: Converter) -> Converter {
     })
 }
 
-/// Rows of a source, on their way.
+/// Reads a source and makes batches of its rows.
 pub struct SampleBatches<'a> {
     source: Box<dyn SplitReader + 'a>,
     converter: &'a mut Converter,
@@ -81,7 +81,7 @@ pub struct SampleBatches<'a> {
     at: usize,
     rejects: Vec<Reject>,
     work: SampleWork,
-    /// Counts the sums as part of the work.
+    /// Includes the sums in the work.
     gauge: Gauge,
 }
 
@@ -101,7 +101,7 @@ pub fn portion<'a>(
 ) -> Result<SampleBatches<'a>, Error> {
     let reader = stream.open(&portion.split.in_source())?;
     let mut batches = SampleBatches::new(making, converter, reader);
-    // What is read of all of it is read to its very end, where a file that was cut off says so.
+    // A file whose beginning covers all of it is read to its end, where a cut-off file shows as an error.
     if portion.place.size_bytes() < portion.split.size_bytes {
         batches.stored_bytes_max = portion.place.size_bytes();
     }
@@ -109,7 +109,7 @@ pub fn portion<'a>(
 }
 
 impl<'a> SampleBatches<'a> {
-    /// Begins with a source.
+    /// Begins to read a source.
     pub fn new(
         making: &Making<'_>,
         converter: &'a mut Converter,
@@ -138,7 +138,7 @@ impl<'a> SampleBatches<'a> {
                 self.source.recycle(chunk);
             }
             self.at = 0;
-            // Opening a small file reads all of it, and hands out nothing.
+            // Opening a small file reads all of it, but returns no rows.
             let has_begun = self.work.meter.text_bytes > 0;
             let is_enough = has_begun && self.source.meter().stored_bytes >= self.stored_bytes_max;
             let next = match is_enough {
@@ -186,7 +186,7 @@ impl<'a> SampleBatches<'a> {
             ..
         } = self;
         work.meter.verify_ns += gauge.meter().verify_ns;
-        // A part of a file stands for all of it: text beside the stored bytes that it was made of.
+        // Part of a file is the sample of the whole: its text is compared with the stored bytes that it comes from.
         let read = source.meter_of_chunks();
         work.meter.stored_bytes += read.stored_bytes;
         work.meter.read_ns += read.read_ns;
@@ -196,14 +196,14 @@ impl<'a> SampleBatches<'a> {
     }
 }
 
-/// Takes one portion after the other, each of them by one stream.
+/// Hands out portions one after the other, each to one stream.
 pub struct Portions {
     portions: Vec<Portion>,
     next: std::sync::atomic::AtomicUsize,
 }
 
 impl Portions {
-    /// All of them are there to be taken.
+    /// A list of portions of which none is taken.
     pub fn new(portions: Vec<Portion>) -> Arc<Portions> {
         Arc::new(Portions {
             portions,
@@ -211,7 +211,7 @@ impl Portions {
         })
     }
 
-    /// The next one.
+    /// The next portion.
     pub fn take(&self) -> Option<&Portion> {
         let index = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         self.portions.get(index)

@@ -1,4 +1,4 @@
-//! Measurements of all flows, as one line for each step.
+//! Combines the measurements of all flows into one line for each step.
 
 use super::decode::Decoded;
 use super::flow_found::FlowFound;
@@ -8,7 +8,7 @@ use super::throughput::Throughput;
 use super::together::Together;
 use crate::plan::Reading;
 
-/// The speed of all flows, one after the other: each for its part of the text. `None` if a flow has none.
+/// The speed of all flows, one after the other, each with its part of the text. `None` if a flow has none.
 fn speed(flows: &[FlowFound], of_flow: impl Fn(&FlowFound) -> Option<f64>) -> Option<f64> {
     let (mut text, mut seconds) = (0.0, 0.0);
     for flow in flows {
@@ -24,7 +24,7 @@ fn speed(flows: &[FlowFound], of_flow: impl Fn(&FlowFound) -> Option<f64>) -> Op
 /// Nanoseconds of a sample that one step took.
 type SpentNs = fn(&Decoded) -> u64;
 
-/// Steps up to the destination's bytes.
+/// The loader's steps, up to the destination's bytes.
 pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<StepFound> {
     let stored: f64 = flows.iter().map(|flow| flow.stored_bytes).sum();
     let text: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
@@ -154,7 +154,7 @@ pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFo
     };
     let one = speed(flows, |flow| of(flow, &flow.destination));
     let all = speed(flows, |flow| of(flow, &flow.destination_all));
-    // With one stream there is one measurement, which counts for both.
+    // With one stream, the single measurement counts for both.
     let both = flows
         .iter()
         .flat_map(|flow| {
@@ -214,7 +214,7 @@ pub fn rejected(reading: &Reading, decoded: Option<&Decoded>) -> Option<Finding>
     let limit = &reading.reject_limit;
     let share = work.rows_rejected as f64 / work.rows_read.max(1) as f64;
     let is_over = work.rows_rejected > limit.rows_accepted()
-        // A fact of the sample need not hold for all rows.
+        // The sample need not be typical of all rows.
         && limit.share_max.is_none_or(|most| share > most);
     let first = work.first_reject.as_ref().map_or(String::new(), |reject| {
         format!("; the first is {}", reject.summary())

@@ -1,6 +1,6 @@
 //! The speed at which a destination takes rows.
 
-/// The volume that the destination took, and its time.
+/// The number of bytes that the destination took, and the time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Throughput {
     /// Bytes of rows in a second, as they are sent.

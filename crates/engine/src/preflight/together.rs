@@ -1,5 +1,5 @@
-//! Measurements of all steps together, as a run does them. Only these show what streams take from each other, cores
-//! above all.
+//! Measurements of all steps together, as in a run. Only these show how streams slow each other down, above all by
+//! sharing cores.
 
 use super::sample_batches::SampleWork;
 use crate::meter::Meter;
@@ -25,27 +25,38 @@ pub struct Together {
     pub beside: BesideRows,
     /// Bytes that the tables take.
     pub table_bytes: u64,
-    /// Bytes that went into the server's log meanwhile, others' among them.
+    /// Bytes of WAL that the server wrote meanwhile, including those of other sessions.
     pub wal_bytes: Option<u64>,
 }
 
-/// Seconds of a table beside its rows, each the mean of those that were tried.
+/// Mean seconds of a table beside its rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BesideRows {
-    /// Rows of the tables that were tried, the mean.
+    /// Mean number of rows of the measured tables.
     pub rows: f64,
     /// Connecting.
     pub connect_s: f64,
-    /// Making it.
+    /// Creating the table.
     pub create_s: f64,
     /// Counting and verifying.
     pub measure_s: f64,
-    /// The CHECK, where it was not there before the rows, and indexes.
+    /// Adding the CHECK, if it was not added before the rows, and indexes.
     pub ready_s: f64,
     /// ANALYZE.
     pub analyze_s: f64,
-    /// Copying the rows into a table like the target, where the switch does that.
+    /// Copying the rows into a table like the target, if the switch does that.
     pub copy_s: Option<f64>,
+    /// CPU seconds of the server for measuring, making ready and ANALYZE; absent if it was not seen, or if rows were copied as well.
+    pub server_cpu_s: Option<f64>,
+}
+
+impl BesideRows {
+    /// The share of the time after the rows that the server computes; absent if its CPU was not seen.
+    pub fn cpu_share(&self) -> Option<f64> {
+        let after_rows_s = self.measure_s + self.ready_s + self.analyze_s;
+        let cpu_s = self.server_cpu_s.filter(|_| after_rows_s > 0.0)?;
+        Some((cpu_s / after_rows_s).min(1.0))
+    }
 }
 
 /// The part of a stream's time that is the loader's own work.

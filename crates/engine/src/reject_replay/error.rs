@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use inrush_package::PackageError;
 
-/// An error of what deals with kept rejects.
+/// An error of showing or replaying rejects.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// There is no such run here.
@@ -35,15 +35,15 @@ pub enum ReplayError {
     /// The package in the folder cannot be used.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// The package in the folder does not know the flow of a file.
+    /// The package in the folder has no flow for a file.
     #[error("{}: the run's package.toml has no flow `{flow}`", file.display())]
     UnknownFlow {
         /// The file.
         file: PathBuf,
-        /// The flow that its name says.
+        /// The flow in the file's name.
         flow: String,
     },
-    /// The run's database was gone with its command.
+    /// The run's embedded database was removed when its command ended.
     #[error("run {run} loaded into an embedded server that ended with its command")]
     Gone {
         /// The run.

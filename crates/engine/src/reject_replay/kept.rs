@@ -11,17 +11,17 @@ use super::error::ReplayError;
 use crate::pipeline::reject_files::line_count;
 use crate::report::{REASONS_SUFFIX, ReasonReader, RejectReport, age};
 
-/// Rejects that are shown of each cause.
+/// Rejects that are shown for each cause.
 const EXAMPLES_MAX: usize = 3;
 
-/// Rejects that have their cause in common.
+/// Rejects with the same cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RejectCause {
     /// The flow.
     pub flow: String,
     /// The stable name of the cause.
     pub code: RejectCode,
-    /// The column at fault, where it is one.
+    /// The column at fault, if there is one.
     pub column: Option<String>,
     /// The number.
     pub rows: u64,
@@ -29,7 +29,7 @@ pub struct RejectCause {
     pub examples: Vec<RejectReport>,
 }
 
-/// The folder of a run: by its name, as a path, or where neither is given the newest one.
+/// The folder of a run: by its name or its path, or else the newest one.
 pub fn find_folder(runs_folder: &Path, run: Option<&str>) -> Result<PathBuf, ReplayError> {
     let is_run = |path: &Path| path.join("rejects").is_dir();
     let Some(run) = run else {
@@ -62,7 +62,7 @@ pub fn count(folder: &Path) -> Result<u64, ReplayError> {
     Ok(rows)
 }
 
-/// The causes of a run's rejects, those with the most rows first. No more of them is held than the examples.
+/// The causes of a run's rejects, those with the most rows first. Memory holds only the examples.
 pub fn causes(folder: &Path) -> Result<Vec<RejectCause>, ReplayError> {
     let mut found: Vec<RejectCause> = Vec::new();
     for path in files(folder, REASONS_SUFFIX)? {
@@ -81,7 +81,7 @@ pub fn causes(folder: &Path) -> Result<Vec<RejectCause>, ReplayError> {
             add(&mut found, &flow, reject);
         }
     }
-    // Those of equal size in the order of their first rows.
+    // Causes with the same number of rows are in the order of their first rows.
     found.sort_by(|one, other| {
         let flows = one.flow.cmp(&other.flow);
         let [first, other_first] = [one, other].map(|cause| cause.examples.first().map(place));
@@ -107,7 +107,7 @@ fn add(causes: &mut Vec<RejectCause>, flow: &str, reject: RejectReport) {
     });
     let cause = &mut causes[at];
     cause.rows += 1;
-    // The first ones in the order of the loaded files, whichever of our files has them.
+    // The first rejects in the order of the input files, from any of the run's reject files.
     let examples = &mut cause.examples;
     let before = examples.partition_point(|other| place(other) <= place(&reject));
     if before < EXAMPLES_MAX {
@@ -120,7 +120,7 @@ fn place(reject: &RejectReport) -> (&str, u64) {
     (&reject.file, reject.byte_offset)
 }
 
-/// The files of a run's rejects whose names end so, in their order.
+/// The files of a run's rejects with this ending, in order.
 pub(super) fn files(folder: &Path, suffix: &str) -> Result<Vec<PathBuf>, ReplayError> {
     let rejects = folder.join("rejects");
     let failed = |source| ReplayError::Unreadable {

@@ -1,4 +1,4 @@
-//! Reject replay: rejects of runs that are over, found in their folders, shown, and loaded once they were fixed.
+//! Reject replay: finds the rejects of past runs in their folders, shows them, and loads them once they are fixed.
 
 mod error;
 mod kept;

@@ -1,5 +1,4 @@
-//! Loads the corrected rejects of a run, with the settings of the run's
-//! own package, which stands in its folder.
+//! Loads the corrected rejects of a run, with the settings of the package in the run's folder.
 
 use inrush_rows::ids::RunName;
 use std::fs;
@@ -14,7 +13,7 @@ use super::kept::{count, files, flow_of};
 use crate::plan::Reading;
 use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
 
-/// Stands in a replay's name between that of the package and that of the run.
+/// Separates the package's name from the run's name in the name of a replay.
 const NAME_PART: &str = " rejects of ";
 
 /// A package that loads the rejects of a run.
@@ -28,9 +27,9 @@ pub struct Replay {
     pub rows_rejected: u64,
 }
 
-/// The package of a run as it is stored in the run's folder, so that its rejects can be loaded later: flows have their
-/// names and targets in full, and guesses about their files are written down. Passwords are left out, and so are
-/// parameters, whose values are inserted: one of them may have been a password.
+/// The package as it is stored in the run's folder, so that its rejects can be loaded later: flows have their full
+/// names and targets, and guesses about their files are written out. Passwords are left out, and so are parameters,
+/// whose values are inserted: one of them may have been a password.
 pub fn to_save<'a>(
     package: &Package,
     flows: impl Iterator<Item = (&'a Reading, String)>,
@@ -49,7 +48,7 @@ pub fn to_save<'a>(
     for (flow, (planned, table)) in package.flows.iter_mut().zip(flows) {
         flow.name = Some(planned.name.clone());
         flow.table = table;
-        // These are read by people, and not when rejects are loaded: values of variables are not shown.
+        // People read these fields, and replay does not use them: values of variables are not shown.
         each_text(&mut flow.files);
         for texts in [&mut flow.pre_sql, &mut flow.post_sql] {
             texts.iter_mut().for_each(each_text);
@@ -72,7 +71,7 @@ pub fn to_save<'a>(
 /// The package that loads the rejects in the folder of a run; `None` if it has none.
 pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     let path = folder.join(PACKAGE_FILE);
-    // Only what Inrush wrote is read: its parameters are put in already.
+    // Only Inrush writes this file, and its parameters are already inserted.
     let mut package = Package::read(&path)?;
     package.unescape();
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -119,7 +118,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     let first_name = package.name.split(NAME_PART).next().unwrap_or_default();
     package.name = format!("{first_name}{NAME_PART}{run}");
     package.flows = flows;
-    // An error in the package cannot be fixed in this copy, so it has no file to point to.
+    // An error in this copy cannot be fixed by the user, so it names no file.
     package.origin = PackageOrigin::default();
     Ok(Some(Replay {
         rows_rejected: count(folder)?,
@@ -128,7 +127,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     }))
 }
 
-/// A flow that appends these files of rejects to the target of another one.
+/// A flow that appends these reject files to the target of the original flow.
 fn mended(flow: &Flow, files: &[PathBuf]) -> Flow {
     let patterns = files
         .iter()
@@ -136,14 +135,14 @@ fn mended(flow: &Flow, files: &[PathBuf]) -> Flow {
         .collect();
     let mut flow = flow.clone();
     flow.files = OneOrMany::Many(patterns);
-    // They stand there as text, however the files were compressed.
+    // Reject files are plain text, even if the original files were compressed.
     flow.format.compression = flow.format.compression.map(|_| Compression::None);
-    // They come to the rows of the run, however those came to be there.
+    // The rows are added to those of the run, whatever mode loaded them.
     if flow.mode != Mode::Upsert {
         flow.mode = Mode::Append;
     }
     flow.replace = Replace::default();
-    // What made room for all rows must not run again for a few.
+    // Statements that prepared the target for all rows must not run again for a few.
     flow.pre_sql = None;
     flow.post_sql = None;
     flow.partition_by = None;

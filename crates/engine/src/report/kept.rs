@@ -1,4 +1,4 @@
-//! Reports of runs that are over, found in their folders.
+//! Reads the reports of past runs from their folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::folder::{PAGE_FILE, REPORT_FILE};
 use super::types::{REPORT_VERSION, RunReport};
 
-/// The file of a report. One of a hundred thousand files has some 50 MB.
+/// The name of a report's file. A report of a hundred thousand files has about 50 MB.
 const FILE: SmallFile = SmallFile {
     what: "a report (JSON)",
     bytes_max: 256 << 20,
@@ -29,13 +29,13 @@ pub struct KeptReport {
 /// Why a report cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptReportError {
-    /// There is no run of this name.
+    /// There is no run with this name.
     #[error("{} is neither a run folder with a {REPORT_FILE} nor a {REPORT_FILE}", path.display())]
     NoRun {
         /// The path that was searched.
         path: PathBuf,
     },
-    /// No run has left a report here.
+    /// No run has left a report in this folder.
     #[error("no folder in {} has a {REPORT_FILE}", path.display())]
     NoRuns {
         /// The folder of runs.
@@ -54,7 +54,7 @@ pub enum KeptReportError {
     NotJson {
         /// The file.
         path: PathBuf,
-        /// The parser's error, with its place.
+        /// The parser's error, with its position.
         source: serde_json::Error,
     },
     /// The file is not a report.
@@ -73,7 +73,7 @@ pub enum KeptReportError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// The version of its form.
+        /// The version of its format.
         version: u64,
     },
 }
@@ -104,8 +104,8 @@ impl KeptReportError {
 }
 
 impl KeptReport {
-    /// Finds a run's report by its name below a folder of runs, by its own folder, or by the file; without any of them
-    /// the newest.
+    /// Finds a run's report: by the run's name in a folder of runs, by the path of its folder, or by the path of the
+    /// report; without any of them, the newest one.
     pub fn find(runs_folder: &Path, run: Option<&str>) -> Result<PathBuf, KeptReportError> {
         let Some(run) = run else {
             return newest(runs_folder).ok_or_else(|| KeptReportError::NoRuns {
@@ -156,7 +156,7 @@ impl KeptReport {
         Ok(KeptReport { path, value })
     }
 
-    /// Its page.
+    /// The HTML page of the report.
     pub fn page(&self) -> String {
         inrush_page::page(&self.value)
     }
@@ -170,7 +170,8 @@ impl KeptReport {
     }
 }
 
-/// Orders the folders of runs by age: their names begin with the second, and within one the folder's making tells.
+/// Orders the folders of runs by age. Their names begin with the second; within one second the folders' creation times
+/// decide.
 pub fn age(folder: &Path) -> (String, Option<SystemTime>, PathBuf) {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let second = name.split('-').next().unwrap_or_default().to_owned();
@@ -221,7 +222,7 @@ mod tests {
         }
         let none = KeptReport::find(&folder.path().join("none"), None).expect_err("no folder");
         assert!(none.to_string().contains("no folder in"), "{none}");
-        // A killed run has a folder, with its log alone.
+        // A killed run has a folder that contains only its log.
         let killed = folder.path().join("killed");
         written(&killed, "20260103T000000Z-a-3/log.jsonl", "");
         let none = KeptReport::find(&killed, None).expect_err("no report");
@@ -229,7 +230,7 @@ mod tests {
         assert!(none.hint().contains("killed"), "{}", none.hint());
     }
 
-    /// Makes a run's folder after another one, by a clock that both file systems and kernels tick coarsely.
+    /// Creates a run's folder until its time is later than that of another one, because file systems have a coarse clock.
     fn made_after(runs: &Path, name: &str, other: &Path) -> PathBuf {
         let other = fs::metadata(other).expect("it is there");
         let made = |facts: &fs::Metadata| facts.created().or_else(|_| facts.modified()).ok();
@@ -250,7 +251,7 @@ mod tests {
         let zebra = "20260101T000000Z-zebra-9/report.json";
         let first = written(runs, zebra, "{}");
         let first = first.parent().expect("its folder").to_owned();
-        // By their names these two would be older, and the one after them would be newer.
+        // By name these two would be older than the first, and the last would be newer.
         let second = made_after(runs, "20260101T000000Z-ant-1", &first);
         let third = made_after(runs, "20260101T000000Z-mouse-1", &second);
         assert_eq!(
@@ -260,7 +261,7 @@ mod tests {
         let mut all = [third.clone(), first.clone(), second.clone()];
         all.sort_by_key(|folder| age(folder));
         assert_eq!(all, [first, second, third]);
-        // Another second decides before anything else, whenever its folder was made.
+        // The second in the name comes before the folder's creation time.
         written(runs, "20251231T235959Z-zebra-9/report.json", "{}");
         let found = KeptReport::find(runs, None).expect("a run");
         assert!(found.to_string_lossy().contains("mouse"), "{found:?}");

@@ -1,4 +1,4 @@
-//! The prediction of a preflight, and the place where it waits for its run.
+//! The prediction of a preflight, which is stored until its run.
 
 use std::fs;
 use std::io::Write;
@@ -69,7 +69,7 @@ const FILE: SmallFile = SmallFile {
     may_be_pipe: false,
 };
 
-/// The file of a package's prediction: beside the runs' folders, by the key by which a stopped run is found.
+/// The file of a package's prediction, in the folder of runs. Its name is the key by which a stopped run is found.
 fn path(runs_folder: &Path, run_key: &RunKey) -> PathBuf {
     runs_folder.join(format!("preflight-{}.json", run_key.short()))
 }

@@ -1,4 +1,4 @@
-//! Rejected rows, kept aside in the input's own dialect, with a `.jsonl` that says why.
+//! Writes rejected rows in the input's own dialect, and a `.jsonl` with their reasons.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -17,11 +17,11 @@ use crate::error::Error;
 
 /// The ending of the name of a file of rejected rows.
 pub const ROWS_SUFFIX: &str = ".rejects";
-/// The ending of the name of the file with their reasons.
+/// The ending of the name of the file of reasons.
 pub const REASONS_SUFFIX: &str = ".rejects.jsonl";
 
 /// The number of rows of a file whose reasons are always written out. A later row with one of these reasons gets the
-/// number of that line instead, so that a file with one mistake in each row does not become a hundred times as large as
+/// number of that line instead. Otherwise a file with one mistake in each row would become a hundred times as large as
 /// its rows.
 const REASONS_WRITTEN: u64 = 1000;
 
@@ -36,7 +36,7 @@ struct ReasonLine {
     column: Option<String>,
     value: Option<String>,
     code: RejectCode,
-    /// The cause in words; `None` if another line has it.
+    /// The reason in words; `None` if it is written in another line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The line of this file that has the reason, counted from 1.
@@ -105,7 +105,7 @@ impl Iterator for ReasonReader {
     }
 }
 
-/// The reasons that were written, with their lines.
+/// The reasons that were written, and their lines.
 #[derive(Default)]
 struct WrittenReasons {
     count: u64,
@@ -113,7 +113,7 @@ struct WrittenReasons {
 }
 
 impl WrittenReasons {
-    /// The next line, of this reject.
+    /// The line for this reject.
     fn line(&mut self, reject: RejectReport) -> ReasonLine {
         self.count += 1;
         let (reason, reason_line) = match self.lines.get(&reject.reason) {
@@ -141,35 +141,33 @@ impl WrittenReasons {
     }
 }
 
-/// The name with the characters that a file name cannot hold replaced.
+/// The name, with characters replaced that a file name cannot have.
 pub fn reject_file_name(name: &str) -> String {
     name.chars()
         .map(|c| if c == '/' || c.is_control() { '_' } else { c })
         .collect()
 }
 
-/// The rejects of one piece of work. Its files come into being with the first reject of their kind.
+/// The rejects of one piece of work. A file is created with its first reject.
 ///
-/// Each `NAME.rejects` is a file in the input's own dialect and encoding, with the header: the same
-/// package reads it. Its `.jsonl` has a line for each of its rows, in the same order ([`ReasonReader`]). There are
-/// more files than one where
+/// Each `NAME.rejects` is a file in the input's own dialect and encoding, with the header: the same package reads it.
+/// Its `.jsonl` has a line for each of its rows, in the same order ([`ReasonReader`]). There is more than one file in
+/// these cases:
 ///
-/// - a row is only ended by the end of its file, such as one with an unclosed quote: it would
-///   swallow whatever follows it, and stands in a `NAME.last.rejects` (`last2`, ...) of its own,
-///   without a line end;
-/// - the files that the rows come from are of different encodings: those of a second one stand in
-///   `NAME.ENCODING.rejects`.
+/// - Only the end of its file ends a row, such as one with an unclosed quote. Such a row would include whatever follows
+///   it, so it is in a `NAME.last.rejects` (`last2`, ...) of its own, without a line end.
+/// - The input files have different encodings. Rows of the second encoding are in `NAME.ENCODING.rejects`.
 pub struct RejectFile {
     folder: PathBuf,
     name: String,
     dialect: Dialect,
     header: Option<Vec<String>>,
     open: Vec<OpenFile>,
-    /// Rows that stand in files of their own.
+    /// The rows that need files of their own.
     last_count: usize,
 }
 
-/// A file of rows, and the one that says why.
+/// A file of rows, and its file of reasons.
 struct OpenFile {
     encoding: TextEncoding,
     terminator: Vec<u8>,
@@ -186,14 +184,14 @@ struct Writer {
 }
 
 impl OpenFile {
-    /// Bytes that were written of both.
+    /// Bytes that were written to both files.
     fn bytes(&self) -> u64 {
         self.rows.bytes + self.reasons.bytes
     }
 }
 
 impl RejectFile {
-    /// The rejects of the piece called `name`; what an earlier attempt at it left is removed.
+    /// The rejects of the piece called `name`. Files of an earlier attempt at it are removed.
     pub fn new(
         folder: &Path,
         name: &str,
@@ -212,7 +210,7 @@ impl RejectFile {
         })
     }
 
-    /// Keeps rejects, and returns how many bytes that took.
+    /// Writes rejects, and returns the number of bytes.
     pub fn keep(&mut self, rejects: &[Reject]) -> Result<u64, Error> {
         let before: u64 = self.open.iter().map(OpenFile::bytes).sum();
         let mut bytes = 0;
@@ -244,8 +242,8 @@ impl RejectFile {
             };
             let file = &mut self.open[at];
             let mut terminator = file.terminator.clone();
-            // A carriage return at its end would be read as a part of the line end, and the row
-            // be fixed unseen.
+            // A carriage return at the end of the row would be read as part of the line end, and the row would be
+            // changed unnoticed.
             if self.dialect.terminator_written() == b"\n"
                 && reject.raw.ends_with(&file.carriage_return)
             {
@@ -257,12 +255,12 @@ impl RejectFile {
         Ok(bytes + after - before)
     }
 
-    /// Makes sure that all of it is written: before the unit is committed.
+    /// Flushes the files; called before the unit is committed.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.open.iter_mut().try_for_each(OpenFile::finish)
     }
 
-    /// Removes the files, because the load of their rows was rolled back.
+    /// Removes the files, because their rows are loaded again.
     pub fn remove(&mut self) -> Result<(), Error> {
         self.open.clear();
         self.last_count = 0;
@@ -355,7 +353,7 @@ fn ends_with_its_file(reject: &Reject, dialect: &Dialect) -> bool {
     let Terminator::Text(terminator) = dialect.terminator else {
         return false;
     };
-    // For `a;` followed by `;;`, the first terminator would be found one byte too early.
+    // In `a;` followed by `;;`, the first terminator would be found one byte too early.
     let terminator = reject
         .encoding
         .unwrap_or(TextEncoding::Utf8)
@@ -392,7 +390,7 @@ fn remove_earlier(folder: &Path, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// True if a file belongs to the piece. Pieces of one unit have numbers, and no kind of file is a number.
+/// True if a file belongs to the piece. Pieces of one unit are numbered, and no other part of a file name is a number.
 fn is_of_piece(file_name: &str, name: &str) -> bool {
     let Some(rest) = file_name.strip_prefix(name) else {
         return false;
@@ -412,8 +410,8 @@ fn is_of_piece(file_name: &str, name: &str) -> bool {
     }
 }
 
-/// The beginning of a file of rejects, so that it can be fixed and loaded: an empty line for each skipped line, and the
-/// header.
+/// The beginning of a file of rejects, so that it can be fixed and loaded: an empty line for each line that the package
+/// skips, and the header.
 fn beginning(header: Option<&[String]>, dialect: &Dialect) -> Vec<u8> {
     let mut bytes = dialect
         .terminator_written()
@@ -458,7 +456,7 @@ fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
     line
 }
 
-/// The names at the positions of their fields, as much of them as fits.
+/// The names at the positions of their fields, as far as they fit.
 fn fixed_header_line(names: &[String], fixed: &FixedWidth, dialect: &Dialect) -> Vec<u8> {
     let mut line = vec![b' '; fixed.record_length() as usize];
     for (name, field) in names.iter().zip(&fixed.fields) {
@@ -554,7 +552,7 @@ mod tests {
         found
     }
 
-    /// The records of a text, each as it is written.
+    /// The records of a text, each with its bytes unchanged.
     fn read_again(dialect: &Dialect, text: &[u8]) -> Vec<Vec<u8>> {
         let mut records = Records::default();
         Scanner::new(dialect)
@@ -617,7 +615,7 @@ mod tests {
         let path = folder.path().join("f.rejects.jsonl");
         let sizes = [&path, &folder.path().join("f.rejects")]
             .map(|path| fs::metadata(path).expect("there").len());
-        // The first rows have their file's beginning before them.
+        // The first rows come after the header.
         assert_eq!(bytes, sizes[0] + sizes[1]);
         assert!(sizes[0] < 3000 * 120 + 1000 * 220, "{}", sizes[0]);
         let text = fs::read_to_string(&path).expect("read");
@@ -666,7 +664,7 @@ mod tests {
             let found = kept(dialect, None, &rejects);
             let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(names, ["f.1", "f.1.last", "f.1.last2"]);
-            // Loaded again, each row is the one that it was.
+            // When it is loaded again, each row is the same row.
             assert_eq!(
                 read_again(dialect, &found[0].1),
                 vec![ordinary.raw.clone(); 3]
@@ -693,7 +691,7 @@ mod tests {
             let encoding = TextEncoding::parse(name).expect("known");
             let raw = encoding.encode("x,\u{e4}");
             let one = reject(&raw, RejectCode::Syntax, Some(encoding));
-            // A carriage return that belongs to the row is not a part of the line end.
+            // A carriage return that belongs to the row is not part of the line end.
             let returned = reject(&encoding.encode("y\r"), RejectCode::Syntax, Some(encoding));
             let found = kept(&dialect, Some(&names), &[one, returned]);
             let text = format!("{mark}id,gr\u{f6}\u{df}e\nx,\u{e4}\ny\r\r\n");

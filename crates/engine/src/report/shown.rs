@@ -1,4 +1,4 @@
-//! A report as it is written: without what variables of the environment and passwords hold.
+//! Writes a report without the values of environment variables and passwords.
 //!
 //! A run may have a hundred thousand load units, and a unit as many files. Both are written one by one, so that no copy of
 //! all of them is made.
@@ -18,7 +18,7 @@ pub const UNITS: &str = "units";
 /// The member of a unit that lists its files.
 const FILES: &str = "files";
 
-/// All of a report that it has at hand; units that were taken out of it are written by [`ShownUnits`].
+/// The whole report except its units, which [`ShownUnits`] writes.
 pub fn shown(report: &RunReport) -> io::Result<Value> {
     Ok(masked_json(report)?)
 }

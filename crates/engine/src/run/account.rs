@@ -1,5 +1,5 @@
-//! The account of a run before the switch: the rows that its units have by the ledger against the destination's own counts,
-//! and the share of rejects against what the package accepts.
+//! Checks the account of a run before the switch: compares the ledger's row counts of its units with the destination's
+//! own counts, and the share of rejects with the package's limit.
 
 use super::context::RunContext;
 use super::plan::RunPlan;
@@ -10,16 +10,16 @@ use crate::error::Error;
 use crate::ledger::Account;
 use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace};
 
-/// The facts that a destination's ledger has of a run's units, at one moment.
+/// The facts that a destination's ledger has about a run's units, at one moment.
 pub trait CommittedUnits<R> {
-    /// A unit. `is_loaded` says whether this attempt has loaded of it.
+    /// A unit. `is_loaded` is true if this attempt has loaded rows of it.
     fn unit(&self, run: &R, unit: UnitPlace, is_loaded: bool) -> UnitEnd;
 
-    /// The destination's own count of all rows that are staged for a flow; none if it counts each unit by itself.
+    /// The destination's own count of all staged rows of a flow; `None` if it counts each unit by itself.
     fn rows_staged(&self, flow: usize) -> Option<u64>;
 }
 
-/// The ledger's facts of units, which agree with files and destination, and the tasks of the switch.
+/// The ledger's facts about units, which agree with files and destination, and the tasks of the switch.
 pub struct Verified<'a, S: LoadSteps> {
     steps: &'a S,
     context: RunContext<'a, S::Run>,
@@ -43,7 +43,7 @@ impl<'a, S: LoadSteps> Verified<'a, S> {
         })
     }
 
-    /// Verifies it again: units were loaded again, and may hold fewer rows.
+    /// Verifies the account again: units were loaded again, and may have fewer rows.
     pub fn again(&mut self) -> Result<(), Error> {
         *self = Verified::of(self.steps, self.context)?;
         Ok(())

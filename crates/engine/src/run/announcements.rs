@@ -8,7 +8,7 @@ use crate::pipeline::RunOptions;
 use crate::pipeline::event_sink::EventSink;
 use crate::plan::PlannedFlow;
 
-/// Tells the plan. There is no log yet.
+/// Sends the plan. There is no log yet.
 pub fn planned<P: RunPlan>(plan: &P, options: &RunOptions<'_>) {
     let facts = plan.facts();
     let size = |flow: &P::Flow| TargetSize {
@@ -29,7 +29,7 @@ pub fn planned<P: RunPlan>(plan: &P, options: &RunOptions<'_>) {
     }
 }
 
-/// Tells that the run with this name begins, and how many units of an earlier attempt it keeps.
+/// Sends that the run with this name begins, and how many units of an earlier attempt it keeps.
 pub fn started(event_sink: EventSink<'_>, run: &RunName, is_resumed: bool, units_kept: usize) {
     event_sink.notice(&Event::Started {
         run: run.to_owned(),

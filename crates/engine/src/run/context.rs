@@ -18,19 +18,19 @@ use crate::pipeline::RunOptions;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::metering::{Backends, Subjects, named_counts};
 
-/// A run under way, with its means.
+/// A running load and the things that its parts use.
 pub struct RunContext<'a, R> {
     /// The run.
     pub run: &'a R,
-    /// Waits for feeds, for the rate, and for servers.
+    /// The runtime, which waits for feeds, for the rate, and for servers.
     pub runtime: &'a Runtime,
     /// Asks the run to stop.
     pub stop: &'a Stop,
     /// Gets events and progress.
     pub observer: &'a dyn Observer,
-    /// A wish to die, for tests.
+    /// The fault to cause, for tests.
     pub fault: Option<&'a Fault>,
-    /// Delays all streams before they send, where a rate is set.
+    /// Delays all streams before they send, if there is a rate limit.
     pub pace: &'a Pace,
 }
 
@@ -68,7 +68,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         self.event_sink().notice(event);
     }
 
-    /// The data that the loader takes of the run.
+    /// The parts of the run that the loader uses.
     pub fn load_run(&self) -> LoadRun<'a, FlowOf<R>> {
         let run = self.run;
         let facts = run.plan.facts();
@@ -88,7 +88,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         }
     }
 
-    /// The parts of the run that are sampled while it loads.
+    /// The parts of the run that are sampled.
     pub fn subjects(
         &self,
         gauges: &'a [Arc<Gauge>],
@@ -103,7 +103,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         }
     }
 
-    /// Blocks until a feed has what is waited for, or until the run is asked to stop.
+    /// Blocks until the feed is ready, or until the run is asked to stop.
     pub fn wait_for_feed<T>(
         &self,
         feed: impl Future<Output = Result<T, SourceError>>,

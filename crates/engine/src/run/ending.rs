@@ -1,7 +1,7 @@
-//! The end of a run, for every driver: the report is written, and the caller gets the result.
+//! The end of a run, for every driver: writes the report, and returns the result.
 //!
-//! Once the targets have their rows nothing that follows changes that: a report that cannot be written is a note of a
-//! run that ended well.
+//! Once the targets have their rows, nothing later changes that: if the report cannot be written, the run has still
+//! succeeded, with a note.
 
 use super::gathering::finished;
 use crate::error::Error;
@@ -10,7 +10,7 @@ use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::{Failure, Success};
 use crate::report::RunReport;
 
-/// Writes the report, tells, and hands back the run with `error`, where it did not end well.
+/// Writes the report, sends the last event, and returns the run, with `error` if it failed.
 pub fn end(
     event_sink: EventSink<'_>,
     mut report: RunReport,
@@ -22,7 +22,7 @@ pub fn end(
         Err(reason) => {
             let text = lost_report(&reason, error.is_none());
             event_sink.notice(&Event::Note { text: text.clone() });
-            // The first one: it is not to be left out where there are many.
+            // It is the first note, so that it is shown even if there are many.
             report.notes.insert(0, text);
             None
         }

@@ -1,4 +1,4 @@
-//! Gathers the facts of a run while it works, for any destination, and makes its report.
+//! Collects the facts of a run while it works, for any destination, and makes its report.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -21,8 +21,9 @@ use crate::report::{
     self, ColumnChangesReport, Outcome, Phases, Prediction, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
+use crate::shares::share_result::ShareResult;
 
-/// Gathers the facts.
+/// Collects the facts.
 pub struct Gathering {
     started: Instant,
     started_at: String,
@@ -37,26 +38,26 @@ pub struct Gathering {
     measurements: Option<Measurements>,
 }
 
-/// The facts of the work that was done.
+/// The facts about the work that was done.
 pub struct Done<'a> {
     /// The run's name.
     pub run: RunName,
-    /// Names the package and its targets.
+    /// Identifies the package and its targets.
     pub run_key: &'a RunKey,
     /// Streams.
     pub streams: usize,
-    /// It went on where an earlier one stopped.
+    /// The run resumed an earlier one.
     pub resumed: bool,
     /// One for each flow.
     pub tables: Vec<TableReport>,
     /// One for each unit.
     pub units: Vec<UnitReport>,
-    /// Why it did not end well.
+    /// The error, if the run failed.
     pub error: Option<&'a Error>,
 }
 
 impl Gathering {
-    /// Begins with the run.
+    /// Begins when the run begins.
     pub fn begin() -> Gathering {
         Gathering {
             started: Instant::now(),
@@ -70,19 +71,19 @@ impl Gathering {
         }
     }
 
-    /// The plan is made and the run is in the ledger.
+    /// Called when the plan is made and the run is in the ledger.
     pub fn planned(&mut self, notes: &[String]) {
         self.phases.plan_s = self.started.elapsed().as_secs_f64();
         self.notes.extend(notes.iter().cloned());
     }
 
-    /// Something that a user should know.
+    /// Adds a note for the user.
     pub fn note(&mut self, text: String) {
         self.notes.push(text);
     }
 
-    /// The streams came to their ends; a note says how long their pace held them up. `asked` names the settings and ends in
-    /// "asks" or "ask".
+    /// Called when all streams have ended. Adds a note about how long the pace has delayed them; `asked` names the
+    /// settings and ends with "asks" or "ask".
     pub fn paced(&mut self, pace: &Pace, asked: &str) {
         let waited = pace.waited();
         if waited > Duration::ZERO {
@@ -93,12 +94,12 @@ impl Gathering {
         }
     }
 
-    /// Rows were rejected that belong to no piece of work.
+    /// Adds rejects that belong to no piece of work.
     pub fn rejected(&mut self, rejects: Vec<Reject>) {
         self.rejects.extend(rejects);
     }
 
-    /// All streams came to their ends.
+    /// Called when all streams have ended.
     pub fn streams_ended(&mut self, ended: StreamsOutcome) -> Option<Error> {
         for result in ended.results {
             self.stream_ended(result);
@@ -118,8 +119,35 @@ impl Gathering {
         self.loaded.add_all(result.loaded);
     }
 
-    /// Adds the time that each unit took to the units' reports, which stand in the order of the plan. `firsts` says for
-    /// each flow where its own begin.
+    /// The facts of a share that this process has loaded, to be sent to the process that makes the report.
+    pub fn share(self, by: String) -> ShareResult {
+        ShareResult {
+            by,
+            streams: self.streams,
+            loaded: self.loaded,
+            notes: self.notes,
+            measurements: self.measurements,
+        }
+    }
+
+    /// Adds the facts of a share that another process has loaded. What limited a load is measured on each host, so a load by
+    /// several has no verdict.
+    pub fn add_share(&mut self, share: usize, result: ShareResult) {
+        for stream in result.streams {
+            self.streams.push(StreamReport {
+                stream: self.streams.len() + 1,
+                ..stream
+            });
+        }
+        self.loaded.add_all(result.loaded);
+        let by = format!("share {share} ({})", result.by);
+        let notes = result.notes.into_iter();
+        self.notes.extend(notes.map(|note| format!("{by}: {note}")));
+        self.measurements = None;
+    }
+
+    /// Adds the time of each unit to the units' reports, which are in the order of the plan. `firsts` has for each flow
+    /// the index of its first unit.
     pub fn add_meters(&self, reports: &mut [UnitReport], firsts: &[usize]) {
         for loaded in &self.loaded {
             let report = &mut reports[firsts[loaded.flow] + loaded.unit];
@@ -127,7 +155,7 @@ impl Gathering {
         }
     }
 
-    /// Pieces whose rows count: of a unit that was loaded as a whole only the last time, and nothing
+    /// The pieces whose rows count. Of a unit that was loaded as a whole, only the last attempt counts, and nothing
     /// that several streams had committed before.
     fn pieces(&self) -> impl Iterator<Item = &Loaded> {
         let whole: BTreeMap<(usize, usize), usize> = self
@@ -161,14 +189,13 @@ impl Gathering {
 
     fn rejects_shown(&self) -> Vec<RejectReport> {
         self.pieces()
-            .flat_map(|loaded| &loaded.rejects)
-            .chain(&self.rejects)
+            .flat_map(|loaded| loaded.rejects.iter().cloned())
+            .chain(self.rejects.iter().map(RejectReport::from))
             .take(REJECTS_SHOWN)
-            .map(RejectReport::from)
             .collect()
     }
 
-    /// The report of a run that was carried out or stopped.
+    /// The report of a run that has loaded something or was stopped.
     pub fn report(
         &mut self,
         facts: &PlanFacts,
@@ -213,7 +240,7 @@ impl Gathering {
         }
     }
 
-    /// The report of a run that had nothing left to do: it ends as the one did that had done it.
+    /// The report of a run that had nothing left to do. It has the exit status of the run that has loaded the files.
     pub fn already_loaded(
         &self,
         facts: &PlanFacts,
@@ -289,8 +316,8 @@ pub fn finished(report: &RunReport, path: Option<String>) -> Event {
     }
 }
 
-/// The prediction of a preflight for this run. A resumed run has less work than predicted, and so has a run that did
-/// not reach its end, so they get none.
+/// The prediction of a preflight for this run. A resumed run has less work than predicted, and a failed run did not do
+/// all of its work, so neither gets one.
 fn prediction(done: &Done<'_>, options: &RunOptions<'_>) -> Option<Prediction> {
     if done.resumed || done.error.is_some() {
         return None;
@@ -320,7 +347,7 @@ fn total(tables: &[TableReport]) -> Account {
     account
 }
 
-/// This moment, RFC 3339.
+/// The current time, RFC 3339.
 fn now() -> String {
     jiff::Timestamp::now().to_string()
 }

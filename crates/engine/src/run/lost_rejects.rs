@@ -1,4 +1,4 @@
-//! A resumed run whose rejects of earlier attempts are not all in its folder any more.
+//! A resumed run whose folder lacks some rejects of earlier attempts.
 
 use inrush_rows::plural::counted;
 use tokio::runtime::Runtime;
@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::{RunOptions, reject_files};
 
-/// Has records whose rejects are lost forgotten, so that their rows are loaded and each reject is told again. The user is
-/// told of them.
+/// Removes ledger records whose rejects are lost, so that their rows are loaded and rejected again. Notes tell the
+/// user.
 pub fn forget<S: LoadSteps>(
     steps: &S,
     runtime: &Runtime,

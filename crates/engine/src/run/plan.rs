@@ -1,4 +1,4 @@
-//! The plan of a package as a run sees it, whatever its destination.
+//! The plan of a package, for any destination.
 
 use inrush_package::{Package, RunSettings};
 use inrush_rows::ids::RunKey;
@@ -11,7 +11,7 @@ pub trait RunPlan {
     /// Its flows.
     type Flow: PlannedFlow;
 
-    /// The parts of it that every plan has.
+    /// The parts that every plan has.
     fn facts(&self) -> &PlanFacts;
 
     /// The destination's version and settings, for the report.
@@ -20,13 +20,13 @@ pub trait RunPlan {
     /// The flows, in the order of the package.
     fn flows(&self) -> &[Self::Flow];
 
-    /// The same, for facts of ranges that are found after planning.
+    /// The flows, mutable, for facts about ranges that are found after planning.
     fn flows_mut(&mut self) -> &mut [Self::Flow];
 
     /// Adds a note for the user.
     fn add_note(&mut self, note: String);
 
-    /// Units of flows with a smaller number are loaded first.
+    /// The turn of a flow. Units of flows with a smaller number are loaded first.
     fn turn(&self, flow: usize) -> usize;
 
     /// The name of each flow's target as the package in the run's folder gives it.
@@ -42,13 +42,13 @@ pub struct PlanFacts {
     pub package_hash: String,
     /// SHA-256 of what the plan does; empty until the plan is made.
     pub plan_hash: String,
-    /// Names the package and its targets in the ledger: the key by which a stopped run is found.
+    /// Identifies the package and its targets in the ledger: the key by which a stopped run is found.
     pub run_key: RunKey,
-    /// The destination in words, without secrets: its product, version and place, or its server, database and role.
+    /// The destination in words, without secrets: its product, version and location, or its server, database and role.
     pub destination: String,
     /// Settings of the run.
     pub settings: RunSettings,
-    /// Threads that read and write, each with a connection where the destination has them.
+    /// Threads that read and write, each with a connection if the destination has connections.
     pub streams: usize,
     /// The most memory that the loader takes.
     pub memory: MemoryBound,

@@ -1,4 +1,4 @@
-//! A run that is planned and entered into its ledger, and the work of earlier attempts that it keeps.
+//! A run that is planned and entered into its ledger, and the work that it keeps from earlier attempts.
 
 use std::collections::BTreeMap;
 use std::ops::{DerefMut, Range};
@@ -24,9 +24,9 @@ use crate::pipeline::work_items::{self, Committed, WorkItem};
 use crate::pipeline::{RunOptions, reject_files, splitting};
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 use crate::reject_replay;
-use crate::report::RunFolder;
+use crate::report::{RunFolder, reject_file_name};
 
-/// A run that is planned and holds its lock: the part that is alike for all destinations.
+/// A run that is planned and holds its lock: the part that is the same for all destinations.
 pub struct PreparedRun<P> {
     /// The plan.
     pub plan: P,
@@ -36,43 +36,43 @@ pub struct PreparedRun<P> {
     pub resumed: bool,
     /// Its folder.
     pub folder: RunFolder,
-    /// Files that streams take from one feed.
+    /// Files that streams read through one feed.
     pub fed_files: FedFiles,
     /// The progress of each unit that several streams fill.
     pub sharing: BTreeMap<UnitPlace, Sharing>,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
-    /// Rows and bytes that went into each flow so far.
+    /// Rows and bytes of each flow so far.
     pub flow_counts: Vec<FlowCount>,
-    /// Delays all streams before they send, where a rate is set.
+    /// Delays all streams before they send, if there is a rate limit.
     pub pace: Arc<Pace>,
 }
 
-/// A prepared run as its driver has it: with its ledger, its lock, and the work of earlier attempts.
+/// A prepared run as its driver has it: with its ledger, its lock, and the kept work of earlier attempts.
 pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
     /// The plan.
     type Plan: RunPlan;
 
-    /// How many units of earlier attempts are kept, as the start of the run is told.
+    /// The number of kept units of earlier attempts, for the message at the start of the run.
     fn kept_units(&self) -> usize;
 
-    /// What earlier attempts have committed of a unit.
+    /// The part of a unit that earlier attempts have committed.
     fn committed(&self, unit: UnitPlace) -> Committed<'_>;
 
-    /// The rows of a unit that are kept; all zero where nothing is.
+    /// The account of a unit's kept rows; zero if nothing is kept.
     fn kept_account(&self, unit: UnitPlace) -> Account;
 
-    /// Whether all of a split is kept that was committed at once. Of one that is fed, ranges are.
+    /// True if a split that was committed at once is kept. Of a fed split, ranges are kept instead.
     fn has_split(&self, split: SplitPlace) -> bool;
 
-    /// The ranges of text of a fed split that are kept.
+    /// The kept ranges of text of a fed split.
     fn kept_ranges(&self, split: SplitPlace) -> Vec<Range<u64>>;
 
-    /// The records of the ledger that are kept of a unit.
+    /// The kept ledger records of a unit.
     fn kept_records(&self, unit: UnitPlace) -> Vec<KeptRecord>;
 }
 
-/// A record of the ledger that is kept from an earlier attempt: all of a unit, or ranges of one that is fed.
+/// A ledger record that is kept from an earlier attempt: a whole unit, or ranges of a fed one.
 pub struct KeptRecord {
     /// The unit.
     pub unit: UnitPlace,
@@ -80,7 +80,7 @@ pub struct KeptRecord {
     pub key: UnitKey,
     /// Rows of it that were rejected.
     pub rows_rejected: u64,
-    /// The names of the files that keep these.
+    /// The names of the files with these rejects.
     pub reject_files: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ pub struct KeptRecord {
 pub type FlowOf<R> = <<R as DriverRun>::Plan as RunPlan>::Flow;
 
 impl<P: RunPlan> PreparedRun<P> {
-    /// A run of which nothing is kept so far.
+    /// A run without kept work so far.
     pub fn new(plan: P, name: RunName, resumed: bool, folder: RunFolder) -> PreparedRun<P> {
         let facts = plan.facts();
         PreparedRun {
@@ -104,8 +104,8 @@ impl<P: RunPlan> PreparedRun<P> {
         }
     }
 
-    /// Where the ranges of a flow's file must end. One that is fed and that an earlier attempt has read to its end was
-    /// checked then.
+    /// Where the ranges of a flow's file must end. A fed file that an earlier attempt has read to its end was checked
+    /// then.
     pub fn file_end(&self, flow: usize, file: &Arc<dyn Input>, is_fed: bool) -> FileEnd {
         match is_fed {
             false => FileEnd::File,
@@ -122,8 +122,8 @@ pub fn places<F: PlannedFlow>(flows: &[F]) -> impl Iterator<Item = (UnitPlace, &
     })
 }
 
-/// Begins a run: its counters start with what is kept, files of rejects that nothing committed are removed, and its start is
-/// told.
+/// Begins a run: its counters start with the kept rows, files of uncommitted rejects are removed, and its start is
+/// reported.
 pub fn begin<R: DriverRun>(
     run: &mut R,
     package: &Package,
@@ -151,7 +151,34 @@ pub fn begin<R: DriverRun>(
     Ok(())
 }
 
-/// The splits that are left of each unit that several streams fill.
+/// Begins to load a share of a run that another process holds: the counters start at zero, since each process counts its own
+/// rows, and files of rejects that a process has left which was stopped in one of these units are removed.
+pub fn begin_share<R: DriverRun>(
+    run: &mut R,
+    work: &[WorkItem],
+    options: &RunOptions<'_>,
+) -> Result<(), Error> {
+    let flows = run.plan.flows();
+    let names = work.iter().map(|item| {
+        let flow = &flows[item.flow];
+        let key = flow.units()[item.unit].key();
+        reject_file_name(&reject_files::of_key(&flow.reading().name, key))
+    });
+    reject_files::remove_those(&run.folder.rejects(), &names.collect::<Vec<_>>())?;
+    let counts = flows.iter().map(|flow| {
+        // Of all splits: so much at most is left, whoever reads it.
+        RejectCount::new(flow.reading(), flow.all_splits(), RowTally::default())
+    });
+    run.rejects = counts.collect();
+    let event_sink = EventSink {
+        folder: &run.folder,
+        observer: options.observer,
+    };
+    announcements::started(event_sink, &run.name, true, run.kept_units());
+    Ok(())
+}
+
+/// The splits that are left of each shared unit.
 fn sharing<R: DriverRun>(run: &R) -> BTreeMap<UnitPlace, Sharing> {
     let shared = places(run.plan.flows()).filter(|(_, unit)| unit.is_shared());
     let progress = |((flow, unit), planned): (UnitPlace, &<FlowOf<R> as PlannedFlow>::Unit)| {
@@ -163,7 +190,7 @@ fn sharing<R: DriverRun>(run: &R) -> BTreeMap<UnitPlace, Sharing> {
     shared.map(progress).collect()
 }
 
-/// The rejects of each flow, which begin with those that are kept. The files of all others are removed.
+/// The rejects of each flow, starting with those that are kept. All other reject files are removed.
 fn rejects<R: DriverRun>(run: &R) -> Result<Vec<RejectCount>, Error> {
     let folder = run.folder.rejects();
     let flows = run.plan.flows();
@@ -188,7 +215,7 @@ fn rejects<R: DriverRun>(run: &R) -> Result<Vec<RejectCount>, Error> {
     Ok(rejects)
 }
 
-/// Finds where the first records of file ranges begin that cannot be read without it.
+/// Finds the first records of file ranges that cannot be read otherwise.
 pub fn find_first_records<R: DriverRun>(
     run: &mut R,
     options: &RunOptions<'_>,
@@ -218,7 +245,7 @@ pub fn find_first_records<R: DriverRun>(
     Ok(())
 }
 
-/// The work that no earlier attempt has committed: flows by their turns, and within a turn the largest first.
+/// The work that earlier attempts have not committed: flows by their turns, and within a turn the largest first.
 pub fn work_left<R: DriverRun>(context: &RunContext<'_, R>) -> Vec<WorkItem> {
     let run = context.run;
     let plan = &run.plan;

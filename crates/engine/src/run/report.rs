@@ -14,7 +14,7 @@ use crate::pipeline::RunOptions;
 use crate::plan::UnitPlace;
 use crate::report::{RunReport, TableReport};
 
-/// The report of a run that was carried out or stopped; its rows are those that `committed` has.
+/// The report of a run that has loaded something or was stopped. `committed` has its rows.
 pub fn of_run<S: LoadSteps>(
     context: &RunContext<'_, S::Run>,
     committed: &S::Committed,
@@ -25,7 +25,7 @@ pub fn of_run<S: LoadSteps>(
 ) -> RunReport {
     let run = context.run;
     let flows = run.plan.flows();
-    // Units that this attempt has loaded of, and whether carefully.
+    // The units that this attempt has loaded, and whether carefully.
     let mut loaded: BTreeMap<UnitPlace, bool> = BTreeMap::new();
     for piece in &gathering.loaded {
         *loaded.entry((piece.flow, piece.unit)).or_default() |= piece.is_careful;

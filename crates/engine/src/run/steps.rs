@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use inrush_destination::RunRecord;
 use inrush_rows::ids::RunName;
 use tokio::runtime::Runtime;
 
@@ -14,24 +15,25 @@ use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::ledger::Account;
 use crate::pipeline::work_items::WorkItem;
-use crate::report::PartitionReport;
+use crate::report::{PartitionReport, RunFolder};
+use crate::shares::SentPlan;
 
-/// Loads into the destinations of one kind. [`run`](super::run) calls these in the order in which they stand here.
+/// Loads into the destinations of one kind. [`run`](super::run) calls these in the order in which they are listed.
 pub trait LoadSteps: Sized {
     /// A run that is planned and holds its lock.
     type Run: DriverRun;
     /// The ledger's facts of a run's units.
     type Committed: CommittedUnits<Self::Run>;
-    /// The work of the switch, as it follows from these.
+    /// The tasks of the switch, which follow from these facts.
     type Tasks;
 
-    /// The settings that may delay streams, as the subject of a sentence, with its verb: "`rate_bytes_max` asks".
+    /// The settings that may delay streams, as subject and verb of a sentence: "`rate_bytes_max` asks".
     const PACED_BY: &'static str;
 
     /// Plans and enters the run into the ledger, unless nothing is left to do.
     fn prepare(&self, runtime: &Runtime) -> Result<Preparation<Self::Run>, Error>;
 
-    /// Forgets records whose rejects are lost: their rows are loaded again. A note tells the user of each.
+    /// Removes records whose rejects are lost, so that their rows are loaded again. A note tells the user of each.
     fn forget(
         &self,
         runtime: &Runtime,
@@ -39,19 +41,18 @@ pub trait LoadSteps: Sized {
         lost: Vec<KeptRecord>,
     ) -> Result<(), Error>;
 
-    /// Says in words how the rows of a record whose rejects are lost are dealt with; `is_forgotten` if they are loaded
-    /// again.
+    /// What happens to the rows of a record whose rejects are lost, in words; `is_forgotten` if they are loaded again.
     fn lost_words(&self, run: &Self::Run, record: &KeptRecord) -> LostRejects;
 
-    /// Readies the destination for the streams, once the start of the run is told.
+    /// Prepares the destination for the streams, after the start of the run is reported.
     fn ready(&self, _: &Runtime, _: &mut Self::Run) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Takes the gauges of the streams, for a run whose own session loads too.
+    /// Called with the gauges of the streams, for a run whose own session also loads.
     fn take_gauges(&self, _: &mut Self::Run, _: &[Arc<Gauge>]) {}
 
-    /// Loads pieces of work, which lie in the order in which streams take them, with a stream for each gauge.
+    /// Loads pieces of work in their order, with one stream for each gauge.
     fn load(
         &self,
         context: &RunContext<'_, Self::Run>,
@@ -60,11 +61,11 @@ pub trait LoadSteps: Sized {
         gathering: &mut Gathering,
     ) -> Result<(), Error>;
 
-    /// Reads the ledger, and compares it with the files. What the ledger says of units is compared with the destination's
-    /// own counts by the caller.
+    /// Reads the ledger, and compares it with the files. The caller compares the ledger's units with the destination's
+    /// own counts.
     fn committed(&self, context: &RunContext<'_, Self::Run>) -> Result<Self::Committed, Error>;
 
-    /// Works out the tasks of the switch. Nothing is changed.
+    /// Determines the tasks of the switch. Nothing is changed.
     fn tasks(
         &self,
         context: &RunContext<'_, Self::Run>,
@@ -80,20 +81,20 @@ pub trait LoadSteps: Sized {
         gathering: &mut Gathering,
     ) -> Result<BTreeMap<usize, SwitchedTarget>, Error>;
 
-    /// Whether targets are analyzed after the switch.
+    /// True if targets are analyzed after the switch.
     fn analyzes(&self) -> bool {
         false
     }
 
-    /// Analyzes the targets. The rows are in: what fails is a note.
+    /// Analyzes the targets. The rows are committed, so an error becomes a note.
     fn analyze(&self, _: &RunContext<'_, Self::Run>, _: &mut Gathering) {}
 
-    /// Undoes the parts of a failed run that would not undo themselves. The error may get another hint.
+    /// Undoes the parts of a failed run that do not undo themselves. It may add a hint to the error.
     fn undo(&self, _: &RunContext<'_, Self::Run>, error: Error) -> Error {
         error
     }
 
-    /// The facts of units for the report, after `verified` was found by [`LoadSteps::committed`] in a run that came so
+    /// The facts about units for the report. `verified` is the result of [`LoadSteps::committed`], if the run came that
     /// far.
     fn at_end(
         &self,
@@ -103,13 +104,33 @@ pub trait LoadSteps: Sized {
         error: Option<&Error>,
     ) -> Self::Committed;
 
-    /// Lets go of the run's lock.
+    /// The steps of a run that several processes load; none if the destination lacks the ability.
+    fn joins(&self) -> Option<&dyn JoinSteps<Self::Run>> {
+        None
+    }
+
+    /// Releases the run's lock.
     fn close(&self, _: &Runtime, _: Self::Run) {}
+}
+
+/// The steps of a run that several processes load: one holds it, and the others join it.
+pub trait JoinSteps<R> {
+    /// The run as the ledger has it.
+    fn record<'r>(&self, run: &'r R) -> &'r RunRecord;
+
+    /// A digest of the targets as the run fills them.
+    fn targets_digest(&self, run: &R) -> String;
+
+    /// Plans the package of a sent plan here, and joins its run if the plan is the same. What the ledger has of it is kept.
+    fn join(&self, runtime: &Runtime, sent: &SentPlan, folder: RunFolder) -> Result<R, Error>;
+
+    /// Lets no process commit that has joined the run.
+    fn shut_out(&self, run: &R) -> Result<(), Error>;
 }
 
 /// The result of [`LoadSteps::prepare`].
 pub enum Preparation<R: DriverRun> {
-    /// The ledger says that these very files are loaded.
+    /// These very files are loaded already, according to the ledger.
     AlreadyLoaded(Box<AlreadyLoaded<R::Plan>>),
     /// There is something to do.
     Run(Box<R>),
@@ -125,7 +146,7 @@ pub struct AlreadyLoaded<P> {
     pub accounts: Vec<Account>,
 }
 
-/// The way in which lost rejects are dealt with.
+/// How lost rejects are handled.
 pub struct LostRejects {
     /// The end of the note for the user.
     pub words: String,

@@ -1,4 +1,4 @@
-//! The parts of a report that stand for the flows and units of a plan.
+//! The report's entries for the flows and units of a plan.
 
 use inrush_verdict::StoredUnits;
 
@@ -14,17 +14,17 @@ pub struct UnitEnd {
     pub is_kept: bool,
     /// All of it is committed.
     pub is_finished: bool,
-    /// The destination could refuse rows of it.
+    /// The destination could refuse single rows of it.
     pub is_careful: bool,
-    /// By which way the destination stored its rows, where it had a choice.
+    /// How the destination stored its rows, if it had a choice.
     pub server_copy: Option<ServerCopyReport>,
-    /// Its rows that are committed.
+    /// Its committed rows.
     pub account: Account,
-    /// The destination's own count of them, where it was asked.
+    /// The destination's own count of them, if it was asked.
     pub rows_counted: Option<u64>,
 }
 
-/// The reports of all units, in the order of the plan, each with the time that it took.
+/// The reports of all units, in the order of the plan, each with its time.
 pub fn of_units<F: PlannedFlow>(
     gathering: &Gathering,
     flows: &[F],
@@ -60,7 +60,7 @@ pub fn of_units<F: PlannedFlow>(
     reports
 }
 
-/// The ways by which the destination stored units, where it has an extension for it, the most units first.
+/// How the destination stored units, if it has an extension for it; the method of the most units first.
 pub fn stored(reports: &[UnitReport]) -> Vec<StoredUnits> {
     let mut stored: Vec<StoredUnits> = Vec::new();
     for told in reports.iter().filter_map(|it| it.server_copy.as_ref()) {
@@ -81,7 +81,7 @@ pub fn stored(reports: &[UnitReport]) -> Vec<StoredUnits> {
     stored
 }
 
-/// The report of a flow's target, without what only a run into it can tell.
+/// The report of a flow's target, without the facts that only a run can add.
 pub fn of_target<F: PlannedFlow>(flow: &F, account: Account) -> TableReport {
     TableReport {
         flow: flow.reading().name.clone(),

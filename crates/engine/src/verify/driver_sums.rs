@@ -1,4 +1,4 @@
-//! Sums that a driver makes of the rows that are sent, in terms that only it knows.
+//! Sums over the rows that are sent, as the driver defines them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use inrush_destination::sums::ExactSum;
 
-/// The sums that a driver makes of each file range, for comparison with the sums that its database makes of the same
-/// rows. The ledger keeps them together with the engine's own sums.
+/// The sums that a driver computes over each file range, for comparison with the sums that its database computes over
+/// the same rows. The ledger keeps them together with the engine's own sums.
 pub trait DriverSums: fmt::Debug + Send + Sync {
     /// The number of sums.
     fn count(&self) -> usize;
 
-    /// Creates the state that adds them up. It may keep memory from batch to batch.
+    /// Creates an adder. It may keep memory from batch to batch.
     fn begin(self: Arc<Self>) -> Box<dyn BatchSums>;
 }
 
 /// Adds batch after batch to sums.
 pub trait BatchSums: fmt::Debug + Send {
-    /// Adds rows that are sent to sums of which there are [`DriverSums::count`].
+    /// Adds the rows of a batch to sums, of which there are [`DriverSums::count`].
     fn add(&mut self, batch: &RecordBatch, sums: &mut [ExactSum]);
 }

@@ -1,22 +1,22 @@
-//! Disagreements: each ends the run before its switch, with exit status 5.
+//! Verification errors. Each ends the run before its switch, with exit status 5.
 
 use std::fmt::{self, Write};
 
 use crate::ledger::Account;
 
-/// Differences that a message shows.
+/// The most differences in a message.
 const DIFFERENCES_SHOWN: usize = 8;
 
-/// A number that the database and we have made of the same rows, and that differs.
+/// A number that the database and Inrush have computed over the same rows, with different results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The column; `None` if it is of whole rows.
+    /// The column; `None` if the number is about whole rows.
     pub column: Option<String>,
-    /// The counted or summed measure.
+    /// What was counted or summed.
     pub measure: &'static str,
-    /// The database's.
+    /// The database's result.
     pub stored: String,
-    /// Ours.
+    /// Our result.
     pub sent: String,
 }
 
@@ -68,7 +68,7 @@ pub enum VerifyError {
         /// All ranges of the file.
         ranges: String,
     },
-    /// Ranges cover a file, and read other bytes than it has.
+    /// Ranges cover a file, but other bytes were read than it has.
     #[error("{file}: its ranges read {read} bytes, and it has {size}; nothing was switched")]
     Bytes {
         /// The file.
@@ -89,12 +89,12 @@ pub enum VerifyError {
         file: String,
         /// The range's first byte.
         start: u64,
-        /// One past its last byte; none if it is the file's end.
+        /// One past its last byte; `None` if it is the file's end.
         end: Option<u64>,
         /// The account.
         account: Account,
     },
-    /// The database's sums of a unit are not ours.
+    /// The database's sums of a unit differ from ours.
     #[error(
         "{table}: the rows in the database differ from the rows sent; nothing was switched{}",
         lines(differences)
@@ -105,7 +105,7 @@ pub enum VerifyError {
         /// The differences.
         differences: Vec<Difference>,
     },
-    /// The database's rows of a unit are not ours.
+    /// The database's rows of a unit differ from ours.
     #[error(
         "{table}: the rows in the database differ from the rows sent; nothing was switched{}{}",
         lines(rows), if columns.is_empty() {
@@ -141,7 +141,7 @@ pub enum VerifyError {
         /// Rows that were rejected.
         rejected: u64,
     },
-    /// A file has no trailer where it should.
+    /// A file has no trailer at its end.
     #[error(
         "{file}: each file of this flow must end with a record that begins with {starts_with:?}, \
          but {why}; nothing was switched"
@@ -151,16 +151,16 @@ pub enum VerifyError {
         file: String,
         /// The text that the trailer begins with.
         starts_with: String,
-        /// The reason: what the file has instead.
+        /// What the file has instead.
         why: &'static str,
     },
-    /// A record stands behind a trailer.
+    /// A record follows a trailer.
     #[error("{place}: records follow this trailer; nothing was switched")]
     TrailerNotLast {
         /// The trailer.
         place: String,
     },
-    /// A trailer does not have a number where it should.
+    /// A trailer has no number in a field that should have one.
     #[error("{file}: {field} of its trailer {text:?} is not a number; nothing was switched")]
     TrailerUnreadable {
         /// The file.
@@ -170,7 +170,7 @@ pub enum VerifyError {
         /// The field.
         field: String,
     },
-    /// Rows that a target refused are not found in the files again.
+    /// Rows that a target refused are not found again in the files.
     #[error(
         "{target} refused {} of {table}, and the files do not have {} where they were loaded from; \
          nothing was switched", inrush_rows::plural::counted(*rows, "row"),
@@ -184,7 +184,7 @@ pub enum VerifyError {
         /// The staging table.
         table: String,
     },
-    /// The table that rows went straight into is not there any more.
+    /// The table that rows were written to does not exist any more.
     #[error(
         "{target}: this is not the table that this run wrote rows to: that table was dropped or \
          renamed, and another table may have its name now"
@@ -193,7 +193,7 @@ pub enum VerifyError {
         /// The target.
         target: String,
     },
-    /// A staging table is not there any more.
+    /// A staging table does not exist any more.
     #[error(
         "staging table {table} is not the table that the unit was committed into: that table was \
          dropped, or its name was given to another table; nothing was switched"
@@ -211,7 +211,7 @@ pub enum VerifyError {
         /// The staging table.
         table: String,
     },
-    /// A split in the ledger has no sums to compare, or those of other columns.
+    /// A split in the ledger has no sums, or sums of other columns.
     #[error(
         "{table}: the ledger does not have the sums of all its splits to compare; nothing was switched"
     )]

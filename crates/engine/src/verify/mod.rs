@@ -1,10 +1,10 @@
-//! Verification: counts and sums are made of the rows while they pass, and must agree with those of the files' authors
-//! and of the database before anything is switched in.
+//! Verification: computes counts and sums over the rows while they are loaded, and compares them with the database and
+//! with the numbers that came with the files. They must agree before anything is switched in.
 //!
-//! Our side is made of the converted columns (a [`Tally`]), before anything is encoded, so that a fault of
-//! an encoder, of the network or of the database's storage shows. Here are the count of rows and the sums of numbers that a
-//! trailer, a control file or the package promises; a driver's own comparisons with its database stand behind
-//! [`DriverSums`]. All sums are exact ([`ExactSum`]), whatever their size.
+//! Our sums are computed over the converted columns (a [`Tally`]), before anything is encoded, so they detect a fault
+//! of an encoder, of the network or of the database's storage. This module has the count of rows and the sums of
+//! numbers that a trailer, a control file or the package promises; a driver's own comparisons with its database are
+//! behind [`DriverSums`]. All sums are exact ([`ExactSum`]), whatever their size.
 
 mod column_sums;
 mod driver_sums;

@@ -1,4 +1,4 @@
-//! The sums that are made of a flow's rows: chosen by the plan, once.
+//! The sums that are computed over a flow's rows. The plan chooses them once.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use inrush_rows::column::Column;
 
 use super::driver_sums::DriverSums;
 
-/// The sums that are made of the rows of each file range: their number, the driver's sums, and the promised sums.
+/// The sums that are computed over the rows of each file range: their number, the driver's sums, and the promised sums.
 #[derive(Clone, Debug)]
 pub struct VerifyPlan {
     /// The loaded columns, in the order of the batches.
@@ -57,7 +57,8 @@ impl VerifyPlan {
             .expect("only number columns have sums")
     }
 
-    /// The number of sums: one of rows, those of the driver, and of each column of `summed` its count and its measures.
+    /// The number of sums: one for rows, those of the driver, and for each column of `summed` its count and its
+    /// measures.
     pub(super) fn count(&self) -> usize {
         let of_engine = self.engine.as_ref().map_or(0, |engine| engine.count());
         let summed = self.summed.iter();
@@ -71,11 +72,11 @@ impl VerifyPlan {
         let lengths = |index: &usize| 1 + self.number(*index).measures().len();
         let place = self.summed.iter().position(|index| *index == wanted)?;
         let from_end: usize = self.summed[place..].iter().map(lengths).sum();
-        // The count stands before the sum.
+        // The count comes before the sum.
         items.get(items.len().checked_sub(from_end)? + 1).cloned()
     }
 
-    /// The sums of several tallies; none if one of them is not of this plan.
+    /// The sums of several tallies; `None` if one of them does not belong to this plan.
     pub fn total<'a>(
         &self,
         tallies: impl Iterator<Item = Option<&'a [String]>>,
@@ -94,7 +95,7 @@ impl VerifyPlan {
         vec![ExactSum::default(); self.count()]
     }
 
-    /// Adds a tally to sums of this plan; false where it is not of this plan.
+    /// Adds a tally to sums of this plan; returns false if the tally does not belong to this plan.
     pub fn add(&self, sums: &mut [ExactSum], tally: Option<&[String]>) -> bool {
         let Some(tally) = tally.filter(|tally| tally.len() == sums.len()) else {
             return false;

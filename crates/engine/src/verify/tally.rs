@@ -1,4 +1,4 @@
-//! Sums of the rows that are sent.
+//! Sums over the rows that are sent.
 
 use arrow_array::RecordBatch;
 use inrush_destination::sums::{ExactSum, SumForm, add_count};
@@ -53,7 +53,7 @@ impl Tally {
         }
     }
 
-    /// Takes the sums so far, as the ledger keeps them, and starts again from zero.
+    /// Returns the sums so far, as the ledger keeps them, and starts again from zero.
     pub fn take(&mut self) -> Vec<String> {
         self.items
             .iter_mut()

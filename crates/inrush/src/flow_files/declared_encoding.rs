@@ -1,5 +1,5 @@
-//! Files that are declared to be in an encoding of single bytes, and are in UTF-8: each character beyond ASCII would be
-//! loaded as two or three others, and no row would be a reject.
+//! Finds files that are declared to be in a single-byte encoding but are in UTF-8: each character beyond ASCII would be
+//! loaded as two or three others, without a reject.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,10 +10,10 @@ use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_rows::encoding_guess::ReadsAsUtf8;
 
-/// Bytes of a file that are looked at.
+/// Bytes of a file that are examined.
 const LOOK_BYTES: u64 = 256 << 10;
 
-/// Files that are looked at.
+/// The most files that are examined.
 const FILES_MAX: usize = 10;
 
 /// The note for the first file that is UTF-8, if its flow declares an encoding of single bytes. Compressed files and
@@ -24,7 +24,7 @@ pub fn note(files: &[Arc<SourceFile>], declared: Option<TextEncoding>) -> Option
         file.compression == Compression::None && file.encoding.is_some() && file.table().is_none()
     });
     plain.take(FILES_MAX).find_map(|file| {
-        // What cannot be read is told when it is loaded.
+        // Unreadable files are reported when they are loaded.
         let bytes = beginning(file).ok()??;
         let found = ReadsAsUtf8::find(&bytes, declared)?;
         Some(format!(
@@ -37,7 +37,7 @@ pub fn note(files: &[Arc<SourceFile>], declared: Option<TextEncoding>) -> Option
     })
 }
 
-/// The first bytes of a file as they are stored; none of a pipe.
+/// The first bytes of a file as they are stored; `None` for a pipe.
 fn beginning(file: &SourceFile) -> io::Result<Option<Vec<u8>>> {
     let Some((path, start)) = file.stored_at() else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Files as the inputs of flows, by `files = ...` in a package: finds them, and looks how they are written.
+//! Files as the inputs of flows (`files = ...` in a package): finds them, and determines their format.
 
 mod declared_encoding;
 mod same_headers;
@@ -32,7 +32,7 @@ pub struct FlowFiles {
 }
 
 impl FlowFiles {
-    /// Files whose reads end when the stop is asked.
+    /// Files whose reads end when the run is asked to stop.
     pub fn new(stop: &Stop) -> FlowFiles {
         FlowFiles {
             pipes: Pipes::new(stop.clone()),
@@ -43,7 +43,7 @@ impl FlowFiles {
         let FlowAsked {
             flow, name, folder, ..
         } = *asked;
-        // Paths are shown as they were written: without a dot for the folder that one stands in.
+        // Paths are shown as they were written, without a `.` for the folder of a bare file name.
         let folder = folder.strip_prefix(".").unwrap_or(folder);
         let options = ResolveOptions {
             compression: flow.format.compression,
@@ -107,7 +107,7 @@ impl Sources for FlowFiles {
     }
 }
 
-/// Files that were looked at, until they are opened.
+/// Examined files, until they are opened.
 struct LookedAt(Vec<Arc<SourceFile>>);
 
 impl OpenInputs for LookedAt {
@@ -135,7 +135,7 @@ impl OpenInputs for LookedAt {
     }
 }
 
-/// The error of a guess: what could not be guessed is an error of the plan, what could not be read that of its source.
+/// An error of guessing: a failed guess is an error of the plan, a failed read one of the source.
 pub fn of_sniff(error: SniffError) -> PlanError {
     match error {
         SniffError::Source(error) => PlanError::Source(error),
@@ -159,8 +159,8 @@ fn note_empty_files(files: &[Arc<SourceFile>], flow: &str, notes: &mut Vec<Strin
     }
 }
 
-/// The fields of the first row of all, where the package needs their number: it says to skip all
-/// that it does not list, and no header tells how many there are.
+/// The number of fields in the first row of all files, if the package needs it: it skips all fields that it does not
+/// list, and there is no header.
 fn first_field_count(
     files: &[Arc<SourceFile>],
     dialect: &Dialect,

@@ -8,22 +8,22 @@ use inrush_files::{Preview, PreviewRecord, SourceFile};
 use inrush_scan::{Dialect, ExtraFields};
 use inrush_sniff::row_names;
 
-/// Rows of the first file that are held against its header.
+/// Rows of the first file that are compared with its header.
 const ROWS_LOOKED_AT: usize = 32;
 
-/// The names in a header, and the file that it stands in.
+/// The names in a header, and its file.
 pub type FirstHeader = (Vec<String>, Arc<Path>);
 
-/// The header of the first file that has one, and that file; files without a byte have none. What only
-/// a byte order mark tells of the encoding is noted. Another header in another file is refused here,
-/// before anything is loaded; that of a pipe is not waited for, and seen when its turn comes.
+/// The header of the first file that has one, and that file; empty files have none. If only a byte order mark shows the
+/// encoding, that is recorded. If another file has another header, it is refused here, before anything is loaded; the
+/// header of a pipe is checked when it is read.
 pub fn first(
     flow: &str,
     files: &[Arc<SourceFile>],
     dialect: &Dialect,
     notes: &mut Vec<String>,
 ) -> Result<Option<FirstHeader>, PlanError> {
-    // All of one flow have the same columns, which their footers name.
+    // All files of typed rows of a flow must have the same columns, which their footers name.
     if let Some((file, table)) = files.iter().find_map(|file| Some((file, file.table()?))) {
         let names = table.fields.iter().map(|field| field.name.clone());
         return Ok(Some((names.collect(), Arc::clone(&file.path))));
@@ -34,7 +34,7 @@ pub fn first(
         if file.is_pipe() && (!dialect.header || first.is_some()) {
             continue;
         }
-        // Of a pipe no more is waited for than it needs.
+        // The check waits for no more of a pipe's data than it needs.
         let rows_wanted = match first.is_none() && dialect.header && !file.is_pipe() {
             true => ROWS_LOOKED_AT,
             false => 0,
@@ -82,7 +82,8 @@ pub fn first(
     Ok(first)
 }
 
-/// Refuses a header that lacks the name of the first field: matched by it, every value would go one column to the left.
+/// Refuses a header without a name for the first field (row names): every value would be assigned one column too far
+/// left.
 fn refuse_row_names(
     flow: &str,
     file: &SourceFile,
@@ -92,7 +93,7 @@ fn refuse_row_names(
 ) -> Result<(), PlanError> {
     let has_one_more =
         |row: &PreviewRecord| row.fault.is_none() && row.fields.len() == header.len() + 1;
-    // One row with a field too many is for the rejects; and rows that end with a delimiter have nothing behind it.
+    // A single row with an extra field becomes a reject; rows that end with a delimiter have an empty last field.
     let ends_empty = |row: &PreviewRecord| matches!(row.fields.last(), Some(None));
     let lacks_a_name = rows.len() > 1
         && !dialect.trailing_delimiter

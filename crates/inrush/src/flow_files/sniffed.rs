@@ -1,5 +1,5 @@
-//! The parts of a flow that come from a sniff: all of it if neither package nor target describes the files; the form of
-//! its files if the target's columns cannot be found in them.
+//! The parts of a flow that are guessed from its files: everything if neither package nor target describes the files;
+//! only the format if the target's columns do not match them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use super::of_sniff;
 /// The number of unsure guesses that a plan lists; `inrush init` lists all of them.
 const UNSURE_TOLD_MAX: usize = 10;
 
-/// The dialect of a flow's files, and the guesses that it rests on.
+/// The dialect of a flow's files, and the guesses that it is based on.
 pub struct Sniffed {
-    /// The dialect as it is declared, told by the files' names, or guessed.
+    /// The dialect, as declared, implied by the files' names, or guessed.
     pub dialect: Dialect,
     /// The same in the words of a package.
     pub format: Format,
-    /// The columns, where they were guessed.
+    /// The columns, if they were guessed.
     pub columns: Vec<ColumnDetail>,
     /// Notes about the guesses, for the plan.
     pub notes: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Sniffed {
     pub reject_hint: Option<String>,
 }
 
-/// Finds how the files of a flow are written, and its columns where nothing tells them.
+/// Finds the format of a flow's files, and its columns if nothing declares them.
 pub fn of(
     flow: &Flow,
     files: &[Arc<SourceFile>],
@@ -76,13 +76,13 @@ pub fn of(
     if !may_have_row_names && is_understood(files, &told.dialect, target_columns) {
         return Ok(told);
     }
-    // Read as the names tell, the load would fail for certain. What cannot be guessed fails so.
+    // In the format that the names imply, the load would certainly fail. If the guess fails, it fails in that format.
     let Ok(guess) = sniff(files, &options) else {
         return Ok(told);
     };
     let dialect = guess.dialect();
     if guess.has_row_names {
-        // The header is passed over, so fields are matched by place: only columns with these names, in this order, are meant.
+        // The header is skipped, so fields are matched by position: only columns with these names in this order fit.
         let names = guess.columns.iter().map(|column| &column.name);
         if !names.eq(target_columns) {
             return Err(PlanError::Mismatch {
@@ -128,7 +128,7 @@ pub fn of(
     })
 }
 
-/// The form of files of typed rows: what their rejects are written in, too.
+/// The format for files of typed rows, which is also that of their rejects.
 fn of_table(declared: &Format) -> Result<Sniffed, PlanError> {
     let format = Format {
         preset: Some(Preset::Csv),

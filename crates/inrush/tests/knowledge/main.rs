@@ -49,12 +49,12 @@ const SQL: &[&str] = &[
     "vacuum",
 ];
 
-/// A file that knows a database nevertheless.
+/// A file that is allowed to contain such words.
 struct Exception {
     /// From `crates/` on.
     file: &'static str,
     why: &'static str,
-    /// The words that it may have; all others are faults in it as in any other file.
+    /// The allowed words; all others are faults, as in any other file.
     words: &'static [&'static str],
 }
 
@@ -156,8 +156,8 @@ const KNOW: &[Exception] = &[
     },
 ];
 
-/// The sources that are read, from `crates/` on. Those of destinations, of `pgclient`, of `pgcopy` and of `embedded` know
-/// their database; `verdict` words advice for one.
+/// The sources that are searched, from `crates/` on. Destinations, `pgclient`, `pgcopy` and `embedded` are for one
+/// database; `verdict` has advice for one.
 const FOLDERS: &[&str] = &[
     "rows/src",
     "system/src",
@@ -209,7 +209,7 @@ fn nobody_else_knows_which_database_it_is() {
     }
 }
 
-/// True if a path with this word is one within the module of that name.
+/// True if the word is part of the path of the module of that name.
 fn is_own(name: &str, word: &str) -> bool {
     let own = "engine/src/driver/";
     word == "driver" && name.starts_with(own)

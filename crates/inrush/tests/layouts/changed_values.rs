@@ -1,4 +1,4 @@
-//! A destination that stores another value than it was sent (clause D-40 of docs/specs/destination.md): no count finds it, the
+//! A destination that stores another value than it was sent (clause D-42 of docs/specs/destination.md): no count finds it, the
 //! sums of the column do, also if the unit was committed by a run that stopped.
 
 use std::sync::atomic::Ordering;

@@ -1,5 +1,5 @@
-//! A destination that lays out its units as a test says, fails at a commit or changes a value if the test says so, and keeps
-//! its rows in a folder of Parquet files.
+//! A destination that lays out its units as a test says, and keeps its rows in a folder of Parquet files. If the test says
+//! so, it fails at a commit, refuses to publish, or changes a value.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,20 @@ use inrush_destination::{
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
-/// Bytes of text of a split, and of a commit of a file that is fed: little, so that a small file has several splits.
+/// Bytes of text of a split, and of a commit of a fed file: small, so that a small file has several splits.
 const UNIT_BYTES: u64 = 64 << 10;
 
-/// What a test says of the destination, and what it has seen.
+/// An answer of `lay_out`.
+pub type LayOut = Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>;
+
+/// What a test tells the destination, and what the destination has seen.
 pub struct Scene {
     /// Lays out the units.
-    pub lay_out: Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>,
+    pub lay_out: LayOut,
     /// It claims to reject single rows.
     pub rejects_refused: bool,
+    /// It refuses a row when it is to publish, once.
+    pub refuses_publish: AtomicBool,
     /// Commits until it fails.
     pub commits_left: AtomicUsize,
     /// It changes the number in the first row of the next batch: once, where this is true.
@@ -34,6 +39,8 @@ pub struct Scene {
     pub begun: Mutex<Vec<Begun>>,
     /// The records that were committed.
     pub committed: Mutex<Vec<UnitKey>>,
+    /// A mistake: what a process commits that has joined a run is lost, and it is not told.
+    pub joined_commits_are_lost: bool,
 }
 
 /// A record that a stream has begun.
@@ -42,6 +49,7 @@ pub struct Begun {
     pub record: UnitKey,
     pub unit: UnitKey,
     pub publishes_into: PublishesInto,
+    pub method: LoadMethod,
 }
 
 /// The scenes of all tests, by their folders: the engine opens a destination by a function without a state.
@@ -123,7 +131,25 @@ impl Destination for LaidOut {
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
         let inner = self.inner.begin(run, targets)?;
         let scene = Arc::clone(&self.scene);
-        Ok(Box::new(LaidOutRun { inner, scene }))
+        Ok(Box::new(LaidOutRun {
+            inner,
+            scene,
+            loses_commits: false,
+        }))
+    }
+
+    fn join(
+        &self,
+        run: &RunRecord,
+        targets: &[TargetPlan],
+        joiner: &str,
+    ) -> Result<Box<dyn OpenRun>> {
+        let scene = Arc::clone(&self.scene);
+        Ok(Box::new(LaidOutRun {
+            inner: self.inner.join(run, targets, joiner)?,
+            loses_commits: scene.joined_commits_are_lost,
+            scene,
+        }))
     }
 
     fn discard(&self, run: &PastRun) -> Result<()> {
@@ -138,6 +164,7 @@ impl Destination for LaidOut {
 struct LaidOutRun {
     inner: Box<dyn OpenRun>,
     scene: Arc<Scene>,
+    loses_commits: bool,
 }
 
 impl OpenRun for LaidOutRun {
@@ -152,7 +179,15 @@ impl OpenRun for LaidOutRun {
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
         let inner = self.inner.open_stream()?;
         let scene = &*self.scene;
-        Ok(Box::new(LaidOutStream { inner, scene }))
+        Ok(Box::new(LaidOutStream {
+            inner,
+            scene,
+            loses_commits: self.loses_commits,
+        }))
+    }
+
+    fn shut_out(&self) -> Result<()> {
+        self.inner.shut_out()
     }
 
     fn staged_rows(&self) -> Result<Vec<u64>> {
@@ -164,6 +199,14 @@ impl OpenRun for LaidOutRun {
     }
 
     fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+        if self.scene.refuses_publish.swap(false, Ordering::SeqCst) {
+            return Err(Error::RowsRefused {
+                target: 0,
+                doing: "publishing".to_owned(),
+                message: "the test says so".to_owned(),
+                hint: None,
+            });
+        }
         self.inner.publish(reached)
     }
 
@@ -179,6 +222,7 @@ impl OpenRun for LaidOutRun {
 struct LaidOutStream<'a> {
     inner: Box<dyn UnitStream + 'a>,
     scene: &'a Scene,
+    loses_commits: bool,
 }
 
 impl UnitStream for LaidOutStream<'_> {
@@ -188,6 +232,7 @@ impl UnitStream for LaidOutStream<'_> {
             record: unit.record_key.clone(),
             unit: unit.unit_key.clone(),
             publishes_into: unit.publishes_into.clone(),
+            method,
         });
         self.inner.begin(unit, method)
     }
@@ -211,6 +256,10 @@ impl UnitStream for LaidOutStream<'_> {
                 message: "the test says so".to_owned(),
                 hint: None,
             });
+        }
+        if self.loses_commits {
+            self.inner.abort()?;
+            return Ok(record.rows_loaded);
         }
         let rows = self.inner.commit(record)?;
         let mut committed = self.scene.committed.lock().expect("no stream has panicked");

@@ -5,6 +5,7 @@
 
 mod changed_values;
 mod laid_out;
+mod shares;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -20,7 +21,7 @@ use arrow_array::types::Int32Type;
 use inrush::package::{Overrides, Package};
 use inrush::report::RunReport;
 use inrush::{Failure, RunOptions, open_sources};
-use inrush_destination::{Filling, Layout, PublishesInto, SplitFacts, UnitLayout};
+use inrush_destination::{Filling, Layout, LoadMethod, PublishesInto, SplitFacts, UnitLayout};
 use inrush_engine::driver::ContractDriver;
 use inrush_engine::driver_trait::Driver;
 use inrush_rows::ids::UnitKey;
@@ -31,7 +32,8 @@ use self::laid_out::{Begun, Scene, open};
 type Row = (i32, String);
 type LayOut = fn(&[SplitFacts<'_>]) -> Layout;
 
-/// Rows of the plain files: a file of several splits whose quotes hide line ends, and small ones. One has no rows.
+/// Rows of the plain files: one file with several splits, whose quotes contain line ends, and small ones. One has no
+/// rows.
 const PLAIN: [(&str, i32); 4] = [("a.csv", 6_000), ("b.csv", 9), ("c.csv", 0), ("d.csv", 400)];
 /// Rows of the compressed file, which has two ranges for streams to take.
 const FED_ROWS: i32 = 2_300;
@@ -59,7 +61,7 @@ impl Files {
         }
         if has_fed {
             let mut text = "id,note\n".to_owned();
-            // Digits that compress to a half: a smaller file is not worth a feed.
+            // Digits compress to about a half; a smaller file would not be fed.
             let mut digits = 0x1234_5678_9abc_def1_u64;
             for id in first..first + FED_ROWS {
                 let mut note = String::new();
@@ -89,25 +91,18 @@ impl Files {
     }
 
     fn run_verified(&self, streams: usize, verify: &str) -> Result<RunReport, Failure> {
-        let text = format!(
-            "name = 'layouts'\n[connections.target]\nurl = 'parquet:lake'\n[run]\nstreams = {streams}\nverify = '{verify}'\n\
-             [[flow]]\nfiles = '*.csv*'\ntable = 't'\nmode = 'create'\n\
-             columns = ['id int not null', 'note text']\nformat = {{ header = true }}\n"
-        );
-        let package = Package::parse(&text, Path::new("layouts.toml")).expect("it is right");
-        let package = package.resolve(&Overrides::default(), &|_| {
-            Err(std::env::VarError::NotPresent)
-        });
-        let package = package.expect("it resolves");
-        package.check().expect("it is right");
-        let options = RunOptions {
+        let package = verified_package(streams, verify);
+        let ended = ContractDriver { open }.run(&package, &self.options());
+        ended.map(|success| success.report)
+    }
+
+    fn options(&self) -> RunOptions<'static> {
+        RunOptions {
             folder: self.path().to_owned(),
             runs_folder: self.path().join("runs"),
             open_sources,
             ..RunOptions::default()
-        };
-        let ended = ContractDriver { open }.run(&package, &options);
-        ended.map(|success| success.report)
+        }
     }
 
     /// The rows of the table, in order.
@@ -137,14 +132,36 @@ impl Files {
     }
 }
 
+/// The package, with this number of streams.
+fn package(streams: usize) -> Package {
+    verified_package(streams, "count")
+}
+
+fn verified_package(streams: usize, verify: &str) -> Package {
+    let text = format!(
+        "name = 'layouts'\n[connections.target]\nurl = 'parquet:lake'\n[run]\nstreams = {streams}\nverify = '{verify}'\n\
+         [[flow]]\nfiles = '*.csv*'\ntable = 't'\nmode = 'create'\n\
+         columns = ['id int not null', 'note text']\nformat = {{ header = true }}\n"
+    );
+    let package = Package::parse(&text, Path::new("layouts.toml")).expect("it is right");
+    let package = package.resolve(&Overrides::default(), &|_| {
+        Err(std::env::VarError::NotPresent)
+    });
+    let package = package.expect("it resolves");
+    package.check().expect("it is right");
+    package
+}
+
 fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) -> Scene {
     Scene {
         lay_out: Box::new(lay_out),
         rejects_refused: false,
+        refuses_publish: AtomicBool::new(false),
         commits_left: AtomicUsize::new(usize::MAX),
         changes_a_value: AtomicBool::new(false),
         begun: Mutex::default(),
         committed: Mutex::default(),
+        joined_commits_are_lost: false,
     }
 }
 
@@ -183,7 +200,7 @@ fn all_in_one_unit(splits: &[SplitFacts<'_>]) -> Layout {
     }
 }
 
-/// Ranges of one file are in different units, and in none in their order.
+/// Ranges of one file in different units, and in reversed order.
 fn backwards(splits: &[SplitFacts<'_>]) -> Layout {
     let of = |rest: usize| {
         let own = (0..splits.len()).rev().filter(move |at| at % 2 == rest);
@@ -198,10 +215,13 @@ fn backwards(splits: &[SplitFacts<'_>]) -> Layout {
 fn partitions(splits: &[SplitFacts<'_>]) -> Layout {
     let mut units: BTreeMap<usize, UnitLayout> = BTreeMap::new();
     for (at, split) in splits.iter().enumerate() {
-        let unit = units.entry(split.input).or_insert_with(|| UnitLayout {
-            splits: Vec::new(),
-            filling: Filling::EachSplit,
-            publishes_into: PublishesInto::Partition(split.name.display().to_string()),
+        let unit = units.entry(split.input).or_insert_with(|| {
+            let name = split.name.file_name().expect("it is a file");
+            UnitLayout {
+                splits: Vec::new(),
+                filling: Filling::EachSplit,
+                publishes_into: PublishesInto::Partition(name.display().to_string()),
+            }
         });
         unit.splits.push(at);
     }
@@ -217,7 +237,7 @@ const LAYOUTS: [(&str, LayOut); 4] = [
     ("partitions", partitions),
 ];
 
-/// What a scene has seen, and forgets.
+/// Returns what a scene has seen, and resets it.
 fn seen(scene: &Scene) -> (Vec<Begun>, BTreeSet<UnitKey>) {
     let begun = std::mem::take(&mut *scene.begun.lock().expect("no stream has panicked"));
     let committed = std::mem::take(&mut *scene.committed.lock().expect("no stream has panicked"));
@@ -254,6 +274,7 @@ fn assert_parts(name: &str, scene: &Arc<Scene>, report: &RunReport) {
         record,
         unit,
         publishes_into,
+        ..
     } in begun
     {
         assert!(record.as_str().starts_with(unit.as_str()), "{name}");
@@ -273,6 +294,7 @@ fn assert_parts(name: &str, scene: &Arc<Scene>, report: &RunReport) {
 
 #[test]
 fn what_is_committed_is_kept_by_any_number_of_streams() {
+    let mut stopped = 0;
     for (name, lay_out) in LAYOUTS {
         for (commits, streams, then) in [(1, 1, 3), (2, 3, 1), (4, 3, 2)] {
             let case = format!("{name}, {commits} commits by {streams} streams, then {then}");
@@ -284,6 +306,7 @@ fn what_is_committed_is_kept_by_any_number_of_streams() {
                 assert!(seen(&scene).1.len() <= commits, "{case}");
                 continue;
             }
+            stopped += 1;
             let (_, before) = seen(&scene);
             assert_eq!(before.len(), commits, "{case}");
             scene.commits_left.store(usize::MAX, Ordering::SeqCst);
@@ -304,9 +327,41 @@ fn what_is_committed_is_kept_by_any_number_of_streams() {
             assert_eq!(seen(&scene).0, [], "{case}");
         }
     }
+    assert!(stopped > 2 * LAYOUTS.len(), "{stopped} loads were stopped");
 }
 
-/// The mistake that D-39 forbids: rows are right in the end, but nothing of the first attempt is kept.
+#[test]
+fn units_are_loaded_again_one_by_one_if_the_target_refuses_a_row() {
+    for (name, lay_out) in LAYOUTS.into_iter().filter(|(name, _)| *name != "backwards") {
+        let files = Files::new(true);
+        let refusing = Scene {
+            rejects_refused: true,
+            refuses_publish: AtomicBool::new(true),
+            ..scene(lay_out)
+        };
+        let scene = laid_out::set(files.path(), refusing);
+        let report = files
+            .run(3)
+            .unwrap_or_else(|failure| panic!("{name}: {failure:?}"));
+        assert!(files.loaded() == files.rows, "{name}");
+        assert_eq!(report.account.rows_loaded, files.rows.len() as u64);
+        assert!(
+            report
+                .units
+                .iter()
+                .all(|unit| unit.finished && unit.careful),
+            "{name}"
+        );
+        let (begun, _) = seen(&scene);
+        let careful = begun.iter().filter(|it| it.method == LoadMethod::Careful);
+        let careful: Vec<&Begun> = careful.collect();
+        assert_eq!(careful.len(), report.units.len(), "{name}");
+        assert!(careful.iter().all(|it| it.record == it.unit), "{name}");
+    }
+}
+
+/// A layout that changes from run to run, which D-39 forbids: the rows are right in the end, but nothing of the first
+/// attempt is kept.
 #[test]
 fn a_layout_that_changes_from_run_to_run_keeps_nothing() {
     let files = Files::new(false);

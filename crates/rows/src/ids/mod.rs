@@ -1,8 +1,8 @@
-//! The ids that plans, ledgers and reports share, each with a type of its own.
+//! The IDs in plans, ledgers and reports, each with a type of its own.
 //!
-//! A key is a text: a digest that the engine computes, or that a ledger gives back. It is shared by its clones, for a
-//! run may have a hundred thousand units and files. An id is made where it is computed or read, and becomes text again
-//! where it is written: neither happens by itself.
+//! A key is a text: a digest that the engine computes, or that a ledger returns. Its clones share the text, because a
+//! run may have a hundred thousand units and files. An ID is created explicitly where it is computed or read, and
+//! converted explicitly into text where it is written.
 
 /// A type for keys: a text that is compared, ordered, printed and serialised as it is.
 macro_rules! text_key {
@@ -12,7 +12,7 @@ macro_rules! text_key {
         pub struct $name(std::sync::Arc<str>);
 
         impl $name {
-            /// The key with this text, as it was computed or as a ledger has it. Any text may be one: a ledger of
+            /// The key with this text, as computed or as stored in a ledger. Any text is accepted, because a ledger of
             /// another version has keys of another form.
             pub fn new(text: impl Into<std::sync::Arc<str>>) -> $name {
                 $name(text.into())
@@ -58,10 +58,10 @@ pub use run::{RunId, RunKey, RunName};
 pub use source::{FileKey, SplitKey};
 pub use unit::UnitKey;
 
-/// Digits of a key in names of files and tables.
+/// Digits of a key in the names of files and tables.
 pub const SHORT_DIGITS: usize = 16;
 
-/// The first digits of a key; all of one that is shorter.
+/// The first digits of a key; all of a shorter one.
 fn short(key: &str) -> &str {
     key.get(..SHORT_DIGITS).unwrap_or(key)
 }

@@ -14,7 +14,7 @@ use super::short;
 pub struct RunId(i64);
 
 impl RunId {
-    /// The first of a ledger that has no run.
+    /// The first number in a ledger.
     pub const FIRST: RunId = RunId(1);
 
     /// The run with this number.
@@ -68,7 +68,7 @@ impl RunKey {
 }
 
 text_key! {
-    /// The name of a run: its time, its package and a part of chance, such as `20261122T190822Z-demo-24ce22`. It is also
-    /// the name of the run's folder, and stands in the names of its connections.
+    /// The name of a run: its time, its package and a random part, such as `20261122T190822Z-demo-24ce22`. It is also
+    /// the name of the run's folder, and part of the names of its connections.
     RunName
 }

@@ -6,6 +6,6 @@ text_key! {
 }
 
 text_key! {
-    /// The digest of a file's identity and a range of its bytes. It names a split within its unit.
+    /// The digest of a file's identity and a range of its bytes. It identifies a split within its unit.
     SplitKey
 }

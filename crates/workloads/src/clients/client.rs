@@ -30,12 +30,12 @@ pub enum Share {
     Until(Duration),
 }
 
-/// The way in which clients call.
+/// How clients call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallShape {
-    /// Rows in a call at most.
+    /// The most rows in a call.
     pub rows: u32,
-    /// Calls in a transaction; 1 where each commits by itself.
+    /// Calls in a transaction; 1 if each call commits by itself.
     pub commit_every: u32,
     /// Calls under way at a time.
     pub pipeline: usize,
@@ -54,9 +54,9 @@ pub struct Client {
     pub number: usize,
     /// Its connection.
     pub connection: Box<dyn ClientConnection>,
-    /// True if bytes wait until the socket takes them.
+    /// True if bytes wait for room in the socket.
     pub is_blocked: bool,
-    /// True if its worker has noted that it has finished.
+    /// True if its worker has counted it as finished.
     pub is_noted: bool,
     /// Its measurements.
     pub measured: Measured,
@@ -87,22 +87,22 @@ pub struct Measured {
     pub from_intended: Option<Latencies>,
     /// In an open loop, how late the last call began.
     pub late: Duration,
-    /// In an open loop, calls that were meant to begin and did not.
+    /// In an open loop, calls whose intended start has passed and that did not begin.
     pub not_begun: u64,
     /// True if it has done its share.
     pub has_finished: bool,
 }
 
-/// An answer, as it counts for the second in which it came.
+/// An answer, for the statistics of the second in which it arrived.
 pub struct Answered {
-    /// From sending the call.
+    /// The time since the call was sent.
     pub service: Duration,
-    /// From when it was meant to begin.
+    /// The time since the intended start of the call.
     pub from_intended: Duration,
 }
 
 impl Client {
-    /// A client that has not begun.
+    /// A client that has not begun to call.
     pub fn new(
         number: usize,
         connection: Box<dyn ClientConnection>,
@@ -136,19 +136,19 @@ impl Client {
         }
     }
 
-    /// The moment at which the client wants to begin its next call, if it waits only for the time.
+    /// The time at which the client will begin its next call, if it waits only for that time.
     pub fn next_at(&self, start: Instant) -> Option<Instant> {
         let is_free = !self.measured.has_finished && self.under_way.len() < self.shape.pipeline;
         let schedule = self.schedule.as_ref().filter(|_| is_free)?;
         let next = start.checked_add(schedule.next())?;
         match self.share {
-            // At the end it has to notice that the run is over.
+            // At the end it must notice that the run is over.
             Share::Until(end) => Some(next.min(start + end)),
             Share::Rows(_) => Some(next),
         }
     }
 
-    /// Begins as many calls as it may, and sends them. Where it has nothing left to do and no call is under way, it has
+    /// Begins and sends as many calls as it may. If nothing is left to do and no call is under way, the client has
     /// finished.
     pub fn begin_calls(
         &mut self,
@@ -212,7 +212,7 @@ impl Client {
         }
     }
 
-    /// The next call; at the end one that commits the open transaction.
+    /// The next call; the last one commits the open transaction.
     fn next_call(&mut self, is_over: bool) -> Option<Call> {
         if is_over {
             let is_open = std::mem::take(&mut self.in_transaction) > 0;
@@ -302,7 +302,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection that keeps the bytes that it is sent.
+    /// A connection that records the bytes that it is sent.
     struct Kept {
         calls: Arc<Mutex<Vec<Call>>>,
         file: std::fs::File,
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn latencies_count_from_when_a_call_was_meant_to_begin() {
-        // 1,000 calls a second are asked for, and each takes 10 ms: it falls behind.
+        // 1,000 calls per second are asked for, and each takes 10 ms, so the client falls behind.
         let share = Share::Until(Duration::from_millis(500));
         let (calls, measured) = play(
             client(SINGLE, share, Some(1000.0)),

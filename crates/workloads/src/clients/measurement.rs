@@ -18,7 +18,7 @@ use crate::etlwr::MachineResult;
 
 /// Receives the progress of a measurement.
 pub trait Host {
-    /// Something that a reader of the results should know.
+    /// Adds a note for the reader of the results.
     fn note(&mut self, note: &str);
 
     /// A run was measured.
@@ -38,7 +38,7 @@ pub struct Measurement<'a> {
 }
 
 impl Measurement<'_> {
-    /// Measures, and cleans the server up however it ends. Returns the complete results and their folder.
+    /// Measures, and cleans up the server whatever happens. Returns the complete results and their folder.
     pub fn run(&self, host: &mut dyn Host) -> Result<(Results, PathBuf), WorkloadError> {
         let done = self.measure(host);
         for left in self.server.clean() {
@@ -106,7 +106,7 @@ impl Measurement<'_> {
         Ok((results, folder.path().to_owned()))
     }
 
-    /// Results that were begun before, or new ones.
+    /// Continues earlier results, or begins new ones.
     fn begin(
         &self,
         host: &mut dyn Host,
@@ -125,7 +125,7 @@ impl Measurement<'_> {
             );
             host.note(&note);
             results.note(note);
-            // It is another one now; a run that failed is made again.
+            // The server may have changed; a failed run is repeated.
             results.failed.clear();
             results.server = server_result(facts);
             return Ok((folder, results));
@@ -259,7 +259,7 @@ fn server_result(facts: ClientServerFacts) -> ServerResult {
     }
 }
 
-/// A number of clients that the server has no room for is a mistake in the arguments.
+/// A number of clients that is too large for the server is a mistake in the arguments.
 fn as_usage(error: inrush::clients::Error) -> WorkloadError {
     match error {
         inrush::clients::Error::Unsuitable { what, hint } => WorkloadError::Usage { what, hint },

@@ -1,4 +1,4 @@
-//! The published figures of the two experiments, as far as their accounts tell them in words.
+//! The published figures of the two experiments, as far as they were published in words.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct PublishedRun {
     /// The years of the runs.
     pub years: String,
-    /// What was run, by what.
+    /// The workload and the product.
     pub what: String,
     /// The machine.
     pub machine: String,
@@ -18,7 +18,7 @@ pub struct PublishedRun {
     pub seconds: Option<f64>,
     /// Bytes that were inserted.
     pub bytes: Option<u64>,
-    /// What the account says of it.
+    /// What the publication says.
     pub says: String,
     /// Where it was published.
     pub source: String,
@@ -27,7 +27,7 @@ pub struct PublishedRun {
 const OF_2009: &str = "Paul Randal: Benchmarking: 1-TB table population (SQLskills, 2009)";
 const OF_2006: &str = "Joe Chang: High Call Volume SQL Server Applications on NUMA Systems (SQL-Server-Performance, 2006)";
 
-/// Those of a workload: `inserts` or `calls`.
+/// The published figures of a workload: `inserts` or `calls`.
 pub fn published(workload: &str) -> Vec<PublishedRun> {
     match workload {
         "inserts" => inserts(),

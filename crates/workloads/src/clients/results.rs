@@ -421,7 +421,7 @@ pub struct PointResult {
     pub is_best: bool,
 }
 
-/// What is known before a first run ends.
+/// The facts that are known before the first run ends.
 pub struct Begun<'a> {
     /// The command that does the same again.
     pub command: &'a str,
@@ -468,7 +468,7 @@ impl Results {
         self.verdict = super::verdict::over_all(&self.curve, &self.runs, &self.workload);
     }
 
-    /// True if a run is there already.
+    /// True if the results have this run.
     pub fn has(&self, round: u16, clients: u16) -> bool {
         let mut runs = self.runs.iter();
         runs.any(|run| run.round == round && run.clients == clients)
@@ -487,7 +487,7 @@ impl Results {
     }
 }
 
-/// The run with the middle rate of those with one number of clients.
+/// The run with the median rate among those with one number of clients.
 pub fn middle_run(runs: &[RunResult], clients: u16) -> Option<&RunResult> {
     let mut own: Vec<&RunResult> = runs.iter().filter(|run| run.clients == clients).collect();
     own.sort_by(|one, other| one.calls_per_s.total_cmp(&other.calls_per_s));
@@ -581,7 +581,7 @@ pub mod tests {
         })
     }
 
-    /// A run with so many clients and calls per second, whose sessions were in these states.
+    /// A run with this number of clients and rate, whose sessions were in these states.
     pub fn run(round: u16, clients: u16, rate: f64, states: &[(BackendState, f64)]) -> RunResult {
         RunResult {
             round,

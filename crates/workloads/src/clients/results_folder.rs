@@ -1,5 +1,5 @@
-//! The folder of a measurement: made at its beginning, locked while it lives, written after each run, and found again by a
-//! command that resumes it.
+//! The folder of a measurement: created at its beginning, locked while the command runs, written after each run, and
+//! found again by a command that resumes the measurement.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ const FILE: SmallFile = SmallFile {
 /// A folder that no other process writes to.
 pub struct ResultsFolder {
     path: PathBuf,
-    /// Lets go of the lock when it is dropped.
+    /// Releases the lock when it is dropped.
     _lock: File,
 }
 
@@ -53,7 +53,7 @@ impl ResultsFolder {
         }
     }
 
-    /// The newest folder with results of the same command that are not complete, where no living process writes into it.
+    /// The newest folder with incomplete results of the same command that no living process writes to.
     pub fn find_stopped(parent: &Path, command: &str) -> Option<(ResultsFolder, Results)> {
         let entries = std::fs::read_dir(parent).ok()?;
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -96,7 +96,7 @@ impl ResultsFolder {
     }
 }
 
-/// By what name this process holds a lock.
+/// The name of this process for a lock.
 fn holder() -> String {
     format!("process {}", std::process::id())
 }

@@ -1,4 +1,4 @@
-//! One run: clients connect and begin together, and their measurements and those of the watcher become a result.
+//! One run: clients connect and begin together, and the measurements of clients and watcher make a result.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -25,10 +25,10 @@ use crate::error::WorkloadError;
 /// The time between two checks of the workers.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Nanoseconds by which a thread may wake up late: calls of an open loop are to begin when they are meant to.
+/// Nanoseconds by which a thread may wake up late: calls of an open loop should begin on time.
 const TIMER_SLACK_NS: u64 = 1_000;
 
-/// Clients that are named in an error at most.
+/// The most clients that an error names.
 const NAMED_MAX: usize = 5;
 
 /// The plan of a run.
@@ -39,7 +39,7 @@ pub struct RunPlan<'a> {
     pub clients: u16,
     /// Rows of all clients together, or the time.
     pub share: Share,
-    /// The way in which a client calls.
+    /// How a client calls.
     pub shape: CallShape,
     /// In an open loop, calls per second of all clients together.
     pub rate: Option<f64>,
@@ -97,7 +97,7 @@ pub struct Raw {
 }
 
 impl RunPlan<'_> {
-    /// Makes the run.
+    /// Runs the clients.
     pub fn run(&self, server: &dyn ClientServer, stop: &Stop) -> Result<RunResult, RunFailure> {
         let calm_ms = calm_ms();
         let before = server.totals()?;
@@ -119,7 +119,7 @@ impl RunPlan<'_> {
                 client.connection.close();
             }
         }
-        // Sessions hand in their counts when they end.
+        // Sessions report their counts when they end.
         let after = server.totals()?;
         note_totals(&mut result, &before, &after);
         let stored = server.rows_stored()?;
@@ -256,7 +256,7 @@ impl RunPlan<'_> {
                 return Vec::new();
             }
         }
-        // Without it a call may begin 50 microseconds late, which is measured.
+        // Without it a call may begin 50 microseconds late, as measured.
         let _ = set_current_timer_slack(std::num::NonZeroU64::new(TIMER_SLACK_NS));
         lock(arrived).threads.push(process::thread_id());
         let mut clients = Vec::new();
@@ -417,7 +417,8 @@ fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Milliseconds of a fixed piece of work: more than at other times, and the machine was not calm.
+/// Milliseconds that a fixed piece of work takes. If it takes longer than usual, the machine is busy with something
+/// else.
 fn calm_ms() -> f64 {
     let begun = Instant::now();
     let mut value = 1_u64;

@@ -1,4 +1,4 @@
-//! From what clients and watcher measured to the result of a run.
+//! Computes the result of a run from the measurements of clients and watcher.
 
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ impl RunPlan<'_> {
         let calls: u64 = clients.iter().map(|client| client.measured.calls).sum();
         let late = clients.iter().map(|client| client.measured.late).max();
         let behind_share = match self.share {
-            // Of the calls that were meant to begin, those that did not.
+            // The share of the intended calls that did not begin.
             Share::Until(_) => not_begun as f64 / (calls + not_begun).max(1) as f64,
             Share::Rows(_) => (1.0 - calls_per_s / rate_asked).max(0.0),
         };
@@ -199,7 +199,7 @@ fn warm_up_s(workers: &[WorkerEnded], seconds: usize) -> usize {
         }
     }
     let end = warm_up_end(&counts).map_or(0, |bin| bin.div_ceil(per_second));
-    // Enough of the run must be left.
+    // Enough of the run must remain.
     match end * 2 < seconds && end <= WARM_UP_MAX_S {
         true => end,
         false => 0,

@@ -1,9 +1,9 @@
-//! The intended beginnings of a client's calls in an open loop: at random moments with a mean rate, like calls of users
-//! who are independent of each other.
+//! The intended starts of a client's calls in an open loop: random times with a mean rate, like calls of users who are
+//! independent of each other.
 
 use std::time::Duration;
 
-/// A generator of 64-bit numbers (SplitMix64): the same seed gives the same moments on every machine.
+/// A generator of 64-bit numbers (SplitMix64): the same seed gives the same times on every machine.
 #[derive(Clone, Debug)]
 struct Random(u64);
 
@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// The moments of one client's calls, counted from the start of the run.
+/// The times of one client's calls, counted from the start of the run.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     random: Random,
@@ -42,12 +42,12 @@ impl Schedule {
         schedule
     }
 
-    /// When the next call is meant to begin.
+    /// The intended start of the next call.
     pub fn next(&self) -> Duration {
         Duration::try_from_secs_f64(self.next_s).unwrap_or(Duration::MAX)
     }
 
-    /// Goes to the call after it.
+    /// Advances to the call after it.
     pub fn advance(&mut self) {
         self.next_s -= self.random.share().ln() * self.gap_mean_s;
     }

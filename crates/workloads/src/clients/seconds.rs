@@ -1,8 +1,7 @@
-//! The latencies of the workers second by second: for each second in the standard log of HdrHistogram, and for the
-//! whole run.
+//! Collects the latencies of the workers second by second, for the standard log of HdrHistogram and for the whole run.
 //!
-//! Workers measure by themselves and hand in a second when it is over, so the loop of calls shares nothing. A second is
-//! whole once all workers have handed it in.
+//! Workers measure by themselves and send each second when it is over, so the loop of calls shares no data. A second is
+//! complete when all workers have sent it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,7 +17,7 @@ use super::client::{Latencies, latencies};
 use super::results::LatencyResult;
 use super::worker::SecondPart;
 
-/// Seconds whose latencies are kept one by one: the warm-up is looked for in these.
+/// The number of seconds whose latencies are kept separately, to find the end of the warm-up.
 pub const WARM_UP_MAX_S: usize = 120;
 
 /// Latencies of the whole run.
@@ -33,7 +32,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// All latencies from a second on, and in an open loop those from sending.
+    /// All latencies from a second on; in an open loop also those since sending.
     pub fn since_second(&self, second: usize) -> (Latencies, Option<Latencies>) {
         let mut all = (latencies(), None);
         for part in self.first.iter().skip(second).chain(&self.rest) {
@@ -62,7 +61,7 @@ fn add_both(sum: &mut (Latencies, Option<Latencies>), part: &(Latencies, Option<
 
 /// Adds latencies to others.
 pub fn add(sum: &mut Latencies, part: &Latencies) {
-    // It grows by itself, so there is always room.
+    // The histogram resizes itself, so this cannot fail.
     let _ = sum.add(part);
 }
 
@@ -86,7 +85,7 @@ pub fn gather(
     let mut writer = begun.map_err(io::Error::other)?;
     let mut gathered = Gathered::default();
     let mut present: BTreeMap<u32, (Latencies, Option<Latencies>)> = BTreeMap::new();
-    // The second before which each worker has handed in all.
+    // All workers have sent everything before this second.
     let mut reached: Vec<Option<u32>> = vec![None; workers];
     let mut next = 0;
     let mut finish = |upto: u32, present: &mut BTreeMap<u32, _>| -> io::Result<()> {
@@ -112,7 +111,7 @@ pub fn gather(
             *second = Some(part.second);
         }
         if let Some(all) = reached.iter().copied().min().flatten() {
-            // The second itself may get another part from the same worker at its end.
+            // A worker may send another part of this second at its end.
             finish(all, &mut present)?;
         }
     }
@@ -150,7 +149,7 @@ pub fn write_clients<'a>(
     file.finish()
 }
 
-/// A file that keeps its first error for its end: the writer of logs has no use for one.
+/// A file that keeps its first error until the end, because the writer of logs would lose it.
 struct LostIfFull {
     file: BufWriter<File>,
     lost: Option<io::Error>,
@@ -209,7 +208,7 @@ mod tests {
             part(0, 0, &[10, 20]),
             part(0, 1, &[30]),
             part(1, 0, &[1000]),
-            // Nothing came in the second 1 of this worker.
+            // This worker sent nothing in second 1.
             part(1, 2, &[40]),
             part(0, 1, &[]),
         ] {
@@ -234,7 +233,7 @@ mod tests {
         assert_eq!(read, [(0, 3), (1, 1), (2, 1)]);
     }
 
-    /// Standard base64, as the format has it.
+    /// Standard base64, as the format requires.
     fn base64_decoded(text: &str) -> Vec<u8> {
         let value = |byte: u8| -> u32 {
             match byte {

@@ -37,21 +37,21 @@ pub struct Settings {
     pub threads: Option<u16>,
     /// The folder for results.
     pub results: PathBuf,
-    /// True if a stopped sweep is not resumed but left as it is.
+    /// True if a stopped sweep is not resumed.
     pub fresh: bool,
 }
 
 /// The work of clients.
 #[derive(Clone, Debug)]
 pub enum Workload {
-    /// Each inserts a part of the rows of one table.
+    /// Each client inserts a part of the rows of one table.
     Inserts {
         /// The table and the statements.
         work: InsertWork,
         /// Statements in a transaction.
         commit_every: u32,
     },
-    /// Each makes the same call again and again.
+    /// Each client makes the same call again and again.
     Calls(Work),
 }
 
@@ -97,7 +97,7 @@ impl Workload {
         }
     }
 
-    /// The way in which a client calls.
+    /// How a client calls.
     pub fn shape(&self, pipeline: u16) -> CallShape {
         let (rows, commit_every) = match self {
             Workload::Inserts { work, commit_every } => (work.batch, *commit_every),

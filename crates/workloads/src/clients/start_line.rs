@@ -1,9 +1,9 @@
-//! The line that all clients wait at until the last one has connected, so that they begin at one moment.
+//! The barrier at which all workers wait until the last client has connected, so that all begin at the same moment.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The place where workers wait for the start.
+/// The barrier.
 #[derive(Default)]
 pub struct StartLine {
     state: Mutex<State>,
@@ -26,7 +26,7 @@ pub enum Order {
 }
 
 impl StartLine {
-    /// A worker has connected its clients, or could not, and waits for the order.
+    /// Called by a worker that has connected its clients or has failed. Waits for the order.
     pub fn arrive(&self) -> Order {
         let mut state = self.lock();
         state.arrived += 1;

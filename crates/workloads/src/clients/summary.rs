@@ -55,8 +55,9 @@ pub fn markdown(results: &Results) -> String {
     );
     let _ = write!(
         text,
-        "\n## What a call costs\n\n{}",
-        costs(results).markdown()
+        "\n## What a call costs\n\n{}\n{}\n",
+        costs(results).markdown(),
+        not_measured(results)
     );
     let _ = write!(
         text,
@@ -195,7 +196,7 @@ pub fn curve(results: &Results) -> Grid<7> {
     }
 }
 
-/// The run in the middle of each point.
+/// The median run of each point.
 fn middle_runs(results: &Results) -> impl Iterator<Item = &RunResult> {
     let points = results.curve.iter();
     points.filter_map(|point| middle_run(&results.runs, point.clients))
@@ -265,7 +266,7 @@ pub fn all_clients(results: &Results) -> Grid<8> {
 /// The cost of a call, for each number of clients.
 pub fn costs(results: &Results) -> Grid<9> {
     let unknown = |number: Option<f64>, digits: usize| {
-        number.map_or("?".to_owned(), |number| format!("{number:.digits$}"))
+        number.map_or("-".to_owned(), |number| format!("{number:.digits$}"))
     };
     let row = |run: &RunResult| {
         let cost = &run.cost;
@@ -294,6 +295,25 @@ pub fn costs(results: &Results) -> Grid<9> {
             "commits per flush",
         ],
         rows: middle_runs(results).map(row).collect(),
+    }
+}
+
+/// The figures of a call's cost that were not measured, and why not.
+pub fn not_measured(results: &Results) -> String {
+    let mut reasons = Vec::new();
+    let lacks = |of: fn(&RunResult) -> bool| results.runs.iter().any(of);
+    if lacks(|run| run.cost.server_us.is_none()) {
+        reasons.push("the server's processes are not on this machine, or not to be seen");
+    }
+    if lacks(|run| run.cost.packets.is_none()) {
+        reasons.push("packets are those of TCP");
+    }
+    if lacks(|run| run.wal.commits_per_flush.is_none()) {
+        reasons.push("nothing was flushed, or the role may not see it");
+    }
+    match reasons.is_empty() {
+        true => String::new(),
+        false => format!("-: not measured; {}", reasons.join("; ")),
     }
 }
 

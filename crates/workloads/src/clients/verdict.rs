@@ -1,19 +1,19 @@
 //! The verdict about calls: the limit in a few words, its evidence, and a change that helps. It uses only the
 //! measurements of a run: no clock, no I/O.
 //!
-//! A session of a client is either at work or waits for its client. Where most sessions are at work, their wait events say
-//! what holds them; where most wait for their clients, the clients, the network or the change from one process to the
-//! other do. A machine without a free CPU explains both.
+//! A client's session either works or waits for its client. If most sessions work, their wait events show the limit. If
+//! most wait for their clients, the limit is the clients, the network or the switches between processes. If the machine
+//! has no free CPU, that explains both.
 
 use inrush::BackendState;
 
 use super::results::{PointResult, RunResult, VerdictResult, middle_run};
 
-/// A machine, or the clients' threads, are full from this share of their CPU on.
+/// The share of CPU from which a machine, or the clients' threads, count as fully used.
 const FULL: f64 = 0.85;
-/// The network counts as the limit from this share of a call on.
+/// The share of a call from which the network counts as the limit.
 const NETWORK_SHARE: f64 = 0.4;
-/// A rate of an open loop is held up to this share that is missing.
+/// The rate of an open loop is held if at most this share is missing.
 const HELD: f64 = 0.01;
 /// The curve bends where the next point gains less than this share.
 const BEND_SHARE: f64 = 0.05;
@@ -37,7 +37,7 @@ pub fn judge(run: &RunResult) -> VerdictResult {
     }
 }
 
-/// Shares that the verdict is made of.
+/// The shares of time from which the verdict is derived.
 struct Facts {
     waits_for_client: f64,
     machine_full: f64,
@@ -111,7 +111,7 @@ impl Facts {
         (limit, change.to_owned())
     }
 
-    /// The limit where most sessions wait for their clients.
+    /// The limit if most sessions wait for their clients.
     fn beside_the_server(&self, run: &RunResult) -> (String, String) {
         if run.looks == 0 {
             return (
@@ -223,7 +223,7 @@ fn machine_full(run: &RunResult) -> (String, String) {
     )
 }
 
-/// The change that helps against a lock within the server.
+/// The change that helps against an internal lock of the server.
 fn internal_change(event: &str) -> &'static str {
     if event.contains("extend") {
         "Extending the table holds all up: newer versions of PostgreSQL (16) extend by several pages; use fewer clients, \
@@ -240,7 +240,7 @@ fn share(run: &RunResult, state: BackendState) -> f64 {
     of.map_or(0.0, |share| share.share)
 }
 
-/// The most frequent event that belongs to a state, by the class that it is of.
+/// The most frequent wait event of a state.
 fn event_of(run: &RunResult, state: BackendState) -> Option<&str> {
     let belongs = |event: &str| match state {
         BackendState::Wal => {
@@ -259,7 +259,7 @@ fn event_of(run: &RunResult, state: BackendState) -> Option<&str> {
         .map(|(event, _)| event.as_str())
 }
 
-/// The verdict over a curve: the best point, what limits there, and why it bends after it.
+/// The verdict over a curve: the best point, its limit, and why the rate grows no further.
 pub fn over_all(curve: &[PointResult], runs: &[RunResult], counted: &str) -> Option<VerdictResult> {
     let at = curve.iter().position(|point| point.is_best)?;
     let best = &curve[at];
@@ -286,7 +286,7 @@ pub fn over_all(curve: &[PointResult], runs: &[RunResult], counted: &str) -> Opt
     })
 }
 
-/// Why the curve bends: which share of the samples grew most from the best point to the next one.
+/// Why the curve bends: the state whose share of samples grew most from the best point to the next one.
 fn bend(curve: &[PointResult], runs: &[RunResult], at: usize) -> Option<String> {
     let (best, next) = (&curve[at], curve.get(at + 1)?);
     if next.calls_per_s > best.calls_per_s * (1.0 + BEND_SHARE) {

@@ -1,4 +1,4 @@
-//! Looks at the server and the machine ten times a second while clients call, on a thread of its own.
+//! Samples the server and the machine ten times a second while clients call, on a separate thread.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,19 +11,19 @@ use inrush_system::process;
 
 use super::results::StateShare;
 
-/// Between two looks.
+/// The time between two samples.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Looks in a second.
+/// Samples per second.
 const LOOKS_PER_S: u32 = 10;
 
-/// The wall clock has jumped if it moved by at least so much more or less than the monotonic clock.
+/// The wall clock has jumped if it moved at least this much more or less than the monotonic clock.
 const JUMP_MIN_S: f64 = 0.5;
 
 /// The observations of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
-    /// Looks that the server answered.
+    /// Samples that the server answered.
     pub looks: u64,
     /// The number of samples of sessions in each state.
     states: BTreeMap<BackendState, u64>,
@@ -31,7 +31,7 @@ pub struct Watched {
     events: BTreeMap<String, u64>,
     /// Each second.
     pub seconds: Vec<WatchedSecond>,
-    /// Microseconds of CPU of the server's processes, where they are on this machine.
+    /// CPU microseconds of the server's processes, if they are on this machine.
     pub server_cpu_us: Option<u64>,
     /// Context switches of the sessions' processes, if they are on this machine.
     pub server_switches: Option<u64>,
@@ -64,7 +64,7 @@ pub struct WatchedSecond {
     pub wal_unflushed_bytes: u64,
     /// Checkpoints that ended.
     pub checkpoints: u64,
-    /// Workers that cleaned tables up, at most.
+    /// The most autovacuum workers at a time.
     pub vacuum_workers: u32,
     /// Bytes by which the table grew.
     pub extended_bytes: u64,
@@ -116,7 +116,7 @@ fn shares(states: impl Iterator<Item = (BackendState, u64)>) -> Vec<StateShare> 
     found
 }
 
-/// The counters of processes, added up over their lives: a process that has ended keeps its last value.
+/// CPU counters of processes, including processes that have ended: each keeps its last value.
 #[derive(Default)]
 struct Processes {
     last: BTreeMap<i32, u64>,
@@ -192,7 +192,7 @@ pub fn watch(
         number += 1;
         let due = subjects.start + INTERVAL * number;
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        // If this thread gets no CPU in time, it leaves samples out.
+        // If this thread gets no CPU in time, it skips samples.
         let passed = subjects.start.elapsed().as_millis() / INTERVAL.as_millis();
         number = number.max(u32::try_from(passed).unwrap_or(u32::MAX));
         if let Some(seen) = look.look() {
@@ -286,7 +286,7 @@ fn local_processes(look: &mut dyn ServerLook, subjects: &Subjects<'_>) -> Vec<i3
     first.map_or_else(Vec::new, |process_id| look.processes(*process_id))
 }
 
-/// Notes a jump of the wall clock. Times are measured by another clock, which cannot be set.
+/// Notes a jump of the wall clock. Times are measured with the monotonic clock, which cannot be set.
 fn note_jump(watched: &mut Watched, last: &mut Last, start: Instant) {
     let (wall, at) = (SystemTime::now(), Instant::now());
     let passed = at.saturating_duration_since(last.at);
@@ -297,7 +297,7 @@ fn note_jump(watched: &mut Watched, last: &mut Last, start: Instant) {
     (last.wall, last.at) = (wall, at);
 }
 
-/// By how many seconds a wall clock moved more than the time that has passed, where that is a jump.
+/// By how many seconds the wall clock jumped; `None` if it did not.
 fn jump_s(before: SystemTime, after: SystemTime, passed: Duration) -> Option<f64> {
     let moved_s = match after.duration_since(before) {
         Ok(forward) => forward.as_secs_f64(),

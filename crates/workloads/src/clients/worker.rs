@@ -1,7 +1,7 @@
-//! A worker: one thread that moves the calls of some clients.
+//! A worker: one thread that sends the calls of some clients and reads their answers.
 //!
-//! It waits for all its sockets at once (`epoll`), so that one wake-up serves all clients whose answers have come: with a
-//! thread for each client, every answer would cost a change of threads.
+//! It waits for all its sockets at once (`epoll`), so one wake-up serves all clients whose answers have arrived. With a
+//! thread for each client, every answer would cost a thread switch.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
@@ -13,20 +13,20 @@ use rustix::event::{Timespec, epoll};
 
 use super::client::{Answered, Client, Latencies, Measured, latencies, record};
 
-/// The longest sleep of a worker, so that each second is handed in soon after its end and a stop is noticed.
+/// The longest sleep of a worker, so that each second is sent soon after its end and a stop is noticed.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// The longest wait for answers after a stop, so that a hanging server does not hold it up.
+/// The longest wait for answers after a stop, so that a hanging server does not delay the end.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
 /// The length of the bins in which answers are counted.
 pub const BIN: Duration = Duration::from_millis(100);
 
-/// The measurements of a worker in one second, or the message that nothing more comes before it.
+/// The measurements of a worker in one second, or the message that nothing earlier will follow.
 pub struct SecondPart {
     /// The number of the worker.
     pub worker: usize,
-    /// The second of the run; all seconds before it are handed in.
+    /// The second of the run; the worker has sent all seconds before it.
     pub second: u32,
     /// Latencies: in an open loop from the intended start.
     pub latencies: Latencies,
@@ -46,7 +46,7 @@ pub struct Common {
 pub struct Ended {
     /// Its number, from 1.
     pub number: usize,
-    /// Its connection, to be asked and closed.
+    /// Its connection, for a last query before it is closed.
     pub connection: Box<dyn ClientConnection>,
     /// Its measurements.
     pub measured: Measured,
@@ -68,7 +68,7 @@ pub struct WorkerEnded {
     pub switches: u64,
 }
 
-/// The present second of a worker.
+/// The current second of a worker.
 struct Present {
     worker: usize,
     second: u32,
@@ -92,7 +92,7 @@ impl Present {
         }
     }
 
-    /// Goes to the second that the time is in, and hands in the one before.
+    /// Advances to the second of this time, and sends the one before.
     fn reach(&mut self, elapsed: Duration) {
         let second = u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX);
         if second > self.second {
@@ -103,7 +103,7 @@ impl Present {
 
     fn hand_in(&mut self) {
         let naive = self.is_open.then(latencies);
-        // The receiver may have given up.
+        // The receiver may have ended.
         let _ = self.sender.send(SecondPart {
             worker: self.worker,
             second: self.second,
@@ -128,7 +128,7 @@ impl Present {
     }
 }
 
-/// Lets some clients call until all have finished, one has failed, or it is asked to stop.
+/// Lets the clients call until all have finished, one has failed, or the run is asked to stop.
 pub fn work(
     worker: usize,
     mut clients: Vec<Client>,
@@ -165,7 +165,7 @@ pub fn work(
     }
 }
 
-/// The loop. An error has the number of the client that it is of.
+/// The loop. An error comes with the number of its client.
 fn call(
     clients: &mut [Client],
     start: Instant,
@@ -256,7 +256,7 @@ fn call(
     Ok(())
 }
 
-/// 1 where the client has just finished.
+/// Returns 1 if the client has just finished.
 fn note_end(common: &Common, client: &mut Client) -> usize {
     if !client.measured.has_finished || client.is_noted {
         return 0;
@@ -300,7 +300,7 @@ impl Poll {
         })
     }
 
-    /// Waits for the events of all clients: answers, and room in the socket of a blocked client.
+    /// Sets the events to wait for: answers, and room in the socket if the client is blocked.
     fn set(&self, client: &Client) -> Result<(), CallFailure> {
         let flags = match client.is_blocked {
             true => epoll::EventFlags::IN | epoll::EventFlags::OUT,
@@ -312,7 +312,7 @@ impl Poll {
             .map_err(|error| CallFailure(format!("cannot wait for its socket: {error}")))
     }
 
-    /// Waits no longer than a time, and puts the indexes of clients whose sockets are ready into a list.
+    /// Waits at most this long, and lists the indexes of clients whose sockets are ready.
     fn wait(&self, ready: &mut Vec<usize>, longest: Duration) -> Result<(), CallFailure> {
         let mut events = self.events.borrow_mut();
         let timeout = Timespec {

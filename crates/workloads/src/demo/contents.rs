@@ -1,8 +1,8 @@
 //! Checks the demo's tables in the database against the files, row for row.
 //!
-//! Of every row a hash is made on both sides: here of its line in the file, in the database of
-//! the same text put together again from its columns. The sums of these hashes and the counts
-//! must be the same. Nothing of the engine takes part, so that no fault of it can hide itself.
+//! Each row is hashed on both sides: here as its line in the file, in the database as the same text composed from its
+//! columns. The sums of these hashes and the row counts must be equal. The check uses no code of the engine, so it also
+//! finds the engine's faults.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use inrush::postgres::DatabaseAddress;
 use inrush::report::TableReport;
-use inrush::source::on_threads;
+use inrush_system::threads::on_threads;
 use sha2::{Digest, Sha256};
 
 use crate::error::WorkloadError;
@@ -90,7 +90,7 @@ fn sums_of_tables(
     })
 }
 
-/// The table as SQL names it: with its schema, for the session has no search path.
+/// The table as SQL names it, with its schema, because the session has no search path.
 fn target<'a>(table: &'a Table, loaded: &'a [TableReport]) -> &'a str {
     loaded
         .iter()
@@ -103,9 +103,9 @@ fn sum_statement(table: &Table, target: &str) -> String {
         .columns
         .iter()
         .map(|(name, _)| match *name {
-            // dbgen writes this one without its two digits after the point.
+            // dbgen writes this column without two digits after the point.
             "l_quantity" => format!("{name}::bigint::text"),
-            // The cast takes the blanks off that `char(n)` is filled up with.
+            // The cast removes the blanks with which `char(n)` is padded.
             name => format!("{name}::text"),
         })
         .collect();

@@ -1,4 +1,4 @@
-//! Seconds by streams, drawn: figure 9 of the account of 2016.
+//! Draws seconds by number of streams: figure 9 of the paper of 2016.
 
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 56.0;
 
-/// The curve as an SVG of its own: light or dark as the reader's system is, with a text for readers who cannot see it.
+/// The curve as a standalone SVG, light or dark as the reader's system, with a text for readers who cannot see it.
 pub fn svg(points: &[PointResult]) -> String {
     let most_streams = points.last().map_or(1, |point| point.streams);
     let most_seconds = points
@@ -46,7 +46,7 @@ pub fn svg(points: &[PointResult]) -> String {
     let step = round_step(most_seconds);
     let top_s = (most_seconds / step).ceil().max(1.0) * step;
     let x = |streams: f64| {
-        // Streams are doubled more often than counted.
+        // A logarithmic axis, because numbers of streams are usually doubled.
         let range = f64::from(most_streams).log2().max(1e-9);
         LEFT + 24.0 + streams.log2() / range * (WIDTH - LEFT - RIGHT - 48.0)
     };
@@ -143,7 +143,7 @@ fn number(seconds: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// 1, 2 or 5 times a power of ten, of which about five fit into the range.
+/// 1, 2 or 5 times a power of ten, so that about five steps fit into the range.
 fn round_step(range: f64) -> f64 {
     let rough = (range / 5.0).max(1e-6);
     let power = 10_f64.powf(rough.log10().floor());

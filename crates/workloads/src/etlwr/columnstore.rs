@@ -1,5 +1,5 @@
-//! A columnstore on this machine that is loaded: one file, or a folder of files. It is empty before each run, its size is
-//! looked at after it, and it is removed again: the place must not exist before, so that nothing of others goes with it.
+//! A columnstore on this machine as the target: one file, or a folder of files. It must not exist before, so that
+//! nothing of others is removed. It is measured after each run and then removed.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use crate::error::WorkloadError;
 /// The end of the name of the log that a database file may have beside it.
 const LOG: &str = ".wal";
 
-/// The place of a columnstore.
+/// The path of a columnstore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columnstore {
     path: PathBuf,
 }
 
 impl Columnstore {
-    /// The one that a URL names; `None` for the URL of a server.
+    /// The columnstore that a URL names; `None` for the URL of a server.
     pub fn of(url: &str) -> Option<Columnstore> {
         DestinationKind::local_place(url).map(|path| Columnstore { path })
     }
@@ -28,7 +28,7 @@ impl Columnstore {
         &self.path
     }
 
-    /// Refuses a place where something is: the command removes only what it has made.
+    /// Refuses a path that exists: the command removes only what it has made.
     pub(super) fn refuse_existing(&self) -> Result<(), WorkloadError> {
         match self.path.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

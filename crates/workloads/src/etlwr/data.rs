@@ -1,4 +1,4 @@
-//! The files of the workload, as they lie in one folder or in several.
+//! The files of the workload, in one folder or several.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::shell_word::quoted;
 use crate::error::WorkloadError;
 use crate::tpch::{self, Table, TableSize, file_name, parts_of};
 
-/// A table and the files of it that are loaded.
+/// A table and its files to be loaded.
 #[derive(Clone, Debug)]
 pub struct TableFiles {
     /// The table.
@@ -32,7 +32,7 @@ pub struct DataSet {
 }
 
 impl DataSet {
-    /// Finds all files that are meant, and refuses a set that is not whole.
+    /// Finds all chosen files, and refuses an incomplete set.
     pub fn find(folders: &[PathBuf], which: &Selection) -> Result<DataSet, WorkloadError> {
         let folders: Vec<PathBuf> = folders
             .iter()
@@ -90,14 +90,14 @@ impl DataSet {
         self.tables.iter().map(|table| table.files.len()).sum()
     }
 
-    /// The command that makes a file of it again, if it is one of the generated files.
+    /// The command that generates one of its files again; `None` for any other file.
     pub fn made_anew(&self, path: &Path) -> Option<String> {
         let (table, part, path) = self.tables.iter().find_map(|table| {
             let mut files = table.files.iter();
             let (part, path) = files.find(|(_, file)| file.as_path() == path)?;
             Some((table.table.name, part, path))
         })?;
-        // The tenth lies in a folder of that of the whole.
+        // The folder of the tenth is inside the folder of the whole.
         let own = path.parent()?;
         let (folder, tenth) = match self.manifest.ten_percent {
             true => (own.parent()?, " --ten-percent"),
@@ -178,7 +178,7 @@ fn common_manifest(folders: &[PathBuf], which: &Selection) -> Result<Manifest, W
     }
 }
 
-/// The file of this name. It must not lie in two folders, because it would not be clear which one is meant. The two
+/// The file with this name. It must not exist in two folders, because it would not be clear which one is meant. The two
 /// small tables are the same in all folders.
 fn one_of(folders: &[PathBuf], name: &str) -> Result<Option<(PathBuf, u64)>, WorkloadError> {
     let mut found: Option<(PathBuf, u64)> = None;

@@ -37,7 +37,7 @@ pub struct Stored {
     pub by_target: Option<BTreeMap<String, u64>>,
 }
 
-/// A database that is reached.
+/// A database to load into.
 pub enum Database {
     /// A server.
     Server(Box<ServerDatabase>),

@@ -1,7 +1,7 @@
-//! A temporary folder that is removed with the command, however it ends.
+//! A temporary folder that is removed when the command ends, in whatever way.
 //!
 //! A command that ends by itself, by a signal or by an error removes it. If a command is killed, the next one removes
-//! its folder: it is free if its lock is, because the system releases the lock of a dead process, even if another
+//! its folder. A folder is unused if its lock is free: the system releases the lock of a dead process, even if another
 //! process now has its number.
 
 use std::fs::{File, TryLockError};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// The beginning of their names.
+/// The beginning of the folders' names.
 const PREFIX: &str = "inrush-etlwr-";
 
-/// A folder that is removed with its value.
+/// A folder that is removed when this is dropped.
 pub struct Disposable {
     // Fields are dropped in their order, so the folder is locked until it is removed.
     folder: TempDir,
@@ -22,13 +22,13 @@ pub struct Disposable {
 }
 
 impl Disposable {
-    /// Makes one.
+    /// Creates a folder.
     pub fn make(parent: &Path) -> io::Result<Disposable> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
         let lock = File::open(folder.path())?;
         match lock.lock() {
             Ok(()) => {}
-            // On a file system without locks, the folder never counts as free and is not removed.
+            // On a file system without locks, a left folder never counts as unused and is not removed.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(error) => return Err(error),
         }
@@ -43,7 +43,7 @@ impl Disposable {
         self.folder.path()
     }
 
-    /// Removes those of this user that a killed command has left, and says which.
+    /// Removes this user's folders that killed commands have left, and returns their paths.
     pub fn remove_left(parent: &Path) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(parent) else {
             return Vec::new();
@@ -61,15 +61,15 @@ impl Disposable {
     }
 }
 
-/// A link may lead anywhere, and another user's folder is for that user to remove, also if we are root.
+/// A link may lead anywhere, and another user's folder is for that user to remove, even if we are root.
 fn is_own_folder(path: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     path.symlink_metadata()
         .is_ok_and(|facts| facts.is_dir() && facts.uid() == user)
 }
 
-/// True if it belonged to no living process and was removed. A folder that cannot be read or removed stays, because
-/// another command's files are no reason for this one to fail.
+/// Removes a folder without a living process, and returns true if it did. If the folder cannot be read or removed it
+/// stays, because another command's files must not make this one fail.
 fn remove_if_free(path: &Path) -> bool {
     let Ok(lock) = File::open(path) else {
         return false;
@@ -78,7 +78,7 @@ fn remove_if_free(path: &Path) -> bool {
         Ok(()) => {}
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return false,
     }
-    // An empty folder may have been created this moment, and its creator may wait for this lock.
+    // An empty folder may have just been created, and its creator may be waiting for this lock.
     let has_files = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     has_files && std::fs::remove_dir_all(path).is_ok()
 }
@@ -94,7 +94,7 @@ mod tests {
             _lock: lock,
         } = Disposable::make(parent).expect("made");
         std::fs::create_dir(folder.path().join("ten-percent")).expect("made");
-        // A process that another test starts may hold the same lock for a moment.
+        // A process that another test starts may briefly hold the same lock.
         lock.unlock().expect("unlocked");
         folder.keep()
     }
@@ -106,7 +106,7 @@ mod tests {
         let at_work = Disposable::make(parent.path()).expect("made");
         std::fs::write(at_work.path().join("etlwr.json"), "{}").expect("written");
         let named = |name: &str| parent.path().join(name);
-        // A folder that was made this moment, a file, a link, and another user's folder.
+        // A folder that was just created, a file, a link, and another user's folder.
         std::fs::create_dir(named("inrush-etlwr-empty")).expect("made");
         std::fs::write(named("inrush-etlwr-file"), "x").expect("written");
         std::fs::create_dir_all(named("other/files")).expect("made");

@@ -97,7 +97,7 @@ impl Job {
     }
 
     /// The tables with the files that [`DataSet::find`](super::data::DataSet::find) will find once they are generated,
-    /// and their approximate sizes.
+    /// and their estimated sizes.
     pub fn tables(&self) -> Vec<TableFiles> {
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         let table = |name: &&'static str| {
@@ -114,7 +114,7 @@ impl Job {
         tables.filter(|table| !table.files.is_empty()).collect()
     }
 
-    /// The approximate size of each table.
+    /// The estimated size of each table.
     pub fn sizes(&self) -> Vec<TableSize> {
         let size = |table: &&'static str| {
             let files = self.files().filter(|(of, ..)| of == table).count();

@@ -1,4 +1,4 @@
-//! The scale of the files in a folder, and the number of their parts.
+//! The manifest of a folder: the scale of its files, and the number of their parts.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub struct Manifest {
     pub scale: f64,
     /// The parts of each large table.
     pub parts: u32,
-    /// A tenth of the data of ten times this scale.
+    /// The files are a tenth of the data of ten times this scale.
     #[serde(default)]
     pub ten_percent: bool,
 }
@@ -51,7 +51,7 @@ impl Manifest {
         )
     }
 
-    /// The scale that a person gives for these files: beside `--ten-percent` that of the whole.
+    /// The scale that a user gives for these files; with `--ten-percent`, that of the whole.
     pub fn scale_of_whole(&self) -> f64 {
         match self.ten_percent {
             true => shifted(self.scale, 1),
@@ -59,7 +59,7 @@ impl Manifest {
         }
     }
 
-    /// The words that say of which scale these files are.
+    /// The scale of these files, in words.
     pub(super) fn words(&self) -> String {
         format!("--scale {} --parts {}", self.scale_of_whole(), self.parts)
     }
@@ -94,7 +94,7 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// Writes it whole or not at all: another machine may read the folder.
+    /// Writes it completely or not at all, because another machine may read the folder.
     pub fn write(&self, folder: &Path) -> Result<(), WorkloadError> {
         let path = folder.join(MANIFEST);
         let write = || -> std::io::Result<()> {
@@ -119,8 +119,8 @@ pub fn tenth(scale: f64) -> f64 {
     shifted(scale, -1)
 }
 
-/// A number with its point elsewhere, as it is written: 0.7 / 10.0 is 0.06999999999999999, which is a
-/// supplier less than 0.07.
+/// The number with its decimal point moved: 0.7 / 10.0 is 0.06999999999999999, which would give one supplier less than
+/// 0.07.
 fn shifted(number: f64, digits: i32) -> f64 {
     let moved = || {
         let text = format!("{number:e}");
@@ -128,17 +128,17 @@ fn shifted(number: f64, digits: i32) -> f64 {
         let exponent = exponent.parse::<i32>().ok()? + digits;
         format!("{mantissa}e{exponent}").parse().ok()
     };
-    // A value that is not a number has no digits.
+    // Infinities and NaN have no digits.
     moved().unwrap_or(number)
 }
 
-/// Gives the file the mode of the files beside it: a temporary file would be readable by its owner alone.
+/// Gives the file the usual mode: a temporary file is readable only by its owner.
 fn readable_as_others(file: &std::fs::File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(std::fs::Permissions::from_mode(0o644))
 }
 
-/// The folder that is meant, where a tenth of the data may be.
+/// The folder to use, which may be the folder of a tenth of the data.
 pub fn folder_of(folder: &Path, ten_percent: bool) -> PathBuf {
     match ten_percent {
         true => folder.join(TEN_PERCENT_FOLDER),

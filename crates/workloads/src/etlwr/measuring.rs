@@ -1,4 +1,4 @@
-//! Loads the workload as often as is asked for, each time by the engine's own run, and measures it.
+//! Loads the workload as often as requested, each time as a run of the engine, and measures it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,19 +21,19 @@ use super::results_folder;
 use super::settings::{Settings, verify_word};
 use crate::error::WorkloadError;
 
-/// The program around a measurement: it reads the environment, hears signals and prints.
+/// The program around a measurement: it reads the environment, handles signals and prints.
 pub trait Host {
     /// The error of a load. Errors of the measurement itself are converted into it.
     type Error: From<WorkloadError>;
 
-    /// Loads the workload's package by this number of streams, to its end or until it is asked to stop. `hint` gives
-    /// the fix of an error, if it differs from the hint of `inrush run`.
+    /// Loads the workload's package with this number of streams, until the run ends or is asked to stop. `hint` returns
+    /// the hint for an error if it differs from that of `inrush run`.
     fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, Self::Error>;
 
-    /// True if the last load was asked to stop, even if the request came too late for it.
+    /// True if the last load was asked to stop, even if the request came too late.
     fn was_asked_to_stop(&self) -> bool;
 
-    /// Tells a person or a program of a load that was measured.
+    /// Reports a load that was measured.
     fn measured(&mut self, run: &RunResult);
 }
 
@@ -43,7 +43,7 @@ pub struct Measurement<'a> {
     pub set: &'a DataSet,
     /// The settings.
     pub settings: &'a Settings,
-    /// The database, which the host's loads reach too.
+    /// The database that the host loads into.
     pub database: &'a Database,
     /// The generation of the files, if this command generated them.
     pub generated: Option<GeneratedResult>,
@@ -118,7 +118,7 @@ impl Measurement<'_> {
         results.push(run, &report.finished_at);
         results_folder::write(results, folder)?;
         if !differences.is_empty() {
-            // The tables stay, to be looked at.
+            // The tables stay, so that the user can examine them.
             return Err(WorkloadError::NotDbgens {
                 differences,
                 results: folder.join("summary.md"),
@@ -171,6 +171,12 @@ impl Measurement<'_> {
                 Some(self.not_as_made(&reject.location.file))
             }
             inrush::Error::Verify(VerifyError::Sums { .. } | VerifyError::Rows { .. }) => {
+                if let Some(place) = self.settings.columnstore() {
+                    return Some(format!(
+                        "something changed values in staging: remove {}, and run it again",
+                        place.path().display()
+                    ));
+                }
                 let cleanup = match is_series || is_temporary {
                     true => "",
                     false => "`inrush cleanup --to URL`, then ",
@@ -184,11 +190,11 @@ impl Measurement<'_> {
         }
     }
 
-    /// The hint for a file with a row that dbgen does not make: no rejects are accepted here.
+    /// The hint for a file with a row that dbgen does not generate: no rejects are accepted here.
     fn not_as_made(&self, path: &Path) -> String {
         let anew = match self.keeps_files {
             true => self.set.made_anew(path),
-            // It is gone with its folder.
+            // The file was removed with its folder.
             false => None,
         };
         anew.unwrap_or_else(|| {
@@ -348,7 +354,7 @@ pub fn plan_hint(error: &inrush::Error) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// Facts that the report of a run does not have.
+/// Facts that the report of a run does not contain.
 struct Seen {
     /// CPU seconds of the loader in this run.
     loader_cpu_s: f64,

@@ -1,9 +1,9 @@
-//! The ETL world record of 2009, and its answer of 2016, at any scale.
+//! The ETL world record of 2009, and the repetition of 2016, at any scale.
 //!
 //! `generating` makes files (in a `disposable` folder if none is named), `data` finds them again,
 //! `package` says how they are loaded, `measuring` loads them by the library's own run into a `database` that it
 //! makes ready (a server, or a `columnstore` on this machine), `proof` compares the loaded rows with dbgen's, and `results` keep the measurements:
-//! `needs` says what the published workloads would take here, `summary` and `chart` put them into words and pictures, `results_folder` writes them. Before files are made,
+//! `needs` says what the published workloads would take here, `summary` and `chart` put them into words and pictures, `markdown` makes a page of these, and `results_folder` writes it. Before files are made,
 //! `space` looks at the disks, and the load is planned with `stand_ins`.
 
 pub mod chart;
@@ -13,6 +13,7 @@ mod database;
 mod disposable;
 mod generating;
 mod manifest;
+mod markdown;
 mod measuring;
 mod needs;
 mod package;

@@ -1,5 +1,5 @@
-//! The record needs of the measured machine say what the workloads of 2009 and 2016 would take on it. The costs of a run are
-//! given to the capacity simulation of the engine (`inrush preflight --size --within`); nothing is read or measured here.
+//! Calculates what the workloads of 2009 and 2016 would take on the measured machine. The costs of a run are passed to
+//! the capacity simulation of the engine (`inrush preflight --size --within`); nothing is read or measured here.
 
 use inrush::preflight::capacity::{CapacityFound, CapacityWish, CostsFound, Resources};
 use inrush::report::RunReport;
@@ -29,7 +29,7 @@ pub struct RecordNeeds {
     pub capacity: CapacityFound,
 }
 
-/// The costs of a run, from its own meters; `None` if they did not run. `stored_bytes` is the size of its tables.
+/// The costs of a run, from its own meters; `None` if they measured nothing. `stored_bytes` is the size of its tables.
 /// A columnstore is written by the loader's own process.
 pub fn costs(report: &RunReport, stored_bytes: u64, is_columnstore: bool) -> Option<CostsFound> {
     let measured = report.measurements.as_ref()?;
@@ -70,12 +70,15 @@ pub fn costs(report: &RunReport, stored_bytes: u64, is_columnstore: bool) -> Opt
             false => wal_bytes.map(|wal| wal as f64 / text_bytes),
         },
         stream_bytes_s: text_bytes / rows_s,
+        all_bytes_s: None,
         piece_bytes: text_bytes / pieces as f64,
         beside_s: beside_s / pieces as f64,
+        beside_cpu_share: None,
         flush_s: 0.0,
-        // As the published times, a run's seconds are those of loading and switching.
+        // Like the published times, a run's seconds are those of loading and switching.
         before_s: 0.0,
         after_s: report.phases.switch_s,
+        after_fixed_s: 0.0,
         text_bytes,
         streams: report.streams.len(),
         here: Resources {
@@ -86,8 +89,8 @@ pub fn costs(report: &RunReport, stored_bytes: u64, is_columnstore: bool) -> Opt
     })
 }
 
-/// What each published workload of this kind of table would take: by the costs of the fastest measured run, and the speed
-/// of a stream in the run with the fewest of them.
+/// Calculates the needs of each published workload of this kind of table, from the costs of the fastest measured run
+/// and the speed of a stream in the run with the fewest streams.
 pub fn needs(
     runs: &[RunResult],
     published: &[PublishedFigures],
@@ -206,7 +209,7 @@ mod tests {
             .needs
             .as_ref()
             .and_then(|needs| needs.streams);
-        // At 60 MB/s each, 11 of them carry 660 MB/s, but 336 parts are not dealt evenly to 11.
+        // At 60 MB/s each, 11 of them carry 660 MB/s, but 336 parts cannot be divided evenly among 11.
         assert!(
             (11..=13).contains(&streams.expect("some are enough")),
             "{streams:?}"

@@ -14,8 +14,8 @@ use super::settings::{Order, Settings};
 /// Its name, by which the ledger finds a stopped run again.
 pub const NAME: &str = "etlwr";
 
-/// The package that loads these tables, whose files may still have to be made. Its streams are those of the settings:
-/// a sweep sets the number of each load.
+/// The package that loads these tables, whose files need not exist yet. It has the number of streams of the settings; a
+/// sweep sets the number for each load.
 pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
     Package {
         name: NAME.to_owned(),
@@ -44,7 +44,8 @@ pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
     }
 }
 
-/// The flow of a table. `is_partitioned`: each part becomes a partition; a columnstore on this machine has none of ranges.
+/// The flow of a table. `is_partitioned`: each part becomes a partition; a columnstore on this machine has no range
+/// partitions.
 fn flow(files: &TableFiles, is_partitioned: bool) -> Flow {
     let table = files.table;
     let columns = table.columns.iter();
@@ -67,7 +68,7 @@ fn flow(files: &TableFiles, is_partitioned: bool) -> Flow {
     }
 }
 
-/// A path as a pattern that means nothing else.
+/// A pattern that matches only this path.
 fn literal(path: &Path) -> String {
     let mut pattern = String::new();
     for character in path.to_string_lossy().chars() {

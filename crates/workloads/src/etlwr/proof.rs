@@ -1,4 +1,4 @@
-//! Compares the loaded rows with dbgen's: the rows of each part, and a partition for each.
+//! Compares the loaded rows with dbgen's: the number of rows of each part, and a partition for each part.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::data::{DataSet, TableFiles};
 use super::results::ProofResult;
 use crate::tpch::{parts_of, rows_of_parts};
 
-/// The number of rows that dbgen makes of each loaded part.
+/// The number of rows that dbgen generates for each loaded part.
 pub struct Expected {
     tables: Vec<(&'static str, BTreeMap<String, u64>)>,
     is_partitioned: bool,
@@ -34,7 +34,7 @@ impl Expected {
             let units = report.units.iter().filter(|unit| unit.flow == *table);
             let mut found: BTreeMap<&str, u64> = BTreeMap::new();
             for unit in units {
-                // The server's own count, which the engine has compared with the number of sent rows.
+                // The server's own count, which the engine has compared with the number of rows sent.
                 let rows = unit.rows_counted.unwrap_or(unit.account.rows_loaded);
                 if let Some(file) = unit.files.first() {
                     *found.entry(file).or_default() += rows;

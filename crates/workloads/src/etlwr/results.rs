@@ -199,7 +199,8 @@ pub struct ProofResult {
     /// By the server's count, each part of each table has as many rows as dbgen's part, and
     /// is a partition.
     pub rows_are_dbgens: bool,
-    /// How each part was compared with the files before its COMMIT: `count`, `sums` or `rows`.
+    /// How the values were compared with the files: `count`, `sums` or `rows` of each part before its COMMIT; of a
+    /// columnstore, `sums` are those of whole tables before the switch.
     pub verified: String,
     /// The differences found.
     pub differences: Vec<String>,

@@ -1,5 +1,5 @@
-//! The folders that a measurement writes into: tried before it begins, and the results at its end as JSON for programs, a
-//! page, and of a sweep a picture.
+//! The folders that a measurement writes to. They are checked before it begins. At the end they get the results as
+//! JSON, as a page and, for a sweep, as a picture.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -7,15 +7,15 @@ use std::path::Path;
 
 use super::results::Results;
 use super::settings::Settings;
-use super::{chart, summary};
+use super::{chart, markdown};
 use crate::error::WorkloadError;
 use crate::whole_file::write_whole;
 
-/// Finds out before hours of loading that results or runs cannot be written.
+/// Fails before hours of loading if results or runs cannot be written.
 pub fn try_folders(settings: &Settings) -> Result<(), WorkloadError> {
     let folders: [(_, &Path, _); 2] = [
         ("cannot write results into", &settings.results, 0o777),
-        // As a run makes it: rows of the input stand in it.
+        // Only the owner may read it, as for a run, because it contains rows of the input.
         ("cannot write runs into", &settings.runs_folder, 0o700),
     ];
     for (doing, folder, mode) in folders {
@@ -46,7 +46,7 @@ pub fn write(results: &Results, folder: &Path) -> Result<(), WorkloadError> {
         source,
     })?;
     write_whole(&folder.join("results.json"), &format!("{text}\n"))?;
-    write_whole(&folder.join("summary.md"), &summary::markdown(results))?;
+    write_whole(&folder.join("summary.md"), &markdown::page(results))?;
     if results.curve.len() > 1 {
         write_whole(&folder.join(chart::FILE_NAME), &chart::svg(&results.curve))?;
     }

@@ -2,10 +2,9 @@
 
 use crate::error::WorkloadError;
 
-/// The order in which each stream of 2009 loaded its tables, as far as the account tells: it names
-/// customer and supplier first, "and so on, in sequence", and sets the tables of its package in the
-/// order customer, supplier, part, partsupp, orders, lineitem. The two small tables, which it did not
-/// load in parts, come before them.
+/// The order in which each stream of 2009 loaded its tables, as far as it was published: the text names customer and
+/// supplier first, "and so on, in sequence", and shows the tables of the package in the order customer, supplier, part,
+/// partsupp, orders, lineitem. The two small tables, which were not loaded in parts, come first here.
 pub const SEQUENCE: [&str; 8] = [
     "region", "nation", "customer", "supplier", "part", "partsupp", "orders", "lineitem",
 ];
@@ -13,18 +12,18 @@ pub const SEQUENCE: [&str; 8] = [
 /// Tables that were loaded in 2009.
 const OF_2009: &[&str] = SEQUENCE.split_at(2).1;
 
-/// A choice of tables and parts, as a person writes it.
+/// A choice of tables and parts, as the user writes it.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Tables with commas between them, or `all`; without it the six of 2009.
+    /// Tables separated by commas, or `all`; the default is the six of 2009.
     pub tables: Option<String>,
-    /// Parts, such as `6`, `1-14` or `1-3,8`; without it all of them.
+    /// Parts, such as `6`, `1-14` or `1-3,8`; the default is all of them.
     pub part: Option<String>,
     /// A tenth of the data in as many parts.
     pub ten_percent: bool,
 }
 
-/// Tables by what `--tables` says, in their sequence.
+/// The tables that `--tables` names, in their sequence.
 pub fn tables(text: Option<&str>) -> Result<Vec<&'static str>, WorkloadError> {
     let wanted: Vec<&str> = match text {
         None => return Ok(OF_2009.to_vec()),
@@ -41,7 +40,7 @@ pub fn tables(text: Option<&str>) -> Result<Vec<&'static str>, WorkloadError> {
     Ok(chosen.copied().collect())
 }
 
-/// Parts by what `--part` says, in their order.
+/// The parts that `--part` names, in order.
 pub fn parts(text: Option<&str>, parts: u32) -> Result<Vec<u32>, WorkloadError> {
     let Some(text) = text else {
         return Ok((1..=parts).collect());

@@ -8,13 +8,13 @@ use inrush::report::machine;
 use super::columnstore::Columnstore;
 use crate::error::WorkloadError;
 
-/// Streams at most.
+/// The most streams.
 const STREAMS_MAX: u16 = 1024;
 
 /// The settings of the load and of the measurement.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The database, as the package names it: a PostgreSQL, `embedded`, or a columnstore on this machine.
+    /// The database, as the package names it: a PostgreSQL URL, `embedded`, or a columnstore on this machine.
     pub url: String,
     /// The number of streams; one for each core if neither this nor `sweep` is set.
     pub streams: Option<u16>,
@@ -24,19 +24,19 @@ pub struct Settings {
     pub rounds: u16,
     /// The order in which streams take parts.
     pub order: Order,
-    /// The verification of each part before its COMMIT.
+    /// The verification by the load: of each part before its COMMIT, and of a columnstore before the switch.
     pub verify: Verify,
     /// True if the tables are analyzed; that time is not counted.
     pub analyze: bool,
-    /// Cores of all machines that take part, where they are more than those of this one.
+    /// Cores of all machines that take part, if there are others than this one.
     pub cores: Option<u32>,
-    /// The folder of the results' folders.
+    /// The folder in which folders of results are created.
     pub results: PathBuf,
-    /// The folder of the runs' folders.
+    /// The folder in which folders of runs are created.
     pub runs_folder: PathBuf,
     /// True if the tables of the last load stay in the database.
     pub keep: bool,
-    /// True if the plan of the load looks at the disk of the server.
+    /// True if the plan of the load checks the disk of the server.
     pub disk_check: bool,
 }
 
@@ -60,7 +60,7 @@ impl Order {
 }
 
 impl Settings {
-    /// Refuses settings that cannot be followed, before anything is made.
+    /// Refuses invalid settings before anything is created.
     pub fn check(&self) -> Result<(), WorkloadError> {
         let url = self.url.trim();
         let kinds = ["postgresql://", "postgres://", "embedded:", "${env:"];
@@ -86,16 +86,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The verification where none is asked for: the sums of all columns; of a columnstore only the number of rows, because its
-    /// rows are read once more for sums.
-    pub fn verify_of(url: &str) -> Verify {
-        match Columnstore::of(url) {
-            Some(_) => Verify::Count,
-            None => Verify::Sums,
-        }
-    }
-
-    /// The columnstore that is loaded, if it is one and not a server.
+    /// The columnstore, if the target is not a server.
     pub fn columnstore(&self) -> Option<Columnstore> {
         Columnstore::of(&self.url)
     }
@@ -115,13 +106,12 @@ impl Settings {
         points
     }
 
-    /// The most streams that a load of the measurement has, which an embedded server needs connections for.
+    /// The most streams of any load of the measurement: an embedded server needs connections for them.
     pub fn streams_most(&self) -> Option<u16> {
         self.points().into_iter().max()
     }
 
-    /// True if each run must start from the beginning: a run that resumed another one would not be a valid point of a
-    /// sweep.
+    /// True if each run must start from the beginning, because a resumed run would not be a valid point of a sweep.
     pub fn is_series(&self) -> bool {
         self.points().len() > 1 || self.rounds > 1
     }

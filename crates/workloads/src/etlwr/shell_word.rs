@@ -1,6 +1,6 @@
 //! Words of commands that a person copies into a shell.
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell if that is needed.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@,=".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

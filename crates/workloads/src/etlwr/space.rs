@@ -9,7 +9,7 @@ use inrush::quantity::bytes;
 use crate::error::WorkloadError;
 use crate::tpch::TableSize;
 
-/// The size of a new server, with the WAL of parts that are loaded by one stream each, whose rows are not logged.
+/// The size of a new server, including WAL. Parts that one stream loads are not logged.
 const SERVER_BYTES: u64 = 300_000_000;
 
 /// Something that will be stored.
@@ -23,8 +23,8 @@ pub struct Need {
     pub bytes: u64,
 }
 
-/// The disk space of the database at `url`, if it is an embedded one; one that is not kept has its data in `temporary`.
-/// For any other server, the load's own plan checks the disk.
+/// The disk space of the database at `url`, if it is an embedded one. A temporary one has its data in `temporary`. For
+/// any other server, the load's own plan checks the disk.
 pub fn of_database(sizes: &[TableSize], url: &str, temporary: &Path) -> Vec<Need> {
     let folder = match url.trim().strip_prefix("embedded") {
         Some("") => temporary.to_owned(),
@@ -42,7 +42,7 @@ pub fn of_database(sizes: &[TableSize], url: &str, temporary: &Path) -> Vec<Need
     }]
 }
 
-/// Refuses what does not fit: what lies on the same disk is added up.
+/// Refuses needs that exceed the free space of a disk. Needs on the same disk are added up.
 pub fn require(needs: &[Need]) -> Result<(), WorkloadError> {
     let mut disks: Vec<(u64, PathBuf, Vec<&Need>)> = Vec::new();
     for need in needs.iter().filter(|need| need.bytes > 0) {
@@ -75,7 +75,7 @@ pub fn require(needs: &[Need]) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// The disk of a folder that need not exist, and a folder on it that does.
+/// The disk of a folder, and the nearest folder on it that exists.
 fn disk_of(folder: &Path) -> Result<(u64, PathBuf), WorkloadError> {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     for place in absolute.ancestors() {
@@ -110,7 +110,7 @@ mod tests {
         };
         assert!(require(&[need(1, "the files"), need(1, "the database")]).is_ok());
         let free = free_bytes(folder.path()).unwrap();
-        // Neither is too large alone.
+        // Neither is too large by itself.
         let half = free / 4 * 3;
         let error = require(&[need(half, "the files"), need(half, "the database")])
             .expect_err("together they are");

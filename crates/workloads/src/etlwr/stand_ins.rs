@@ -12,15 +12,15 @@ use super::data::TableFiles;
 use super::disposable::Disposable;
 use crate::error::WorkloadError;
 
-/// Files to plan with, which go with this value.
+/// Files to plan with; they are removed when this is dropped.
 pub struct StandIns {
-    /// The tables; files that are there already stand for themselves.
+    /// The tables, with the existing files where there are some.
     pub tables: Vec<TableFiles>,
     folder: Disposable,
 }
 
 impl StandIns {
-    /// Makes them in a folder of their own in `parent`. They take no room: there is nothing in them.
+    /// Creates the files in a separate folder inside `parent`. They use no disk space, because they have no contents.
     pub fn make(tables: &[TableFiles], parent: &Path) -> Result<StandIns, WorkloadError> {
         let failed = |path: &Path| {
             let path = path.to_owned();

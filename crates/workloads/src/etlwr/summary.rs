@@ -1,127 +1,11 @@
-//! The results in words and tables, and as a page of Markdown.
-
-use std::fmt::Write;
+//! The results in words and tables, for the terminal and for the page ([`super::markdown`]).
 
 use inrush::quantity::{bytes, count, counted};
 
-use super::chart;
 use super::published::PublishedFigures;
 use super::rates::Rates;
 use super::results::{PointResult, Results};
 use crate::grid::Grid;
-
-/// The results as a page.
-pub fn markdown(results: &Results) -> String {
-    let mut text = String::from("# The ETL world record, repeated\n\n");
-    for (what, words) in described(results) {
-        let _ = writeln!(text, "- {what}: {words}");
-    }
-    let _ = writeln!(
-        text,
-        "- time: from {} to {}, Inrush {}",
-        to_the_second(&results.started_at),
-        to_the_second(&results.finished_at),
-        results.inrush_version,
-    );
-    if !results.complete {
-        text.push_str("\n**Not complete**: requested runs are missing.\n");
-    }
-    let _ = write!(
-        text,
-        "\n## What it took\n\nSeconds are those of loading and switching; rates are of text, in powers \
-         of ten; of several runs the median counts.\n\n{}",
-        points(results).markdown()
-    );
-    if results.curve.len() > 1 {
-        let _ = write!(
-            text,
-            "\n![Seconds by streams]({})\n\n```\n{}```\n",
-            chart::FILE_NAME,
-            chart::text(&results.curve)
-        );
-    }
-    let verdicts = verdicts(results);
-    if !verdicts.is_empty() {
-        text.push_str("\n## What held it back\n\n");
-    }
-    for (run, verdict) in verdicts {
-        let _ = writeln!(text, "- {run}: {verdict}");
-    }
-    let _ = write!(
-        text,
-        "\n## Beside the record runs\n\n{}\n",
-        beside(results).markdown()
-    );
-    let mut sources: Vec<&str> = results
-        .published
-        .iter()
-        .map(|published| published.source.as_str())
-        .collect();
-    sources.dedup();
-    for source in sources {
-        let _ = writeln!(text, "- {source}");
-    }
-    let mut machines: Vec<(u16, &str)> = results
-        .published
-        .iter()
-        .map(|published| (published.year, published.machine.as_str()))
-        .collect();
-    machines.dedup();
-    for (year, machine) in machines {
-        let _ = writeln!(text, "- the machines of {year}: {machine}");
-    }
-    if !results.needs.is_empty() {
-        let _ = write!(
-            text,
-            "\n## What the record runs would take on cores like these\n\n{}\n",
-            needs(results).markdown()
-        );
-        for line in needs_told(results) {
-            let _ = writeln!(text, "- {line}");
-        }
-    }
-    let _ = write!(
-        text,
-        "\n## What was loaded\n\n{}\n",
-        tables(results).markdown()
-    );
-    for line in proofs(results) {
-        let _ = writeln!(text, "- {line}");
-    }
-    if !results.notes.is_empty() {
-        text.push_str("\n## Good to know\n\n");
-        for note in &results.notes {
-            let _ = writeln!(text, "- {note}");
-        }
-    }
-    let _ = write!(
-        text,
-        "\n## Again\n\n    {}\n\nRuns: {}. All figures are in results.json, whose fields \
-         docs/bench-etlwr.schema.json describes.\n",
-        results.command,
-        results
-            .runs
-            .iter()
-            .map(|run| run.run.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    );
-    if !results.server.settings.is_empty() {
-        text.push_str("\n## Settings of the server\n\n");
-        for (name, value) in &results.server.settings {
-            let _ = writeln!(text, "- {name} = {value}");
-        }
-    }
-    text
-}
-
-/// `2026-01-01T12:00:00Z` of a time that has fractions of seconds.
-fn to_the_second(time: &str) -> String {
-    match time.split_once('.') {
-        Some((seconds, _)) => format!("{seconds}Z"),
-        None => time.to_owned(),
-    }
-}
 
 /// Data, machine, server and settings, each with its name.
 pub fn described(results: &Results) -> [(&'static str, String); 4] {
@@ -341,7 +225,7 @@ pub fn needs(results: &Results) -> Grid<7> {
     }
 }
 
-/// What the needs rest on, each line once.
+/// The assumptions of the needs, each line once.
 pub fn needs_told(results: &Results) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for one in &results.needs {
@@ -355,7 +239,7 @@ pub fn needs_told(results: &Results) -> Vec<String> {
     lines
 }
 
-/// A number as the accounts write it: two digits after the point.
+/// A number in the form of the publications: two digits after the point.
 fn text_size(number: f64) -> String {
     match number {
         large if large >= 1e12 => format!("{:.2} TB", large / 1e12),
@@ -363,7 +247,7 @@ fn text_size(number: f64) -> String {
     }
 }
 
-/// The limit of each run, in the words of its report.
+/// The verdict of each run, as in its report.
 pub fn verdicts(results: &Results) -> Vec<(String, &str)> {
     let runs = results.runs.iter();
     let told = runs.filter_map(|run| {
@@ -394,16 +278,17 @@ pub fn proofs(results: &Results) -> Vec<String> {
     let right = right.count();
     if right > 0 {
         lines.push(format!(
-            "verified in {}: each part has as many rows as dbgen's part{}; {} of each part agree with its file",
+            "verified in {}: each part has as many rows as dbgen's part{}; {}",
             counted(right as u64, "run"),
             match results.columnstore {
                 true => "",
                 false => ", and is a partition",
             },
-            match results.settings.verify.as_str() {
-                "count" => "the counts",
-                "sums" => "the sums of all columns",
-                _ => "the values of all rows",
+            match (results.settings.verify.as_str(), results.columnstore) {
+                ("count", _) => "the counts of each part agree with its file",
+                ("sums", true) => "the sums of all columns agree with the files",
+                ("sums", false) => "the sums of all columns of each part agree with its file",
+                _ => "the values of all rows of each part agree with its file",
             }
         ));
     }

@@ -1,8 +1,7 @@
-//! Makes the files of TPC-H, byte for byte those of dbgen.
+//! Generates the files of TPC-H, byte for byte those of dbgen.
 //!
-//! A table in several parts is `<table>.tbl.1`, `<table>.tbl.2` and so on, each what
-//! `dbgen -C <parts> -S <part>` writes; in one part it is `<table>.tbl`, as are always the two
-//! small tables.
+//! A table in several parts is `<table>.tbl.1`, `<table>.tbl.2` and so on, each as `dbgen -C <parts> -S <part>` writes
+//! it. A table in one part is `<table>.tbl`, and so are always the two small tables.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -10,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use inrush::cancel::Stop;
-use inrush::source::on_threads;
+use inrush_system::threads::on_threads;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
     PartSuppGenerator, RegionGenerator, SupplierGenerator,
@@ -18,8 +17,8 @@ use tpchgen::generators::{
 
 use super::one_file;
 
-/// The tables, with the share of the bytes that each has, in thousandths: the largest are
-/// made first, so that no thread is left alone with a large one at the end.
+/// The tables, with the share of the bytes of each in thousandths. The largest are generated first, so that no thread
+/// is left alone with a large one at the end.
 const TABLES: [(&str, u64); 8] = [
     ("lineitem", 690),
     ("orders", 160),
@@ -31,14 +30,14 @@ const TABLES: [(&str, u64); 8] = [
     ("region", 0),
 ];
 
-/// Tables that have one file in any case.
+/// Tables that always have one file.
 const SMALL: [&str; 2] = ["nation", "region"];
 
-/// Scales that dbgen knows. Below the smallest there would be no supplier.
+/// The smallest scale; below it there would be no supplier.
 const SCALE_MIN: f64 = 0.0001;
 const SCALE_MAX: f64 = 100_000.0;
 
-/// Parts at most; dbgen's own limit is lower.
+/// The most parts; dbgen's own limit is lower.
 const PARTS_MAX: u32 = 100_000;
 
 /// The number of rows between two reports of progress.
@@ -104,13 +103,13 @@ pub struct Generation<'a> {
     pub parts: u32,
     /// The tables.
     pub tables: &'a [&'a str],
-    /// The parts. The two small tables have one part, which comes with the first one.
+    /// The parts. The two small tables have one part, which is generated with the first part.
     pub wanted: &'a [u32],
     /// The number of files that are written at a time.
     pub threads: usize,
-    /// A file that is there stays, for it is whole: it has another name until then.
+    /// An existing file stays. It is complete, because files get their names when they are complete.
     pub keep_files: bool,
-    /// Asks it to end early.
+    /// Asks to stop.
     pub stop: &'a Stop,
 }
 
@@ -123,7 +122,7 @@ pub enum Told<'a> {
         /// The number of further rows.
         rows: u64,
     },
-    /// A file is there.
+    /// A file is complete.
     File(&'a Generated),
 }
 
@@ -136,14 +135,14 @@ pub struct Generated {
     pub part: u32,
     /// Its path.
     pub path: PathBuf,
-    /// Its rows, where it was made now.
+    /// Its rows; `None` if the file existed.
     pub rows: Option<u64>,
     /// Its bytes.
     pub bytes: u64,
 }
 
 impl Generation<'_> {
-    /// Refuses what dbgen cannot make.
+    /// Refuses settings that dbgen does not support.
     pub fn check(&self) -> io::Result<()> {
         check(self.scale, self.parts)?;
         if let Some(part) = self
@@ -156,7 +155,7 @@ impl Generation<'_> {
         Ok(())
     }
 
-    /// Makes the files, the largest first. Gives them by table and part.
+    /// Generates the files, the largest first. Returns them by table and part.
     pub fn make(&self, told: &(dyn Fn(Told<'_>) + Sync)) -> io::Result<Vec<Generated>> {
         self.check()?;
         std::fs::create_dir_all(self.folder).map_err(|error| named(error, self.folder))?;
@@ -228,7 +227,7 @@ impl Generation<'_> {
     }
 }
 
-/// Writes one part of a table, as `dbgen -C <parts> -S <part>` does. Gives its rows.
+/// Writes one part of a table, as `dbgen -C <parts> -S <part>` does. Returns its rows.
 #[cfg(test)]
 pub fn generate_part(
     table: &str,
@@ -276,7 +275,7 @@ fn named(error: io::Error, path: &Path) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// In how many parts a table comes, where the large ones come in `parts`.
+/// The number of parts of a table, if the large tables have `parts`.
 pub fn parts_of(table: &str, parts: u32) -> u32 {
     if SMALL.contains(&table) { 1 } else { parts }
 }
@@ -298,7 +297,7 @@ fn write_part(
     output: &mut dyn Write,
     told: &dyn Fn(u64) -> io::Result<()>,
 ) -> io::Result<u64> {
-    // Both are far below the limit of i32: `check` has seen to it.
+    // Both are far below the limit of `i32`: `check` has made sure.
     let (parts, part) = (parts as i32, part as i32);
     match table {
         "lineitem" => write_rows(
@@ -342,8 +341,7 @@ fn write_rows(
     output: &mut dyn Write,
     told: &dyn Fn(u64) -> io::Result<()>,
 ) -> io::Result<u64> {
-    // Formatting into memory first: a call through `dyn Write` for every piece of a field would
-    // cost more than the field.
+    // Formats into memory first: a call through `dyn Write` for every piece of a field would cost more than the field.
     let mut text = Vec::with_capacity(64 * 1024);
     let mut count = 0;
     for row in rows {
@@ -374,7 +372,7 @@ mod tests {
         bytes
     }
 
-    /// The first rows as the specification's own generator writes them at scale 1.
+    /// The first rows as the generator of the specification writes them at scale 1.
     #[test]
     fn the_bytes_are_those_of_dbgen() {
         let expected = "1|155190|7706|1|17|21168.23|0.04|0.02|N|O|1996-03-13|1996-02-12|1996-03-22|\

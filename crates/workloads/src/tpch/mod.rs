@@ -1,4 +1,4 @@
-//! TPC-H: its tables, the files that dbgen makes of them, and how large they are.
+//! TPC-H: its tables, the files that dbgen generates for them, and their sizes.
 
 mod generate;
 mod one_file;

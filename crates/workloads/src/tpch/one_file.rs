@@ -12,7 +12,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// The ending of the name of an incomplete file.
 const UNFINISHED: &str = ".unfinished";
 
-/// A file that is whole.
+/// A complete file.
 pub struct Written {
     /// The number of rows that the writer wrote; `None` if the file existed.
     pub rows: Option<u64>,
@@ -25,7 +25,7 @@ pub fn stopped() -> io::Error {
     io::Error::new(io::ErrorKind::Interrupted, "stopped as asked")
 }
 
-/// Writes a file, unless it is there and stays.
+/// Writes a file, unless it exists and is to be kept.
 pub fn write(
     path: &Path,
     keep: bool,
@@ -47,7 +47,7 @@ pub fn write(
         Ok(written)
     });
     written.map_err(|error| {
-        // Half a file is of no use, and the disk may be full. The first error is the one to tell.
+        // Half a file is of no use, and the disk may be full. The first error is reported.
         let _ = std::fs::remove_file(&unfinished);
         named(error)
     })
@@ -90,7 +90,7 @@ fn lock(unfinished: &Path) -> io::Result<File> {
             io::ErrorKind::ResourceBusy,
             "another process is generating it",
         )),
-        // A file system without locks: two processes on one folder are the user's to avoid.
+        // On a file system without locks, users must not run two processes on one folder.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
         Err(TryLockError::Error(error)) => Err(error),
     }

@@ -1,9 +1,9 @@
-//! The numbers of rows that dbgen makes, computed without making them.
+//! The numbers of rows that dbgen generates, computed without generating them.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use inrush::source::on_threads;
+use inrush_system::threads::on_threads;
 use tpchgen::dates::GenerateUtils;
 use tpchgen::generators::{CustomerGenerator, OrderGenerator, PartGenerator, SupplierGenerator};
 
@@ -13,10 +13,10 @@ const ORDERS_AT_SCALE_1: i32 = 1_500_000;
 /// Rows of partsupp for each row of part.
 const SUPPLIERS_OF_A_PART: i64 = 4;
 
-/// Rows of one part of a table. Of `lineitem` they are as random as all of it: each order has as
-/// many lines as dbgen's own random numbers say.
+/// Rows of one part of a table. For `lineitem` dbgen's own random numbers are drawn, because they decide how many lines
+/// each order has.
 fn rows_of_part(table: &str, scale: f64, parts: u32, part: u32) -> u64 {
-    // `Generation::check` has seen to it that both are far below the limit of i32.
+    // `Generation::check` has made sure that both are far below the limit of `i32`.
     let (parts, part) = (parts as i32, part as i32);
     let rows = match table {
         "lineitem" => return lines(scale, parts, part),
@@ -32,7 +32,7 @@ fn rows_of_part(table: &str, scale: f64, parts: u32, part: u32) -> u64 {
     u64::try_from(rows).unwrap_or(0)
 }
 
-/// Rows of several parts, in their order; all cores count.
+/// Rows of several parts, in order; uses all cores.
 pub fn rows_of_parts(table: &str, scale: f64, parts: u32, wanted: &[u32]) -> Vec<u64> {
     let next = AtomicUsize::new(0);
     let work = || {

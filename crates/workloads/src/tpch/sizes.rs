@@ -1,4 +1,4 @@
-//! The sizes of TPC-H's files, computed before they are made.
+//! Estimates the sizes of TPC-H's files before they are generated.
 
 /// The average bytes of a row at scale 1, the bytes that each further decimal digit of the scale adds to it (one for
 /// each of its keys), the rows at scale 1, and the bytes in PostgreSQL for a byte of text.
@@ -43,7 +43,7 @@ const SMALL_BYTES: f64 = 65_536.0;
 /// PostgreSQL makes a table longer by up to 64 pages at a time.
 const ROOM_AT_THE_END_BYTES: f64 = 524_288.0;
 
-/// About how many bytes of text a table has, or a share of its parts.
+/// About how many bytes of text a share of a table has.
 pub fn text_bytes(table: &str, scale: f64, share: f64) -> u64 {
     let Some(size) = SIZES.iter().find(|size| size.table == table) else {
         return SMALL_BYTES as u64;
@@ -53,7 +53,7 @@ pub fn text_bytes(table: &str, scale: f64, share: f64) -> u64 {
     (row_bytes * size.rows_at_scale_1 * scale * share) as u64
 }
 
-/// Files of a table that are asked for.
+/// The requested files of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSize {
     /// The table.
@@ -65,7 +65,7 @@ pub struct TableSize {
 }
 
 impl TableSize {
-    /// About how many bytes PostgreSQL stores it in.
+    /// About how many bytes PostgreSQL needs for it.
     pub fn stored_bytes(&self) -> u64 {
         let size = SIZES.iter().find(|size| size.table == self.table);
         let factor = size.map_or(2.0, |size| size.stored_per_text);

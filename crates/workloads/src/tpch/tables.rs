@@ -1,11 +1,11 @@
-//! The eight tables of TPC-H, with the types that its specification gives them.
+//! The eight tables of TPC-H, with the types of its specification.
 
 /// A table of TPC-H.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Its name.
     pub name: &'static str,
-    /// Its columns: name, and type with constraint as PostgreSQL writes them.
+    /// Its columns: the name, and the type with constraint in PostgreSQL's syntax.
     pub columns: &'static [(&'static str, &'static str)],
     /// The column that it is partitioned by; the two small tables are not.
     pub partition_by: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! The command that does the same again, as the results name it. A command that was stopped is found again by it.
+//! The command that repeats a measurement, for its results. A stopped measurement is found again by this command.
 
 use inrush_workloads::etlwr::quoted;
 

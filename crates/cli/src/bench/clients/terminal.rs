@@ -30,10 +30,14 @@ pub fn results(results: &Results, folder: &Path) -> String {
     }
     text.push('\n');
     text.push_str(&grid(&summary::curve(results)));
-    text.push('\n');
+    text.push_str("\nlatencies, in microseconds\n");
     text.push_str(&grid(&summary::latencies(results)));
-    text.push('\n');
+    text.push_str("\nwhat a call costs\n");
     text.push_str(&grid(&summary::costs(results)));
+    let not_measured = summary::not_measured(results);
+    if !not_measured.is_empty() {
+        text.push_str(&line(&not_measured));
+    }
     text.push('\n');
     if let Some(verdict) = &results.verdict {
         text.push_str(&line(&format!("verdict: {}", verdict.line)));

@@ -1,5 +1,5 @@
-//! Checks that files can be loaded before hours are spent on making them: everything that is known by then is tried,
-//! and nothing of it is left behind.
+//! Checks, before hours are spent on generating files, that they can be loaded. Everything that is known then is tried,
+//! and nothing is left behind.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,8 @@ use crate::errors::CommandError;
 use crate::save_package::may_save;
 use crate::{Surroundings, embedded, package_file, running, signals};
 
-/// Tries folders, database and plan of a load whose files may still have to be generated. The server is reached in the
-/// same way as by the load: an embedded one is created, started with as many connections, and stopped again.
+/// Checks folders, database and plan of a load whose files may not exist yet. The server is reached in the same way as
+/// for the load: an embedded one is created, started with as many connections, and stopped again.
 pub fn look(
     tables: &[TableFiles],
     arguments: &MeasureArguments,

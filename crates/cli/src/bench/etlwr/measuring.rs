@@ -1,4 +1,4 @@
-//! Reaches the database, lets the workload be measured, and tells.
+//! Opens the database, measures the workload, and prints the results.
 
 use std::path::PathBuf;
 
@@ -31,14 +31,14 @@ pub struct Task<'a> {
     pub settings: &'a Settings,
     /// The generation of the files, if this command generated them.
     pub generated: Option<GeneratedResult>,
-    /// A folder that goes with a command that is ended at once.
+    /// A temporary folder, removed if the command is ended at once.
     pub disposable: Option<PathBuf>,
     /// The command that does the same again.
     pub command: String,
 }
 
 impl Task<'_> {
-    /// Loads, measures, proves, writes and tells.
+    /// Loads, measures, checks, writes the results and prints them.
     pub fn run(self, surroundings: &Surroundings) -> Result<ExitStatus, CommandError> {
         let guard = signals::end_at_once(self.disposable.clone());
         try_folders(self.settings)?;
@@ -89,7 +89,7 @@ pub fn database(reached: &Reached) -> Result<Database, CommandError> {
     Ok(Database::of(&reached.package, defaults, server)?)
 }
 
-/// The loads of a measurement, as this command runs and tells them.
+/// The loads of a measurement, as this command runs and reports them.
 struct Loads<'a> {
     reached: Reached,
     arguments: &'a MeasureArguments,
@@ -105,7 +105,7 @@ impl Host for Loads<'_> {
     type Error = CommandError;
 
     fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, CommandError> {
-        // A guard that goes lets signals reach nothing: it must go before the next one comes.
+        // Dropping a guard disconnects the signals, so the old guard must be dropped before the next one is made.
         self.guard = None;
         self.reached.package.run.streams = Some(streams);
         self.stop = Stop::default();
@@ -115,6 +115,7 @@ impl Host for Loads<'_> {
             again: false,
             output_mode: OutputMode::of(self.arguments.json, self.arguments.quiet),
             replays: None,
+            shares: None,
             disposable: self.disposable.clone(),
             stop: self.stop.clone(),
             hint: Some(hint),

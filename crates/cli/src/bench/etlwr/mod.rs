@@ -1,6 +1,7 @@
-//! `inrush bench etlwr`: the ETL world record of 2009, and its answer of 2016, at any scale.
+//! `inrush bench etlwr`: the ETL world record of 2009, and the repetition of 2016, at any scale.
 //!
-//! The workload itself is [`inrush_workloads::etlwr`]; here it gets its arguments, a database, signals and a terminal.
+//! The workload itself is [`inrush_workloads::etlwr`]; this module provides arguments, a database, signals and a
+//! terminal.
 
 mod early_checks;
 mod generating;
@@ -33,7 +34,7 @@ pub fn etlwr(
     }
 }
 
-/// Loads files that are there.
+/// Loads existing files.
 fn run(
     arguments: &EtlwrRunArguments,
     surroundings: &Surroundings,
@@ -59,7 +60,7 @@ fn run(
     task.run(surroundings)
 }
 
-/// Makes the files and loads them.
+/// Generates the files and loads them.
 fn whole(
     arguments: &WholeArguments,
     surroundings: &Surroundings,
@@ -69,7 +70,7 @@ fn whole(
     credentials::refuse_password("--to", &measure.to)?;
     let settings = settings(measure);
     settings.check()?;
-    // Before the disk is looked at: they may be what fills it.
+    // Before the disk is checked, because they may be what fills it.
     let temporary = std::env::temp_dir();
     for left in Disposable::remove_left(&temporary) {
         if !measure.quiet {

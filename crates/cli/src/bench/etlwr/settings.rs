@@ -1,5 +1,6 @@
 //! Turns the arguments into the settings of the workload.
 
+use inrush::package::Verify;
 use inrush_workloads::etlwr::{Order, Selection, Settings};
 
 use crate::arguments::{EtlwrOrder, MeasureArguments, WhichArguments};
@@ -27,7 +28,7 @@ pub fn settings(arguments: &MeasureArguments) -> Settings {
         },
         verify: match arguments.verify {
             Some(level) => level.into(),
-            None => Settings::verify_of(&arguments.to),
+            None => Verify::Sums,
         },
         analyze: arguments.analyze,
         cores: arguments.cores,

@@ -2,9 +2,9 @@
 //!
 //! # Why it is sound
 //!
-//! A handle is DuckDB's own, was made by the function that its comment names, and is given back once, when
-//! what owns it is dropped. DuckDB lets all threads use a connection; statements of it wait for each other, and
-//! `duckdb_interrupt` is there to be called from another thread.
+//! Each handle belongs to DuckDB, was made by the function that its comment names, and is destroyed once, when its
+//! owner is dropped. DuckDB allows all threads to use a connection; its statements wait for each other, and
+//! `duckdb_interrupt` may be called from another thread.
 #![expect(unsafe_code, reason = "functions of C")]
 
 use std::ffi::{CStr, CString, c_char};
@@ -24,22 +24,22 @@ use crate::connection::{AdbcConnection, IngestName, Taker};
 use crate::queue::QueueReader;
 use crate::sql;
 
-/// A connection; the database stays open for as long as it is.
+/// A connection. It keeps the database open.
 pub struct Link {
     handle: Opaque,
     instance: Arc<Instance>,
 }
 
-// SAFETY: as said at the top.
+// SAFETY: see the head of this file.
 unsafe impl Send for Link {}
-// SAFETY: as said at the top.
+// SAFETY: see the head of this file.
 unsafe impl Sync for Link {}
 
 impl Link {
     /// Connects.
     pub fn open(instance: Arc<Instance>) -> AdbcResult<Arc<Link>> {
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the database is open; `duckdb_connect` fills the handle in.
+        // SAFETY: the database is open; `duckdb_connect` sets the handle.
         let state = unsafe { (instance.functions.connect)(instance.handle(), &mut handle) };
         match state {
             0 => Ok(Arc::new(Link { handle, instance })),
@@ -52,7 +52,7 @@ impl Link {
         self.instance.functions
     }
 
-    /// What DuckDB knows it by.
+    /// DuckDB's handle.
     pub fn handle(&self) -> Opaque {
         self.handle
     }
@@ -63,7 +63,7 @@ impl Link {
             functions: self.functions(),
             result: QueryResult::EMPTY,
         };
-        // SAFETY: the connection is open; `duckdb_query` fills the result in, where it fails, too.
+        // SAFETY: the connection is open; `duckdb_query` sets the result, even if it fails.
         let state =
             unsafe { (self.functions().query)(self.handle, sql.as_ptr(), &mut answer.result) };
         match state {
@@ -80,7 +80,7 @@ impl Drop for Link {
     }
 }
 
-/// What a statement answered.
+/// The result of a statement.
 struct Answer {
     functions: &'static Functions,
     result: QueryResult,
@@ -88,10 +88,10 @@ struct Answer {
 
 impl Answer {
     fn error(&mut self) -> AdbcError {
-        // SAFETY: the text is there for as long as the result is.
+        // SAFETY: the text lives as long as the result.
         let message = unsafe { text((self.functions.result_error)(&mut self.result)) };
         let message = message.as_deref().unwrap_or("DuckDB does not say why");
-        // SAFETY: the result was filled in.
+        // SAFETY: the result was set.
         let kind = unsafe { (self.functions.result_error_type)(&mut self.result) };
         match kind {
             functions::ERROR_CONSTRAINT => {
@@ -102,7 +102,7 @@ impl Answer {
     }
 
     fn rows_changed(&mut self) -> Option<i64> {
-        // SAFETY: the result was filled in.
+        // SAFETY: the result was set.
         i64::try_from(unsafe { (self.functions.rows_changed)(&mut self.result) }).ok()
     }
 
@@ -110,7 +110,7 @@ impl Answer {
         let schema = self.schema()?;
         let mut rows = Vec::new();
         loop {
-            // SAFETY: the result was filled in; it is given by value, as the header says.
+            // SAFETY: the result was set; it is passed by value, as in the header.
             let mut chunk = unsafe { (self.functions.fetch_chunk)(self.result) };
             if chunk.is_null() {
                 return Ok(rows);
@@ -124,8 +124,8 @@ impl Answer {
 
     fn schema(&mut self) -> AdbcResult<FFI_ArrowSchema> {
         let mut schema = FFI_ArrowSchema::empty();
-        // SAFETY: the result was filled in, and has as many columns as it says; `types` and `options` are made here
-        // and given back here.
+        // SAFETY: the result was set, and has as many columns as it says; `types` and `options` are made and destroyed
+        // here.
         let error = unsafe {
             let functions = self.functions;
             let columns = (functions.column_count)(&mut self.result);
@@ -150,7 +150,7 @@ impl Answer {
 
     fn batch(&mut self, chunk: Opaque, schema: &FFI_ArrowSchema) -> AdbcResult<RecordBatch> {
         let mut array = FFI_ArrowArray::empty();
-        // SAFETY: the chunk is one of the result.
+        // SAFETY: the chunk belongs to the result.
         let error = unsafe {
             let mut options = (self.functions.result_get_arrow_options)(&mut self.result);
             let error = (self.functions.data_chunk_to_arrow)(options, chunk, &mut array);
@@ -158,7 +158,7 @@ impl Answer {
             error
         };
         self.functions.check(error)?;
-        // SAFETY: DuckDB made both, of the same columns.
+        // SAFETY: DuckDB made both, with the same columns.
         let data = unsafe { from_ffi(array, schema) }.map_err(odd)?;
         Ok(RecordBatch::from(StructArray::from(data)))
     }
@@ -166,13 +166,13 @@ impl Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        // SAFETY: one that is not filled in is left alone, and all others are DuckDB's.
+        // SAFETY: DuckDB ignores an empty handle, and made all others.
         unsafe { (self.functions.destroy_result)(&mut self.result) };
     }
 }
 
 impl Functions {
-    /// What a function of Arrow's answered: nothing where all went well.
+    /// Checks the result of one of the Arrow functions: a null handle means success.
     pub fn check(&self, mut error: Opaque) -> AdbcResult<()> {
         if error.is_null() {
             return Ok(());
@@ -190,7 +190,7 @@ impl Functions {
     }
 }
 
-/// A connection as a session has it.
+/// A connection of a session.
 pub struct DuckDbConnection(pub Arc<Link>);
 
 impl AdbcConnection for DuckDbConnection {
@@ -219,7 +219,7 @@ impl AdbcConnection for DuckDbConnection {
         let link = self.0.clone();
         Ok(Box::new(move || {
             let counted = link.query(&insert).map(|mut answer| answer.rows_changed());
-            // Whoever sends rows must not wait for somebody to take them.
+            // The thread that sends rows must not wait if nobody takes them.
             drop(from);
             counted
         }))
@@ -242,7 +242,7 @@ impl AdbcConnection for DuckDbConnection {
     }
 }
 
-/// What ends the statement of a connection, for as long as that is there.
+/// Cancels the statement of a connection, if the connection still exists.
 struct Canceller(Weak<Link>);
 
 impl CancelHandle for Canceller {
@@ -255,22 +255,22 @@ impl CancelHandle for Canceller {
     }
 }
 
-/// What DuckDB says, as an error.
+/// DuckDB's message as an error.
 pub fn refused(message: &str) -> AdbcError {
     AdbcError::with_message_and_status(message, Status::Internal)
 }
 
-/// What Arrow says, as an error.
+/// An error of Arrow's.
 pub fn odd(error: ArrowError) -> AdbcError {
     refused(&error.to_string())
 }
 
-/// A text as C has it.
+/// A text for C.
 pub fn c_text(text: &str) -> AdbcResult<CString> {
     CString::new(text).map_err(|_| refused("a text has a NUL byte, which DuckDB refuses"))
 }
 
-/// A text of C's, where there is one.
+/// A text from C; `None` if it is NULL.
 ///
 /// # Safety
 ///
@@ -279,7 +279,7 @@ pub unsafe fn text(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees it.
     let text = unsafe { CStr::from_ptr(text) };
     Some(text.to_string_lossy().into_owned())
 }

@@ -1,8 +1,8 @@
-//! A file of DuckDB that is open.
+//! An open DuckDB file.
 //!
 //! # Why it is sound
 //!
-//! The handle is DuckDB's own, made by `duckdb_open_ext` and given back once. All threads may connect.
+//! The handle belongs to DuckDB. `duckdb_open_ext` makes it, and it is closed once. All threads may connect.
 #![expect(unsafe_code, reason = "functions of C")]
 
 use std::collections::BTreeMap;
@@ -18,22 +18,22 @@ use super::table_function::{self, Sources};
 use crate::connection::{AdbcConnection, AdbcDatabase};
 use crate::interrupt::Interrupt;
 
-/// A database that is open, with the rows that are on their way into it.
+/// An open database, with the sources of rows that are being loaded into it.
 pub struct Instance {
     handle: Opaque,
     /// The functions of its library.
     pub functions: &'static Functions,
-    /// Rows that its connections take.
+    /// The sources that its connections read.
     pub sources: Arc<Sources>,
 }
 
-// SAFETY: as said at the top.
+// SAFETY: see the head of this file.
 unsafe impl Send for Instance {}
-// SAFETY: as said at the top.
+// SAFETY: see the head of this file.
 unsafe impl Sync for Instance {}
 
 impl Instance {
-    /// What DuckDB knows it by.
+    /// DuckDB's handle.
     pub fn handle(&self) -> Opaque {
         self.handle
     }
@@ -46,7 +46,7 @@ impl Drop for Instance {
     }
 }
 
-/// Opens a file, or makes it. The options are DuckDB's settings.
+/// Opens a file, or creates it. The options are DuckDB's settings.
 pub fn open(
     functions: &'static Functions,
     path: &str,
@@ -58,7 +58,7 @@ pub fn open(
         config.set(name, value)?;
     }
     let (mut handle, mut error) = (std::ptr::null_mut(), std::ptr::null_mut::<c_char>());
-    // SAFETY: `duckdb_open_ext` fills in one of the two; the text is ours to free.
+    // SAFETY: `duckdb_open_ext` sets one of the two; the text must be freed here.
     let failed = unsafe {
         let state = (functions.open_ext)(path.as_ptr(), &mut handle, config.handle, &mut error);
         let message = text(error);
@@ -78,7 +78,7 @@ pub fn open(
     Ok(Box::new(DuckDb(instance)))
 }
 
-/// Settings of a database that is not open yet.
+/// Settings for a database that is about to be opened.
 struct Config {
     functions: &'static Functions,
     handle: Opaque,
@@ -87,7 +87,7 @@ struct Config {
 impl Config {
     fn new(functions: &'static Functions) -> AdbcResult<Config> {
         let mut handle = std::ptr::null_mut();
-        // SAFETY: `duckdb_create_config` fills the handle in.
+        // SAFETY: `duckdb_create_config` sets the handle.
         match unsafe { (functions.create_config)(&mut handle) } {
             0 => Ok(Config { functions, handle }),
             _ => Err(refused("DuckDB has no memory for its settings")),
@@ -99,7 +99,7 @@ impl Config {
         // SAFETY: both texts are there during the call.
         match unsafe { (self.functions.set_config)(self.handle, called.as_ptr(), said.as_ptr()) } {
             0 => Ok(()),
-            // The value may be a secret.
+            // The message leaves out the value, which may be a secret.
             _ => Err(refused(&format!("{SETTING} {name}"))),
         }
     }
@@ -116,7 +116,7 @@ struct DuckDb(Arc<Instance>);
 
 impl AdbcDatabase for DuckDb {
     fn vendor(&self) -> AdbcResult<(String, String)> {
-        // SAFETY: the text is a constant of the library's.
+        // SAFETY: the text is a constant in the library.
         let version = unsafe { text((self.0.functions.library_version)()) };
         Ok(("duckdb".to_owned(), version.unwrap_or_default()))
     }

@@ -1,4 +1,4 @@
-//! A file of DuckDB: who has it open, and what DuckDB says when it cannot open it.
+//! Finds out who has a DuckDB file open, and why DuckDB cannot open it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use inrush_destination::Error;
 
 use crate::session::AdbcSession;
 
-/// What stands before the name of a setting whose value DuckDB does not take.
+/// The beginning of the message about a setting whose value DuckDB refuses.
 pub const SETTING: &str = "it does not take the value of its setting";
 
-/// Refuses a file that this process has open already. DuckDB's lock holds other processes off, but
-/// not its own: two instances in one process would both write to the file and spoil it.
+/// Refuses a file that this process has open already. DuckDB's lock keeps out other processes, but not its own: two
+/// instances in one process would both write to the file and corrupt it.
 #[cfg(target_os = "linux")]
 pub fn not_open_here(file: &Path) -> Result<(), Error> {
     let (Ok(wanted), Ok(open)) = (std::fs::metadata(file), std::fs::read_dir("/proc/self/fd"))
@@ -37,13 +37,13 @@ pub fn not_open_here(file: &Path) -> Result<(), Error> {
     }
 }
 
-/// Elsewhere nothing tells.
+/// Other systems do not list open files.
 #[cfg(not(target_os = "linux"))]
 pub fn not_open_here(_file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// True if the rows go into a file, and not into a database in memory.
+/// True if the database is a file, and not in memory.
 pub fn is_open(session: &mut AdbcSession) -> Result<bool, Error> {
     let statement = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()";
     let rows = session.rows("cannot ask for the database's file", statement)?;
@@ -51,7 +51,7 @@ pub fn is_open(session: &mut AdbcSession) -> Result<bool, Error> {
     Ok(path.is_some_and(|path| !path.is_empty() && path != ":memory:"))
 }
 
-/// Refuses a file whose folder is not there, or that is no file.
+/// Refuses a path whose folder does not exist, or that is not a file.
 pub fn is_possible(file: &Path) -> Result<(), Error> {
     if file.is_dir() {
         return Err(Error::Address {
@@ -68,7 +68,7 @@ pub fn is_possible(file: &Path) -> Result<(), Error> {
     }
 }
 
-/// A file that opening has made. Where nothing comes of it, it goes again: whoever only looks leaves
+/// A file that opening has created. It is removed if nothing was loaded, so that a command that only looks leaves
 /// nothing behind.
 pub struct MadeFile {
     path: PathBuf,
@@ -77,8 +77,7 @@ pub struct MadeFile {
 }
 
 impl MadeFile {
-    /// Of a file that was not there before it was opened, and is open now: DuckDB's lock holds all
-    /// others off.
+    /// For a file that did not exist before it was opened. It is open now, so DuckDB's lock keeps others out.
     pub fn opened(path: &Path) -> Option<MadeFile> {
         let inode = path.metadata().ok()?.ino();
         Some(MadeFile {
@@ -88,36 +87,36 @@ impl MadeFile {
         })
     }
 
-    /// The file is to stay.
+    /// Keeps the file.
     pub fn keep(&self) {
         self.wanted.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it may go, if nothing is in it.
+    /// True if the file may be removed when it is empty.
     pub fn is_unwanted(&self) -> bool {
         !self.wanted.load(Ordering::Relaxed)
     }
 
-    /// Removes it. The caller has it open still, so what has its name and its inode is it, and nobody
-    /// else can have written to it.
+    /// Removes the file. The caller still has it open, so a file with its name and its inode is this file, and nobody
+    /// else has written to it.
     pub fn remove(&self) {
         if self
             .path
             .metadata()
             .is_ok_and(|found| found.ino() == self.inode)
         {
-            // An empty file that stays does no harm.
+            // An empty file that remains does no harm.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Whether what DuckDB said is that another process has the file.
+/// True if DuckDB's message says that another process has the file.
 pub fn is_locked(message: &str) -> bool {
     message.contains("Could not set lock")
 }
 
-/// What DuckDB said when it could not open a file, as an error of ours.
+/// DuckDB's message about a file that it cannot open, as our error.
 pub fn cannot_open(file: &Path, message: &str) -> Error {
     let message = message.trim();
     if is_locked(message) {
@@ -144,7 +143,7 @@ pub fn cannot_open(file: &Path, message: &str) -> Error {
     }
 }
 
-/// `/usr/bin/python3.11 (PID 8152)` in what DuckDB says of a lock.
+/// The holder in DuckDB's message about a lock: `/usr/bin/python3.11 (PID 8152)`.
 fn holder(message: &str) -> String {
     let said = message
         .split_once("Conflicting lock is held in ")

@@ -1,9 +1,9 @@
-//! DuckDB's functions of C, as `duckdb.h` declares them, out of the library of its wheel.
+//! DuckDB's C functions, as `duckdb.h` declares them, loaded from the library of its wheel.
 //!
 //! # Why it is sound
 //!
-//! Each function has the type that DuckDB's header gives it from version 1.5 on, and versions of the
-//! same major number keep theirs. The library is never unloaded, so what was found in it stays there.
+//! Each function has the type that DuckDB's header declares since version 1.5, and versions with the same major number
+//! keep it. The library is never unloaded, so its function pointers stay valid.
 #![expect(unsafe_code, reason = "functions of C, looked up by their names")]
 
 use std::ffi::{c_char, c_void};
@@ -17,10 +17,10 @@ use libloading::Library;
 
 use crate::driver_library;
 
-/// What DuckDB hands out, and only DuckDB looks into.
+/// A handle whose contents only DuckDB knows.
 pub type Opaque = *mut c_void;
 
-/// What most functions answer: 0 where all went well.
+/// The result of most functions: 0 means success.
 pub type State = i32;
 
 /// `DUCKDB_ERROR_CONSTRAINT`.
@@ -40,7 +40,7 @@ pub struct QueryResult {
 }
 
 impl QueryResult {
-    /// One that is not filled in yet.
+    /// A result that is not set yet.
     pub const EMPTY: QueryResult = QueryResult {
         deprecated: [0; 3],
         deprecated_columns: std::ptr::null_mut(),
@@ -51,7 +51,7 @@ impl QueryResult {
 
 macro_rules! functions {
     ($($name:ident($($type:ty),*) $(-> $answer:ty)?;)*) => {
-        /// The functions that are called. Their names have `duckdb_` before them in the library.
+        /// The functions that are called, without the prefix `duckdb_` of their names.
         pub struct Functions {
             $(pub $name: unsafe extern "C" fn($($type),*) $(-> $answer)?,)*
             _library: ManuallyDrop<Library>,
@@ -59,7 +59,7 @@ macro_rules! functions {
 
         impl Functions {
             fn find(path: &Path) -> std::result::Result<Functions, libloading::Error> {
-                // SAFETY: DuckDB's library may be loaded at any time; as said at the top.
+                // SAFETY: DuckDB's library may be loaded at any time; see the head of this file.
                 unsafe {
                     let library = ManuallyDrop::new(Library::new(path)?);
                     Ok(Functions {
@@ -139,14 +139,14 @@ functions! {
 
 static LOADED: OnceLock<(PathBuf, Functions)> = OnceLock::new();
 
-/// The functions of the library that is loaded.
+/// The functions of the loaded library.
 pub fn loaded() -> Option<&'static Functions> {
     LOADED.get().map(|(_, functions)| functions)
 }
 
-/// Whether a library is DuckDB's, whatever else it shows: it is an ADBC driver by a function of that name.
+/// True if a library is DuckDB's: it exports DuckDB's ADBC entry point.
 pub fn is_driver(path: &Path, entrypoint: &str) -> bool {
-    // SAFETY: it is loaded as a driver anyway, and the function is not called here.
+    // SAFETY: the library is loaded as a driver anyway, and the function is not called here.
     unsafe {
         Library::new(path).is_ok_and(|library| {
             let library = ManuallyDrop::new(library);
@@ -157,7 +157,7 @@ pub fn is_driver(path: &Path, entrypoint: &str) -> bool {
     }
 }
 
-/// Loads the library. A process has one of them: what DuckDB calls back does not say which one calls.
+/// Loads the library. A process has only one, because DuckDB's callbacks do not say which library calls.
 pub fn load(path: &Path) -> Result<&'static Functions> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if LOADED.get().is_none() {
@@ -166,7 +166,7 @@ pub fn load(path: &Path) -> Result<&'static Functions> {
                 "is it the library of DuckDB 1.5 or newer for this machine? pip install -U duckdb";
             driver_library::unloaded(&path, &error.to_string(), hint)
         })?;
-        // Whoever was first stays.
+        // If another thread was first, its library stays.
         let _ = LOADED.set((path.clone(), functions));
     }
     match LOADED.get() {

@@ -1,9 +1,9 @@
-//! A file of DuckDB, by DuckDB's own functions of C.
+//! DuckDB files, through DuckDB's C functions.
 //!
-//! The library of the wheel is a driver of ADBC as well, but that one's ingest copies all rows into a buffer
-//! of the appender first, from where an INSERT takes them: 7 % of a load's processor time.
-//! Here an `INSERT ... SELECT` takes them out of a table function of Inrush's ([`table_function`]). All else, from the
-//! ledger to the switch, is what other databases with SQL have.
+//! The library of the wheel is an ADBC driver as well, but its ingest first copies all rows into a buffer of the
+//! appender, from which an INSERT reads them: 7 % of a load's CPU time. Here an `INSERT ... SELECT` reads them from a
+//! table function of Inrush ([`table_function`]). Everything else, from the ledger to the switch, is the same as for
+//! other SQL databases.
 
 mod connection;
 mod database;

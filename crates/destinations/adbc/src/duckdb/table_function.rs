@@ -1,13 +1,13 @@
-//! The table function that DuckDB takes rows from: `SELECT * FROM inrush_rows(7)`.
+//! The table function from which DuckDB reads rows: `SELECT * FROM inrush_rows(7)`.
 //!
-//! DuckDB binds it to its columns, and calls it for one vector's rows at a time, on one thread, until it
-//! gets none. It waits for the stream that sends them.
+//! DuckDB binds it to its columns, and calls it for one vector of rows at a time, on one thread, until it returns none.
+//! Each call waits for the stream that sends the rows.
 //!
 //! # Why it is sound
 //!
-//! A number stands for a [`Source`], so no address goes through SQL. What DuckDB keeps for its calls are counted
-//! references, made by `Arc::into_raw` and given back by the function that it calls when it is done with
-//! them. No panic goes through DuckDB. A source's connection is open for as long as the source is.
+//! A number identifies a [`Source`], so no address is part of an SQL text. DuckDB keeps counted references, which
+//! `Arc::into_raw` makes and which DuckDB's destructor callback releases. No panic unwinds through DuckDB. A source
+//! keeps its connection open.
 #![expect(unsafe_code, reason = "DuckDB calls it by its functions of C")]
 
 use std::collections::HashMap;
@@ -25,32 +25,32 @@ use crate::queue::QueueReader;
 
 const NAME: &str = "inrush_rows";
 
-/// Rows on their way into a table.
+/// Rows that are being loaded into a table.
 pub struct Source {
     link: Arc<Link>,
-    /// The columns as DuckDB reads them out of Arrow's.
+    /// DuckDB's description of the Arrow columns.
     converted: Opaque,
     columns: Vec<(CString, Opaque)>,
     names: Vec<String>,
-    /// Rows that a vector of DuckDB's has at most.
+    /// The most rows of a DuckDB vector.
     vector_rows: usize,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Where batches come from; nowhere any more when it was taken back.
+    /// The queue of batches; `None` if the statement has ended.
     reader: Option<QueueReader>,
-    /// What is left of a batch with more rows than a vector.
+    /// The rest of a batch with more rows than a vector.
     rest: Option<RecordBatch>,
 }
 
-// SAFETY: handles of DuckDB's that are only read; what changes has a lock.
+// SAFETY: the handles are DuckDB's and only read; mutable state has a lock.
 unsafe impl Send for Source {}
-// SAFETY: likewise.
+// SAFETY: see above.
 unsafe impl Sync for Source {}
 
 impl Source {
-    /// Of the rows that a reader gives.
+    /// For the rows of a reader.
     pub fn new(link: &Arc<Link>, reader: QueueReader) -> AdbcResult<Source> {
         let schema = reader.schema();
         let mut source = Source {
@@ -62,7 +62,7 @@ impl Source {
                 .iter()
                 .map(|field| field.name().clone())
                 .collect(),
-            // SAFETY: it has no arguments.
+            // SAFETY: the function has no arguments.
             vector_rows: unsafe { (link.functions().vector_size)() } as usize,
             state: Mutex::new(State {
                 reader: Some(reader),
@@ -70,13 +70,13 @@ impl Source {
             }),
         };
         let mut arrow = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(odd)?;
-        // SAFETY: the connection is open; the function fills in what it makes of the columns.
+        // SAFETY: the connection is open; the function sets the handle.
         let error = unsafe {
             let made = &mut source.converted;
             (link.functions().schema_from_arrow)(link.handle(), &mut arrow, made)
         };
         link.functions().check(error)?;
-        // No rows, but vectors of the types that rows will have.
+        // Without rows, but with vectors of the types that rows will have.
         let chunk = source.chunk(&RecordBatch::new_empty(schema))?;
         for (column, name) in source.names.iter().enumerate() {
             // SAFETY: the chunk has a vector for each column.
@@ -99,7 +99,7 @@ impl Source {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rows of one vector; none at the end.
+    /// The rows of one vector; `None` at the end.
     fn next(&self) -> AdbcResult<Option<RecordBatch>> {
         let mut state = self.state();
         let batch = loop {
@@ -122,13 +122,14 @@ impl Source {
         Ok(Some(batch.slice(0, self.vector_rows)))
     }
 
-    /// Rows as DuckDB has them; values stay where they are where both have them alike.
+    /// Rows as a DuckDB chunk. Values are not copied if both have the same layout.
     fn chunk(&self, batch: &RecordBatch) -> AdbcResult<Chunk> {
         let data = StructArray::from(batch.clone()).to_data();
         let mut array = FFI_ArrowArray::new(&data);
         let functions = self.link.functions();
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the array has the columns that were converted; the function takes it over, or leaves it to us.
+        // SAFETY: the array has the columns that were converted; the function takes ownership of it, or leaves it with
+        // us.
         let error = unsafe {
             let link = self.link.handle();
             (functions.data_chunk_from_arrow)(link, &mut array, self.converted, &mut handle)
@@ -152,7 +153,7 @@ impl Drop for Source {
     }
 }
 
-/// Rows in DuckDB's vectors.
+/// A chunk of DuckDB vectors.
 struct Chunk {
     functions: &'static Functions,
     handle: Opaque,
@@ -160,7 +161,7 @@ struct Chunk {
 
 impl Chunk {
     fn vector(&self, column: usize) -> Opaque {
-        // SAFETY: the chunk is there; a column that it has not is answered with NULL.
+        // SAFETY: the chunk exists; for a column that it does not have, DuckDB returns NULL.
         unsafe { (self.functions.data_chunk_get_vector)(self.handle, column as u64) }
     }
 }
@@ -172,7 +173,7 @@ impl Drop for Chunk {
     }
 }
 
-/// The rows that are on their way into a database, by number.
+/// The sources that are being loaded into a database, by number.
 #[derive(Default)]
 pub struct Sources {
     lent: Mutex<(i64, HashMap<i64, Arc<Source>>)>,
@@ -183,7 +184,7 @@ impl Sources {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a statement take rows, until what is returned is dropped.
+    /// Makes a source available to a statement, until the returned value is dropped.
     pub fn lend(self: &Arc<Self>, source: Source) -> Lent {
         let source = Arc::new(source);
         let mut lent = self.lent();
@@ -198,7 +199,7 @@ impl Sources {
     }
 }
 
-/// Rows that a statement takes.
+/// A source that a statement reads.
 pub struct Lent {
     sources: Arc<Sources>,
     number: i64,
@@ -206,7 +207,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// How SQL calls it.
+    /// The call of the table function in SQL.
     pub fn call(&self) -> String {
         format!("{NAME}({})", self.number)
     }
@@ -215,18 +216,18 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         self.sources.lent().1.remove(&self.number);
-        // DuckDB may keep its reference for longer; whoever sends rows learns now that nobody takes them.
+        // DuckDB may keep its reference longer; the sender of rows must notice now that nobody takes them.
         let mut state = self.source.state();
         state.rest = None;
         state.reader = None;
     }
 }
 
-/// Makes the table function known to a database.
+/// Registers the table function in a database.
 pub fn register(link: &Link, sources: &Arc<Sources>) -> AdbcResult<()> {
     let functions = link.functions();
     let name = c_text(NAME)?;
-    // SAFETY: all that is made here is given back here; DuckDB copies the name, and gives the reference back.
+    // SAFETY: everything made here is destroyed here; DuckDB copies the name, and releases the reference.
     let state = unsafe {
         let mut function = (functions.create_table_function)();
         let mut number = (functions.create_logical_type)(BIGINT);
@@ -249,21 +250,21 @@ pub fn register(link: &Link, sources: &Arc<Sources>) -> AdbcResult<()> {
 }
 
 unsafe extern "C" fn give_sources_back(sources: *mut c_void) {
-    // SAFETY: `register` gave it away.
+    // SAFETY: `register` passed it to DuckDB.
     drop(unsafe { Arc::from_raw(sources.cast_const().cast::<Sources>()) });
 }
 
 unsafe extern "C" fn give_source_back(source: *mut c_void) {
-    // SAFETY: `bind` gave it away.
+    // SAFETY: `bind` passed it to DuckDB.
     drop(unsafe { Arc::from_raw(source.cast_const().cast::<Source>()) });
 }
 
-/// Says which columns there are.
+/// Tells DuckDB the columns.
 unsafe extern "C" fn bind(info: Opaque) {
     let Some(functions) = functions::loaded() else {
         return;
     };
-    // SAFETY: `info` is DuckDB's for the time of this call, and has what `register` gave away.
+    // SAFETY: `info` is valid during this call, and has the pointer that `register` passed.
     let bound = guarded(|| unsafe {
         let sources = (functions.bind_get_extra_info)(info).cast::<Sources>();
         let mut value = (functions.bind_get_parameter)(info, 0);
@@ -284,21 +285,20 @@ unsafe extern "C" fn bind(info: Opaque) {
     }
 }
 
-/// Asks for one thread: rows come one batch after the other.
+/// Limits DuckDB to one thread, because batches come one after the other.
 unsafe extern "C" fn begin(info: Opaque) {
     if let Some(functions) = functions::loaded() {
-        // SAFETY: `info` is DuckDB's for the time of this call.
+        // SAFETY: `info` is valid during this call.
         unsafe { (functions.init_set_max_threads)(info, 1) };
     }
 }
 
-/// Fills a chunk of DuckDB's with the next rows; with none at the end.
+/// Fills a chunk with the next rows; leaves it empty at the end.
 unsafe extern "C" fn fill(info: Opaque, out: Opaque) {
     let Some(functions) = functions::loaded() else {
         return;
     };
-    // SAFETY: both are DuckDB's for the time of this call; `bind` gave it the source, whose columns the chunk
-    // has.
+    // SAFETY: both are valid during this call; `bind` passed the source, whose columns the chunk has.
     let filled = guarded(|| unsafe {
         let source = (functions.function_get_bind_data)(info).cast::<Source>();
         let source = &*source;
@@ -320,7 +320,7 @@ unsafe extern "C" fn fill(info: Opaque, out: Opaque) {
     }
 }
 
-/// Does what DuckDB asks for; an error or a panic is a text for it.
+/// Runs a callback; an error or a panic becomes a message for DuckDB.
 fn guarded(work: impl FnOnce() -> AdbcResult<()>) -> Result<(), CString> {
     let message = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Ok(()),

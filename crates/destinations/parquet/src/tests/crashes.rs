@@ -1,4 +1,4 @@
-//! Runs that are stopped, anywhere, and gone on with.
+//! Runs that are stopped anywhere, and resumed.
 
 use super::*;
 use inrush_rows::ids::RunId;
@@ -14,7 +14,7 @@ fn a_stopped_run_keeps_its_units() {
     fill(run.as_ref(), 0, &plan, &[numbers(0..3), numbers(3..6)]);
     assert_eq!(run.staged_rows().unwrap(), [6]);
     {
-        // One that is under way when the process ends.
+        // A unit that is open when the process ends.
         let mut stream = run.open_stream().unwrap();
         stream
             .begin(
@@ -24,7 +24,7 @@ fn a_stopped_run_keeps_its_units() {
             .unwrap();
         stream.write(&numbers(0..20_000)).unwrap();
     }
-    // Another process finds it held.
+    // Another process finds the run locked.
     let other = lake.open();
     let refused = other
         .begin(&new_run("key", None), std::slice::from_ref(&plan))
@@ -171,7 +171,7 @@ fn a_crash_at_any_step_of_publishing_is_gone_on_with() {
                 WriteMode::Append => expected(&[numbers(0..2), new]),
                 _ => expected(&[new]),
             });
-            // Whoever opens the folder brings to its end what is in one of its tables.
+            // The next process that opens the folder finishes a run that is in one of its tables.
             if ["Committed 1", "BeforeCommit 2", "Committed 2"].contains(&crash) {
                 assert_eq!(past.record.state, RunState::Switched, "{mode:?} {crash}");
                 assert_eq!(past.gone, Vec::<String>::new());

@@ -1,6 +1,7 @@
-//! The destination on real files: what is loaded is read back whole, and stopped anywhere.
+//! The destination on real files: loaded rows are read back completely, also after a stop at any step.
 
 mod crashes;
+mod joined;
 mod partitions;
 mod tables;
 mod types;
@@ -28,7 +29,7 @@ use inrush_rows::timestamp;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
-/// A folder of tables that goes with the test.
+/// A folder of tables that is removed with the test.
 struct Lake {
     folder: tempfile::TempDir,
     options: BTreeMap<String, String>,
@@ -64,7 +65,7 @@ impl Lake {
         crate::open(&address, &self.path("")).unwrap()
     }
 
-    /// Loads batches, each as a unit of its own, and publishes them.
+    /// Loads each batch as a unit, and publishes them.
     fn load(&self, plan: &TargetPlan, key: &str, batches: &[RecordBatch]) {
         let lake = self.open();
         let run = lake
@@ -138,7 +139,7 @@ fn texts(batch: &RecordBatch) -> Vec<String> {
         .collect()
 }
 
-/// What [`Lake::rows`] gives for these.
+/// The result of [`Lake::rows`] for these batches.
 fn expected(batches: &[RecordBatch]) -> Vec<String> {
     let mut rows: Vec<String> = batches.iter().flat_map(texts).collect();
     rows.sort();
@@ -197,7 +198,7 @@ fn unit(plan: &TargetPlan, number: usize, rows: u64) -> UnitRecord {
     }
 }
 
-/// The units that the ledger has of a run, by their keys.
+/// The units of a run in the ledger, by their keys.
 fn units(destination: &dyn Destination, run: &RunRecord) -> Vec<UnitRecord> {
     let mut units = Vec::new();
     destination

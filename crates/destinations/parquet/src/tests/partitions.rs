@@ -86,7 +86,7 @@ fn partitions_are_folders_and_replaced_alone() {
             ("k=", 6)
         ])
     );
-    // Some of its rows are left.
+    // Some of its rows remain.
     assert_eq!(
         destination.runs(Some(&RunKey::new("first"))).unwrap()[0].gone,
         Vec::<String>::new()
@@ -183,7 +183,7 @@ fn very_many_partitions_keep_all_rows() {
             WriteMode::Create,
         )
     };
-    // More than are open at the same time, each coming again and again.
+    // More partitions than files may be open, each coming again and again.
     let rows = 40_000;
     let batches: Vec<RecordBatch> = (0..4)
         .map(|_| {

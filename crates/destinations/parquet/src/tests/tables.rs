@@ -83,7 +83,7 @@ fn an_empty_input_makes_an_empty_table() {
         assert_eq!(names, NUMBERS);
         assert_eq!(lake.files(&plan.name.sql).len(), 1);
     }
-    // Whoever comes with rows may still create it, and the file without rows goes.
+    // A run with rows may still create the table, and the file without rows is removed.
     lake.load(&whole, "again", &[numbers(0..2)]);
     assert_eq!(
         lake.rows("whole", &numbers([]).schema()),

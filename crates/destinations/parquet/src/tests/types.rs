@@ -1,4 +1,4 @@
-//! Every type, and values that have no counterpart.
+//! Every type, and values that files cannot hold.
 
 use super::*;
 
@@ -196,7 +196,7 @@ fn json_that_its_readers_refuse_comes_back() {
     ];
     let of = |documents: Vec<Option<&str>>| {
         let documents: ArrayRef = Arc::new(StringViewArray::from(documents));
-        // A text is no JSON: it stays as it is.
+        // The text is not JSON, so it stays text.
         batch(vec![("doc", documents.clone()), ("note", documents)])
     };
     let run = destination

@@ -1,4 +1,4 @@
-//! The connection of one client: calls go out as bytes that are ready, and answers are counted.
+//! The connection of one client: calls are sent as prepared bytes, and answers are counted.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,7 +10,7 @@ use inrush_pgclient::{RawConnection, frontend};
 
 use super::statements::Statements;
 
-/// Bytes that are received at a time: answers of some hundred calls.
+/// Bytes that are received at a time: the answers of some hundred calls.
 const BUFFER_BYTES: usize = 16 << 10;
 
 /// The message for a connection that ended without an error message of the server.
@@ -47,7 +47,7 @@ impl PostgresClient {
         };
         let (messages, mut answers) = statements.prepare();
         client.outgoing = messages;
-        // The socket waits until the first call.
+        // The socket blocks until the first call.
         client.send().map_err(fail)?;
         while answers > 0 {
             let answered = client.receive_once().map_err(fail)?;
@@ -58,7 +58,7 @@ impl PostgresClient {
         Ok(client)
     }
 
-    /// Receives once; also says whether there may be more. `None` bytes mean that nothing is there.
+    /// Receives once. Returns the number of bytes (`None`: nothing is there), and true if there may be more.
     fn receive_once(&mut self) -> std::result::Result<(u32, bool), CallFailure> {
         match self.raw.receive(&mut self.buffer) {
             Ok(0) => Err(CallFailure(CLOSED.to_owned())),
@@ -76,7 +76,7 @@ impl PostgresClient {
         }
     }
 
-    /// Why nothing more can be sent: the server may have said it before it closed the connection.
+    /// Why nothing more can be sent: the server may have sent an error before it closed the connection.
     fn last_words(&mut self, error: &io::Error) -> CallFailure {
         match self.receive_once() {
             Err(told) if told.0 != CLOSED => told,
@@ -145,7 +145,7 @@ impl ClientConnection for PostgresClient {
     fn close(mut self: Box<Self>) {
         let mut farewell = Vec::new();
         frontend::terminate(&mut farewell);
-        // A server that is gone needs none, and one that waits sees the end of the socket.
+        // A server that is gone needs no farewell, and one that waits notices the end of the socket.
         let _ = self.raw.send(&farewell);
     }
 }

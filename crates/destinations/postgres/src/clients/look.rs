@@ -1,4 +1,4 @@
-//! Samples the waits of clients' backends ten times a second, over a connection of its own.
+//! Samples the waits of clients' backends ten times a second, over a separate connection.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use super::checkpoints;
 use crate::backend_state::backend_state;
 use crate::local_backend::is_backend;
 
-/// The longest wait for an answer of the server; then the sample is left out.
+/// The longest wait for the server's answer; after it the sample is left out.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// So often in vain, and it is not asked again.
+/// After this many failures the server is not asked again.
 const FAILURES_MAX: u32 = 3;
 
-/// All sessions in one call: one call for each would look at all of them each time.
+/// One call for all sessions, because a call for one session would read all of them, too.
 const SESSIONS: &str = "\
     SELECT a.application_name = $1, a.backend_type = 'autovacuum worker', \
            a.state, a.wait_event_type, a.wait_event, count(*)::pg_catalog.int4 \
@@ -26,7 +26,7 @@ const SESSIONS: &str = "\
     WHERE a.application_name = $1 OR a.backend_type = 'autovacuum worker' \
     GROUP BY 1, 2, 3, 4, 5";
 
-/// Looks at the server.
+/// Samples the server.
 pub struct BackendLook {
     runtime: Runtime,
     connection: ServerConnection,
@@ -39,7 +39,7 @@ pub struct BackendLook {
 }
 
 impl BackendLook {
-    /// Connects, for a look at the sessions of an application name, and at a table.
+    /// Connects, to sample the sessions with an application name, and a table.
     pub fn open(
         address: &DatabaseAddress,
         version: i32,
@@ -55,7 +55,7 @@ impl BackendLook {
             reason: error.to_string(),
         })?;
         let size = match table {
-            // While the table is extended its size is that of whole pages.
+            // While the table is extended, its size is a number of whole pages.
             Some(table) => format!("pg_catalog.pg_relation_size('{table}')"),
             None => "0::pg_catalog.int8".to_owned(),
         };

@@ -1,8 +1,8 @@
 //! A server that many clients call: the contract of `inrush_destination::clients` for PostgreSQL.
 //!
-//! All tables and functions are in a schema of their own (`own_schema`), created over a control connection that stays
-//! open during the measurement. Clients are connections without the driver (`connection`), with the settings that the
-//! site gives its clients. `look` samples their backends, and `statements` has the statements that they send.
+//! All tables and functions are in a separate schema (`own_schema`), created over a control connection that stays open
+//! during the measurement. Clients have raw connections without the driver (`connection`), with the settings of the
+//! URL. `look` samples their backends, and `statements` has the statements that they send.
 
 mod connection;
 mod look;
@@ -30,10 +30,10 @@ use self::statements::Statements;
 
 /// The `application_name` of the clients' connections.
 const CLIENT: &str = "inrush bench client";
-/// And the one that makes and removes tables.
+/// The `application_name` of the connection that creates and removes tables.
 const CONTROL: &str = "inrush bench";
 
-/// Rows that are inserted to see how much a row takes.
+/// Rows that are inserted to measure the size of a row.
 const SAMPLE_ROWS: u32 = 5_000;
 
 /// The longest wait for the sessions of clients that have closed their connections, and the time between two checks.
@@ -58,26 +58,26 @@ const SETTINGS_OF_INTEREST: &[&str] = &[
     "autovacuum",
 ];
 
-/// A server with a schema of its own for a measurement.
+/// A server with a separate schema for a measurement.
 pub struct PostgresClients {
-    /// One for each endpoint, or the URL's.
+    /// One address for each endpoint, or the URL's.
     addresses: Vec<DatabaseAddress>,
     statements: Statements,
     schema: OwnSchema,
-    /// The server's number of its version.
+    /// `server_version_num`.
     version: i32,
     way: &'static str,
     control: Mutex<Control>,
 }
 
-/// The connection that makes and removes tables, and holds the lock by which others know that the schema is in use.
+/// The connection that creates and removes tables, and holds the lock that marks the schema as used.
 struct Control {
     runtime: Runtime,
     connection: ServerConnection,
 }
 
 impl PostgresClients {
-    /// Connects, removes what killed measurements have left, and makes the schema.
+    /// Connects, removes what killed measurements have left, and creates the schema.
     pub fn open(
         url: &str,
         work: ClientWork,
@@ -127,7 +127,7 @@ impl PostgresClients {
         })
     }
 
-    /// Asks over the control connection.
+    /// Runs a query over the control connection.
     fn ask<T>(
         &self,
         work: impl AsyncFnOnce(&ServerConnection) -> std::result::Result<T, ClientError>,
@@ -165,7 +165,7 @@ impl ClientServer for PostgresClients {
             .iter()
             .map(|row| (row.get(0), row.get(1)))
             .collect();
-        // The session's own value is not that of the clients.
+        // The clients may have other values than this session.
         settings.retain(|(name, _)| name != "synchronous_commit");
         settings.sort();
         let version = settings.iter().find(|(name, _)| name == "server_version");
@@ -193,7 +193,7 @@ impl ClientServer for PostgresClients {
             ))
         })?;
         let (most, reserved, used, limit, used_of_limit) = row;
-        // One more looks at the server.
+        // One connection is needed for the samples.
         let mut room = i64::from(most - reserved) - used - 1;
         let mut why =
             format!("max_connections is {most}, {reserved} are reserved, {used} are in use");
@@ -222,7 +222,7 @@ impl ClientServer for PostgresClients {
             for statement in &statements {
                 connection.execute(statement, "making the tables of the measurement").await?;
             }
-            // What an earlier run has left to be written is not to be paid by the next one.
+            // A run must not pay for writes that an earlier run has left.
             let refused = connection.execute("CHECKPOINT", "making ready").await;
             match refused {
                 Ok(()) => Ok(Vec::new()),
@@ -284,7 +284,7 @@ impl ClientServer for PostgresClients {
         );
         let name = self.client_name();
         let row = self.ask(async |connection| {
-            // A session hands in its counts when it ends, a moment after its client has gone.
+            // A session reports its counts when it ends, a moment after its client has gone.
             all_ended(connection, &name).await?;
             let rows = connection
                 .query(&sql, &[], "reading the server's counters")
@@ -314,7 +314,7 @@ impl ClientServer for PostgresClients {
     fn clean(&self) -> Vec<String> {
         let name = &self.schema.name;
         let removed = self.ask(async |connection| OwnSchema::remove(connection, name).await);
-        // A control connection that was lost says nothing of the server.
+        // That the control connection was lost says nothing about the server.
         let removed = removed.or_else(|_| {
             let runtime = runtime()?;
             runtime.block_on(async {
@@ -341,9 +341,10 @@ impl PostgresClients {
     }
 }
 
-/// A role that may not look at other sessions sees of them no more than role and database.
+/// A role without the right to see other sessions sees only their role and database.
 ///
-/// Connections at most, reserved ones, those in use; the limit of role or database, and those in use of it.
+/// Returns the limit of connections, the reserved ones, those in use; the limit of the role or database, and those in
+/// use of it.
 const ROOM: &str = "\
     WITH own AS ( \
         SELECT r.rolsuper, r.rolconnlimit, d.datconnlimit \
@@ -387,7 +388,7 @@ async fn version_of(connection: &ServerConnection) -> std::result::Result<i32, C
     Ok(rows[0].get(0))
 }
 
-/// Clients that are dealt to several servers would measure none of them.
+/// Fails if the endpoints are different servers: the measurement would not be about any of them.
 async fn require_one_server(
     connection: &ServerConnection,
     addresses: &[DatabaseAddress],
@@ -415,7 +416,7 @@ async fn require_one_server(
     Ok(())
 }
 
-/// Waits until the sessions of clients that have gone are over, but not for long: one may still compute.
+/// Waits for the end of the sessions of clients that have gone, but not for long: one may still compute.
 async fn all_ended(
     connection: &ServerConnection,
     name: &str,
@@ -434,7 +435,7 @@ async fn all_ended(
     }
 }
 
-/// The way to the server: socket, TCP or TLS.
+/// How the server is reached: socket, TCP or TLS.
 async fn way_to(address: &DatabaseAddress) -> std::result::Result<&'static str, ClientError> {
     let raw = RawConnection::open(address, CONTROL).await?;
     Ok(match (raw.is_encrypted(), raw.tcp()) {
@@ -455,7 +456,7 @@ fn runtime() -> Result<Runtime> {
     })
 }
 
-/// An error of a connection as the contract has it.
+/// An error of a connection as an error of the contract.
 fn told(error: ClientError) -> Error {
     let hint = error.hint();
     match error {
@@ -476,7 +477,7 @@ fn told(error: ClientError) -> Error {
     }
 }
 
-/// Why the schema could not be made.
+/// The error if the schema could not be created.
 fn not_made(error: ClientError, address: &DatabaseAddress) -> Error {
     let is_refused = error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE);
     match told(error) {

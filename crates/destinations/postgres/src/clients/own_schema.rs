@@ -1,5 +1,5 @@
-//! The schema of a measurement: its name contains a unique number, and an advisory lock of that number is held as long
-//! as the measurement lives. A schema whose lock is free was left by a killed measurement.
+//! The schema of a measurement. Its name contains a unique number, and an advisory lock on that number is held while
+//! the measurement runs. A schema whose lock is free was left by a killed measurement.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,13 +8,13 @@ use inrush_pgclient::{ClientError, ServerConnection};
 /// The comment on a schema of a measurement.
 const COMMENT: &str = "made by inrush bench, and removed by it";
 
-/// The first half of the lock's key; the second one is the number.
+/// The first half of the lock's key; the second half is the number.
 const LOCK_CLASS: i32 = 0x696e_7275;
 
 /// The longest wait for a session of a killed measurement that still holds its table.
 const PATIENCE: &str = "SET lock_timeout = '5s'";
 
-/// Schemas left by killed measurements, of the roles that this role may act as.
+/// Schemas left by killed measurements, if this role may act as their owners.
 const LEFT: &str = "\
     SELECT n.nspname::pg_catalog.text, substr(n.nspname, 14)::pg_catalog.int4 \
     FROM pg_catalog.pg_namespace AS n \
@@ -23,7 +23,7 @@ const LEFT: &str = "\
       AND pg_catalog.pg_has_role(n.nspowner, 'USAGE') \
     ORDER BY 1";
 
-/// A schema that is there.
+/// An existing schema.
 pub struct OwnSchema {
     /// Its name, which needs no quotes.
     pub name: String,
@@ -34,7 +34,7 @@ pub struct OwnSchema {
 }
 
 impl OwnSchema {
-    /// Removes what killed measurements have left, and makes a schema. The lock is held by this connection.
+    /// Removes what killed measurements have left, and creates a schema. This connection holds the lock.
     pub async fn make(connection: &ServerConnection) -> Result<OwnSchema, ClientError> {
         let removed = remove_left(connection).await?;
         let doing = "making a schema for the measurement";
@@ -97,7 +97,7 @@ async fn remove_left(connection: &ServerConnection) -> Result<Vec<String>, Clien
     Ok(removed)
 }
 
-/// Takes the lock of a number for the life of the connection; false if another session has it.
+/// Takes the lock on a number for the life of the connection; returns false if another session has it.
 async fn lock(
     connection: &ServerConnection,
     number: i32,
@@ -110,7 +110,7 @@ async fn lock(
     Ok(rows[0].get(0))
 }
 
-/// A number of nine digits by the clock and the process: no two measurements begin at one nanosecond in one process.
+/// A number of nine digits from the clock and the process ID, so that no two measurements have the same.
 fn number() -> i32 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -3,7 +3,7 @@
 use inrush_destination::clients::{Call, ClientWork, InsertWork, Key, Protocol, Work};
 use inrush_pgclient::frontend;
 
-/// Rows of the table in which one is found by its key.
+/// Rows of the table in which `seek` finds one by its key.
 const SEEK_ROWS: u32 = 10_000;
 
 /// The prepared statements of a client.
@@ -17,12 +17,12 @@ pub struct Statements {
     schema: String,
     work: Work,
     protocol: Protocol,
-    /// The statement of a usual call.
+    /// The statement of a normal call.
     usual: String,
 }
 
 impl Statements {
-    /// The statements of some work in a schema.
+    /// The statements for some work, in a schema.
     pub fn new(work: &ClientWork, schema: &str) -> Statements {
         let mut made = Statements {
             schema: schema.to_owned(),
@@ -39,7 +39,7 @@ impl Statements {
         made
     }
 
-    /// The statement of a usual call, for people.
+    /// The statement of a normal call, for display.
     pub fn shown(&self) -> &str {
         match self.usual.char_indices().nth(400) {
             Some((end, _)) => &self.usual[..end],
@@ -73,7 +73,7 @@ impl Statements {
              INSERT INTO {schema}.seek \
              SELECT id, id FROM pg_catalog.generate_series(1, {SEEK_ROWS}) AS all_ids(id)"
         );
-        // An unused variable for the result keeps the two functions alike.
+        // The unused result variable keeps the two functions alike.
         let function = |name: &str, step: &str| {
             format!(
                 "CREATE OR REPLACE FUNCTION {schema}.{name}() RETURNS integer LANGUAGE plpgsql AS $$ \
@@ -93,7 +93,7 @@ impl Statements {
             Work::Noop => vec![function("noop", "")],
             Work::Seek => vec![
                 seek,
-                // All pages are then in memory, and known to be visible.
+                // Afterwards all pages are in memory, and marked as all-visible.
                 format!("VACUUM (ANALYZE) {schema}.seek"),
                 function("seek", &found),
             ],
@@ -123,7 +123,7 @@ impl Statements {
         )
     }
 
-    /// The messages that prepare a session, and how many answers they get.
+    /// The messages that prepare a session, and the number of answers to them.
     pub fn prepare(&self) -> (Vec<u8>, u32) {
         let (mut out, mut answers) = (Vec::new(), 0);
         let is_lazy = matches!(&self.work, Work::Insert(insert) if !insert.is_synchronous);
@@ -145,14 +145,14 @@ impl Statements {
         (out, answers)
     }
 
-    /// The messages of a call: they get one answer.
+    /// The messages of a call, which get one answer.
     pub fn encode(&self, call: Call) -> Vec<u8> {
         let usual_rows = match &self.work {
             Work::Insert(insert) => insert.batch,
             _ => 1,
         };
         let odd = (call.rows != usual_rows && call.rows > 0).then(|| self.insert(call.rows));
-        // Each with the name that it is prepared by.
+        // Each statement with its name as a prepared statement.
         let parts = [
             call.begins.then_some((BEGIN, "BEGIN")),
             match &odd {
@@ -180,7 +180,7 @@ impl Statements {
         out
     }
 
-    /// The call that most calls are.
+    /// The normal call.
     pub fn usual_call(&self) -> Call {
         Call {
             rows: match &self.work {

@@ -10,7 +10,7 @@ pub enum LedgerError {
     /// The destination refused.
     #[error(transparent)]
     Destination(#[from] PostgresError),
-    /// Another run of the same package is at work.
+    /// Another run of the same package is in progress.
     #[error(
         "{} in progress, held by {holder} since {since}",
         run.as_ref().map_or_else(
@@ -41,7 +41,7 @@ pub enum LedgerError {
     Version {
         /// Its schema.
         schema: String,
-        /// The version that it says it has.
+        /// The version that is stored in it.
         found: i32,
     },
 }

@@ -25,14 +25,14 @@ const BYTES_MAX: usize = 1 << 20;
 /// The most keys of a mark. The smallest keys are taken: the same files always have the same ones, and most overlapping
 /// sets share some.
 const KEYS_MAX: usize = 1_000;
-/// The fewest keys of each mark, for any number of marks of a run.
+/// The fewest keys of each mark, however many marks a run has.
 const KEYS_MIN: usize = 16;
 /// Digits of a file's key in a mark.
 const DIGITS: usize = 16;
 /// The number of files that one query asks for.
 const ASKED_MAX: usize = 10_000;
 
-/// The length of the beginning of a mark that is read without its keys; the words before the keys are shorter.
+/// The query for the beginning of each mark, without its keys; the words before the keys are shorter than this.
 const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
        octet_length(d.description)::bigint AS bytes, \
        string_to_array(substr(d.description, 1, 250), ' ') AS words \
@@ -53,7 +53,7 @@ pub struct Mark {
     keys: Vec<String>,
 }
 
-/// A mark in the database that tells of a file which a plan would append.
+/// A mark in the database that names a file which a plan would append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundMark {
     /// Its large object.
@@ -227,7 +227,7 @@ pub async fn leave(
     Ok(())
 }
 
-/// Removes the marks of a run whose rows are taken out of its targets, in the transaction that is open.
+/// Removes the marks of a run whose rows are taken out of its targets, in the open transaction.
 pub async fn forget(session: &Session, run: &RunName) -> Result<(), PostgresError> {
     let sql = format!(
         "WITH heads AS ({HEADS}) SELECT lo_unlink(oid) FROM heads WHERE is_own AND words[6] = $2"

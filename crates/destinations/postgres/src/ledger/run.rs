@@ -1,4 +1,4 @@
-//! Runs: begun, taken over, fenced, switched, discarded.
+//! Runs: begin, take over, fence, mark as switched, discard.
 
 use tokio_postgres::error::SqlState;
 
@@ -93,7 +93,7 @@ impl Ledger {
         Ok(rows.first().map(record))
     }
 
-    /// Runs after this one that are switched in, and in whose targets their rows are.
+    /// Later runs that are switched in and still have rows in their targets.
     pub async fn later_runs(
         &self,
         session: &Session,
@@ -109,8 +109,7 @@ impl Ledger {
         Ok(rows.iter().map(record).collect())
     }
 
-    /// Marks a run as undone, in the transaction that takes its rows out; false where it is
-    /// switched no more.
+    /// Marks a run as undone, in the transaction that takes its rows out. Returns false if it is not switched any more.
     pub async fn mark_undone(&self, session: &Session, run_id: RunId) -> Result<bool, LedgerError> {
         let sql = format!(
             "UPDATE {} SET state = 'undone', epoch = epoch + 1 \
@@ -151,9 +150,8 @@ impl Ledger {
         Ok(rows.iter().map(record).collect())
     }
 
-    /// Takes the lock that the holder of a run with this key has as long as it lives, or returns the holder. A loader
-    /// that was killed a moment ago may still have a backend that has not noticed yet, so this waits a little for the
-    /// lock.
+    /// Takes the lock that a run with this key has while its process lives, or returns its holder. A loader that was
+    /// just killed may still have a backend that has not noticed, so this waits a little for the lock.
     pub async fn lock(&self, session: &Session, run_key: &RunKey) -> Result<(), LedgerError> {
         let doing = "taking the run's lock";
         session.execute("SET lock_timeout = '3s'", doing).await?;
@@ -260,10 +258,9 @@ impl Ledger {
         Ok(record(&rows[0]))
     }
 
-    /// Ends the backends of a run but for this session's own.
+    /// Ends the backends of a run, except this session's own.
     pub async fn end_backends(&self, session: &Session, run: &RunName) -> Result<(), LedgerError> {
-        // Five seconds are the server's own patience with each; the epoch fences those that are
-        // slower.
+        // The server waits five seconds for each backend; backends that are slower are fenced out by the epoch.
         session
             .query(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
@@ -276,8 +273,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes a stopped run over: ends the backends that it left, then raises the epoch, which
-    /// waits for any transaction of theirs that is still committing.
+    /// Takes a stopped run over: ends the backends that it left, then raises the epoch, which waits for transactions of
+    /// theirs that are still committing.
     pub async fn take_over(
         &self,
         session: &Session,
@@ -314,8 +311,8 @@ impl Ledger {
         }
     }
 
-    /// Checks inside a transaction that the run is still ours, and holds it so until the
-    /// transaction ends: `FOR SHARE` makes an update of the epoch wait.
+    /// Checks inside a transaction that this process still holds the run, and keeps it so until the transaction ends:
+    /// `FOR SHARE` makes an update of the epoch wait.
     pub async fn hold_fence(&self, session: &Session, fence: &Fence) -> Result<(), LedgerError> {
         self.check_fence(session, fence, "FOR SHARE").await
     }
@@ -354,8 +351,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Marks the run as switched, inside the switch's transaction, and notes which tables its
-    /// targets are now.
+    /// Marks the run as switched, inside the switch's transaction, and records the OIDs of its targets.
     pub async fn mark_switched(
         &self,
         session: &Session,
@@ -392,7 +388,7 @@ impl Ledger {
             .is_some_and(|row| LedgerRunState::from_word(row.get(0)) == LedgerRunState::Switched))
     }
 
-    /// Marks a run as given up; its staging tables have been dropped in the same transaction.
+    /// Marks a run as discarded; its staging tables were dropped in the same transaction.
     pub async fn discard(&self, session: &Session, run_id: RunId) -> Result<(), LedgerError> {
         let sql = format!(
             "UPDATE {} SET state = 'discarded', epoch = epoch + 1 \

@@ -1,18 +1,19 @@
 //! The ledger's tables: the statements that create them, and the check of those that exist.
 //!
 //! Version 5 has the columns `rows_filtered` and `rows_added`. A ledger of version 4 can be read unchanged. The start
-//! of a run alters it and its version in one transaction; after that, programs that know only version 4 refuse it.
+//! of a run alters it and raises its version in one transaction; after that, programs that know only version 4 refuse
+//! it.
 
 use super::error::LedgerError;
 use crate::Session;
 use crate::quote::{identifier, literal, qualified};
 
-/// The version of the tables' form; each change of the form raises it.
+/// The version of the tables; each change of their form raises it.
 pub(super) const VERSION: i32 = 5;
 /// The oldest version that is read and altered to [`VERSION`].
 pub(super) const OLDEST_VERSION: i32 = 4;
 
-/// The account of a split, as a CHECK.
+/// The CHECK that a split's account holds.
 const ACCOUNT: &str = "CONSTRAINT shard_account CHECK (rows_read + rows_added = \
                        rows_loaded + rows_rejected + rows_skipped + rows_filtered)";
 
@@ -30,7 +31,7 @@ pub struct FoundTables {
 pub fn alter_statements(ledger_schema: &str, lock_timeout_ms: u32) -> Vec<String> {
     vec![
         format!("SET LOCAL lock_timeout = {lock_timeout_ms}"),
-        // The name of the CHECK of version 4 is PostgreSQL's own. Another run may have altered the table before.
+        // PostgreSQL has named the CHECK of version 4. Another run may have altered the table before.
         format!(
             "ALTER TABLE {} \
              ADD COLUMN IF NOT EXISTS rows_filtered int8 NOT NULL DEFAULT 0, \
@@ -161,7 +162,7 @@ pub async fn exists(session: &Session, ledger_schema: &str) -> Result<bool, Ledg
     Ok(find(session, ledger_schema).await?.are_complete)
 }
 
-/// Looks at the ledger's tables; an error if they are of a version that this program does not know.
+/// Examines the ledger's tables; an error if they have a version that this program does not know.
 pub async fn find(session: &Session, ledger_schema: &str) -> Result<FoundTables, LedgerError> {
     let rows = session
         .query(

@@ -3,8 +3,8 @@
 //! A name can be given to another table, so the table of a unit is recognized by its OID. A table can be emptied or
 //! rewritten under the same OID, and then has other files. Changes to single rows leave no such trace.
 
-/// The OID of the table that has the name of a unit's table now; NULL where none has. The catalog is asked and not
-/// `to_regclass`, which fails if the role may not enter the schema.
+/// The OID of the table that has the name of a unit's table now; NULL if there is none. The query reads the catalog,
+/// because `to_regclass` fails if the role may not use the schema.
 pub fn table(straight: &str, target: &str, schema: &str, name: &str) -> String {
     let part = |index: u8, otherwise: &str| {
         format!("(CASE WHEN {straight} THEN (parse_ident({target}))[{index}] ELSE {otherwise} END)")
@@ -17,8 +17,8 @@ pub fn table(straight: &str, target: &str, schema: &str, name: &str) -> String {
     )
 }
 
-/// A digest of the files of a staging table and of its partitions; NULL where rows go straight into
-/// a target, whose files are its own matter.
+/// A digest of the file nodes of a staging table and of its partitions; NULL if rows are written directly to a target,
+/// which may change its files at any time.
 pub fn filenodes(straight: &str, table: &str) -> String {
     format!(
         "CASE WHEN NOT {straight} THEN \

@@ -12,13 +12,13 @@ use inrush_rows::ids::{RunId, RunName, UnitKey};
 pub enum What {
     /// A unit became a partition of the target.
     Attached,
-    /// The target itself was made.
+    /// The target itself was created.
     Made,
-    /// A unit's rows were put among those of the table.
+    /// A unit's rows were inserted into the table.
     Inserted,
-    /// It was taken out of the target, and stands elsewhere now.
+    /// It was taken out of the target, and is kept elsewhere.
     Kept,
-    /// It was taken out of the target, and is gone.
+    /// It was taken out of the target, and dropped.
     Dropped,
 }
 
@@ -46,14 +46,14 @@ impl What {
     }
 }
 
-/// A table that a switch touched.
+/// A table that a switch changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwitchedTable {
     /// The target, `schema.table`, quoted.
     pub target: String,
     /// The effect.
     pub what: What,
-    /// The unit whose rows it holds, where it holds those of one.
+    /// The unit whose rows it has, if it has those of one unit.
     pub unit_key: Option<UnitKey>,
     /// Its OID.
     pub table_oid: u32,
@@ -65,11 +65,11 @@ pub struct SwitchedTable {
     pub bound: Option<String>,
     /// The condition that all rows of a partition meet, as the server writes it.
     pub condition: Option<String>,
-    /// The place and the name of a table before it was taken out of its target.
+    /// The schema and the name of a table before it was taken out of its target.
     pub original: Option<Original>,
 }
 
-/// The place and the name of a table before it was taken out of its target.
+/// The schema and the name of a table before it was taken out of its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Original {
     /// Its schema.
@@ -80,10 +80,10 @@ pub struct Original {
     pub indexes: Vec<String>,
 }
 
-/// The rows of a run are not in their target any more.
+/// A target does not have the rows of a run any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// The run that replaced it, where one did.
+    /// The run that replaced them, if it was a run.
     pub by: Option<RunName>,
 }
 
@@ -154,9 +154,9 @@ impl Ledger {
         self.tables(session, condition, &[&target]).await
     }
 
-    /// Finds out whether the rows that a run brought into a target were taken out since, and by which run; by no
-    /// known run if the target is now another table. The partition of rows that were inserted into existing partitions
-    /// is not known, so any removed partition counts.
+    /// Finds out whether the rows that a run brought into a target were taken out since, and by which run. The run is
+    /// not known if the target is now another table. For rows that were inserted into existing partitions, the
+    /// partition is not known, so any removed partition counts.
     pub async fn replaced(
         &self,
         session: &Session,

@@ -225,7 +225,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The rows of each unit of a run by the account of its splits, and how many splits those are.
+    /// The account of each unit of a run, summed up over its splits, and the number of these splits.
     pub async fn accounts(
         &self,
         session: &Session,
@@ -307,8 +307,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes a unit, inside its transaction; a shared unit is written when it begins and again
-    /// when it is finished.
+    /// Writes a unit, inside its transaction. A shared unit is written when it begins and again when it is finished.
     pub async fn record_unit(
         &self,
         session: &Session,
@@ -357,8 +356,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// True if the table that a unit's rows go into is the one that the unit began with. Ask inside the transaction
-    /// that has written to it: its lock keeps the table.
+    /// True if the table for a unit's rows is still the table that the unit began with. Ask inside the transaction that
+    /// has written to it, because its lock keeps the table.
     pub async fn stands(
         &self,
         session: &Session,
@@ -436,7 +435,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Rows of a split that were staged became rejects at the switch, inside its transaction.
+    /// Records, inside the switch's transaction, that staged rows of a split became rejects.
     pub async fn reject_staged(
         &self,
         session: &Session,
@@ -474,8 +473,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Records the new modification time, or place on the disk, of a file whose text is unchanged, so that later runs
-    /// recognise it.
+    /// Records the new modification time or inode of a file whose text is unchanged, so that later runs recognise it.
     pub async fn touch_file(
         &self,
         session: &Session,
@@ -502,7 +500,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Forgets the splits of a unit, inside the transaction that empties its table.
+    /// Removes the splits of a unit, inside the transaction that empties its table.
     pub async fn forget_splits(
         &self,
         session: &Session,

@@ -1,4 +1,4 @@
-//! The states of the streams' backends, as their server shows them.
+//! The states of the streams' backends, as the server reports them.
 
 use inrush_rows::ids::RunName;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,35 +17,35 @@ use crate::engine::pipeline::metering::{Backends, Looking};
 use crate::local_backend::is_backend;
 use crate::{DatabaseAddress, Session};
 
-/// How long the server is waited for; a figure is not worth more.
+/// The longest wait for the server's answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A server that did not answer is left in peace for so long, and for longer each time.
+/// The pause after a failure; it is longer after each further one.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// So often in vain, and it is not asked again.
+/// After this many failures the server is not asked again.
 const FAILURES_MAX: u32 = 6;
 
-/// Blockers that are named at most.
+/// The most blockers that are named.
 const BLOCKERS_MAX: usize = 5;
 
-/// What each backend does, by its process alone: the view over all of them would cost more the more there are.
+/// The state of each backend, by its process ID: a view of all backends would cost more the more there are.
 const STATES: &str = "\
     SELECT a.pid, a.state, a.wait_event_type, a.wait_event, \
            CASE WHEN a.wait_event_type = 'Lock' THEN pg_catalog.pg_blocking_pids(a.pid) END \
     FROM pg_catalog.unnest($1::pg_catalog.int4[]) AS one(pid), \
          LATERAL pg_catalog.pg_stat_get_activity(one.pid) AS a";
 
-/// Who holds a lock. Not what its statement says: that may hold what is nobody's business.
+/// The holders of a lock. Their statements are not read, because they may be confidential.
 const BLOCKERS: &str = "\
     SELECT pid, coalesce(usename, ''), coalesce(application_name, ''), coalesce(state, '') \
     FROM pg_catalog.pg_stat_activity WHERE pid = ANY($1)";
 
-/// Asks the server, over a connection of its own that is made once the streams have theirs.
+/// Samples the server, over a separate connection that is opened after those of the streams.
 pub struct ServerBackends<'a> {
     address: &'a DatabaseAddress,
     name: String,
-    /// The server's number of its version.
+    /// `server_version_num`.
     version: i32,
     connection: WatchConnection,
     failures: u32,
@@ -55,14 +55,14 @@ pub struct ServerBackends<'a> {
 }
 
 enum WatchConnection {
-    /// To be made, from this time on.
+    /// To be opened, not before this time.
     Wanted(Instant),
     Open(Box<(Session, Statement)>),
-    /// It could not be made, or was lost, once too often.
+    /// Given up after too many failures.
     GivenUp,
 }
 
-/// What was seen of one stream's backend.
+/// The samples of one stream's backend.
 #[derive(Default)]
 struct WatchedBackend {
     process_id: i32,
@@ -74,7 +74,7 @@ struct WatchedBackend {
     disk_sleeps: u32,
 }
 
-/// What the whole server has done.
+/// Counters of the whole server.
 #[derive(Clone, Copy)]
 struct Totals {
     wal_bytes: i64,
@@ -83,7 +83,7 @@ struct Totals {
 }
 
 impl<'a> ServerBackends<'a> {
-    /// Of so many streams of a run.
+    /// For this number of streams of a run.
     pub fn new(
         address: &'a DatabaseAddress,
         run: &RunName,
@@ -102,7 +102,8 @@ impl<'a> ServerBackends<'a> {
         }
     }
 
-    /// Looks at all backends. A server that fails to answer is asked again later: a load goes on without.
+    /// Samples all backends. If the server fails to answer, it is asked again later; the load continues without
+    /// samples.
     async fn look_at_all(&mut self, gauges: &[Arc<Gauge>]) {
         for (stream, gauge) in self.streams.iter_mut().zip(gauges) {
             if stream.process_id != gauge.process_id() {
@@ -147,7 +148,7 @@ impl<'a> ServerBackends<'a> {
         };
         let (session, states) = &**open;
         let doing = "looking at the streams' backends";
-        // What a stream does is read at the time of its backend's answer, as near as can be.
+        // The stream's phase is read as close as possible to the time of its backend's answer.
         let rows = session.client.query(states, &[&process_ids]).await;
         let rows = rows.map_err(|error| session.error(error, doing))?;
         let mut blockers = BTreeMap::new();
@@ -177,7 +178,7 @@ impl<'a> ServerBackends<'a> {
                 blockers.insert(holder, index);
             }
         }
-        // Streams of one run wait for each other at times; that is no news.
+        // Streams of one run may wait for each other; they are not reported as blockers.
         blockers.retain(|process_id, _| !process_ids.contains(process_id));
         if !blockers.is_empty() {
             let holders: Vec<i32> = blockers.keys().copied().collect();
@@ -207,8 +208,8 @@ impl<'a> ServerBackends<'a> {
         }
     }
 
-    /// What the whole server has done since the first look, and the microseconds of CPU that its own backend took for
-    /// telling.
+    /// The work of the whole server since the first sample, and the CPU microseconds of the backend that answers these
+    /// queries.
     async fn total(&mut self) -> Option<(ServerMeasurements, u64)> {
         let WatchConnection::Open(open) =
             std::mem::replace(&mut self.connection, WatchConnection::GivenUp)

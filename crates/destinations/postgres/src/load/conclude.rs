@@ -1,4 +1,4 @@
-//! After the last unit: the ledger is held against files and server, then the switch, then ANALYZE.
+//! After the last unit: compares the ledger with files and server, then switches, then analyzes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,22 +23,22 @@ use crate::plan::statistics;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 use crate::{PostgresError, Session};
 
-/// A server that restarts after a crash is given half a minute.
+/// The number of attempts: a server that restarts after a crash gets half a minute.
 const SETTLE_TRIES: u32 = 30;
 const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
-/// How long the server is given to say it, with the patience and the end of backends that this takes.
+/// The longest wait for the answer, including the wait for old backends to end.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The work of the switch.
 pub struct SwitchWork {
     targets: Vec<TargetTask>,
-    /// The units of the plan as they were verified, in its order.
+    /// The units of the plan as they were verified, in the plan's order.
     units: Vec<UnitRow>,
 }
 
 impl SwitchWork {
-    /// Works out what is to be switched. The units have been compared with the server's counts.
+    /// Determines the tasks of the switch. The units have been compared with the server's counts.
     pub async fn of(context: &Context<'_>, committed: &LedgerUnits) -> Result<SwitchWork, Error> {
         let run = context.run;
         let mut targets = Vec::new();
@@ -65,7 +65,7 @@ impl SwitchWork {
     }
 }
 
-/// Reads the ledger, compares it with the files, and counts again what somebody could have changed.
+/// Reads the ledger, compares it with the files, and counts units again that somebody could have changed.
 pub async fn committed(context: &Context<'_>) -> Result<LedgerUnits, Error> {
     let found = LedgerUnits::read(context.run).await?;
     files::check(context, &context.run.control, found.accounts.split_count).await?;
@@ -73,7 +73,7 @@ pub async fn committed(context: &Context<'_>) -> Result<LedgerUnits, Error> {
     Ok(found)
 }
 
-/// Switches. Rows that a target refuses are taken out, as far as the package accepts rejects.
+/// Switches. Rows that a target refuses are removed, as far as the package accepts rejects.
 pub fn switch(
     context: &Context<'_>,
     verified: &mut Verified<'_, PostgresSteps<'_>>,
@@ -148,18 +148,17 @@ fn switched_target(target: &TargetTask) -> (usize, SwitchedTarget) {
     (target.flow, switched)
 }
 
-/// What a target says of a row at the switch.
+/// A target's refusal of a row at the switch.
 struct SwitchRefusal {
     flow: usize,
-    /// The row was copied; else it stands in a table that was to be attached.
+    /// The row was copied; otherwise it is in a table to be attached.
     is_copied: bool,
     source: PostgresError,
 }
 
-/// After a target has refused a row of a flow: its units must hold their rows in the order of the
-/// files, so that each row is known again and of duplicates the first one stays. A unit that
-/// several streams have filled does not, and is loaded anew by one. So are all units where more is
-/// needed than that order.
+/// Called after a target has refused a row of a flow. The units of the flow must have their rows in the order of the
+/// files, so that each row can be found in its file, and of duplicates the first one is kept. A unit that several
+/// streams have filled is loaded again by one stream. If more than the order is needed, all units are loaded again.
 async fn in_file_order(
     context: &Context<'_>,
     control: &Session,
@@ -211,8 +210,8 @@ async fn in_file_order(
     Ok(())
 }
 
-/// A stop in the middle of the switch. Where the connection breaks meanwhile, the ledger is asked over another one; a
-/// server that does not answer leaves open what came of a COMMIT that was on its way.
+/// Handles a stop in the middle of the switch. If the connection breaks meanwhile, the ledger is read over another one.
+/// If the server does not answer, the outcome of a COMMIT that was sent stays unknown.
 async fn interrupted_in_time(
     context: &Context<'_>,
     control: &Session,
@@ -240,10 +239,9 @@ async fn interrupted_in_time(
     }
 }
 
-/// Rolls the switch's transaction back, unless its COMMIT was on its way already. The ledger tells
-/// which.
+/// Rolls the switch's transaction back, unless its COMMIT was already sent. The ledger shows which was the case.
 async fn interrupted(context: &Context<'_>, control: &Session) -> Result<bool, Error> {
-    // A statement that copies rows may have minutes to go.
+    // A statement that copies rows may need minutes to end.
     control.cancel(context.address).await?;
     control.execute("ROLLBACK", "undoing the switch").await?;
     let ledger = &context.run.ledger;
@@ -252,8 +250,8 @@ async fn interrupted(context: &Context<'_>, control: &Session) -> Result<bool, E
         .await?)
 }
 
-/// A lost connection leaves open whether the COMMIT took place: the ledger knows, once the server
-/// answers again. Until then nothing is claimed.
+/// After a lost connection it is unknown whether the COMMIT took place. The ledger shows it once the server answers
+/// again. Until then nothing is reported.
 async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> {
     if !error.destination().is_some_and(PostgresError::is_lost) {
         return Err(error.into());
@@ -262,7 +260,7 @@ async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> 
         match tokio::time::timeout(SETTLE_TIMEOUT, was_switched(context)).await {
             Ok(Ok(true)) => return Ok(()),
             Ok(Ok(false)) => return Err(error.into()),
-            // It is not there yet, went away again, or something holds the run still: once more.
+            // The server is not up yet, went away again, or something blocks the run's row: try once more.
             Ok(Err(_)) | Err(_) => {}
         }
         if context.stop.asked() == Some(StopReason::Interrupted) {
@@ -276,8 +274,8 @@ async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> 
     .into())
 }
 
-/// Asks the ledger over a new connection. The backend of the lost one may still be at its COMMIT, or
-/// hold the run without ever hearing from us again: it is given a while, and then ended.
+/// Reads the ledger over a new connection. The backend of the lost connection may still be committing, or hold the
+/// run's row without noticing the lost connection: it gets some time, and is then ended.
 async fn was_switched(context: &Context<'_>) -> Result<bool, Error> {
     let session = Session::open(context.address, "inrush settle").await?;
     let switched = ask_ledger(context, &session).await;
@@ -299,7 +297,7 @@ async fn ask_ledger(context: &Context<'_>, session: &Session) -> Result<bool, Er
     Ok(run.ledger.is_switched(session, run.fence.run_id).await?)
 }
 
-/// The rows are in: what ANALYZE says no longer changes that.
+/// The rows are committed, so an error of ANALYZE changes nothing.
 pub async fn analyze(context: &Context<'_>, gathering: &mut Gathering) {
     let control = &context.run.control;
     for flow in &context.run.plan.flows {

@@ -11,12 +11,12 @@ use crate::engine::run::context::RunContext;
 /// The longest time that an interrupted statement may take to be undone.
 pub const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A run under way, with its means.
+/// A running load and the things that its parts use.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The part that is the same for all destinations.
     pub shared: RunContext<'a, PostgresRun>,
-    /// Where the data goes.
+    /// The address of the server.
     pub address: &'a DatabaseAddress,
 }
 
@@ -29,8 +29,8 @@ impl<'a> Deref for Context<'a> {
 }
 
 impl Context<'_> {
-    /// Does something by the control session, no longer than until the run is asked to stop: what is
-    /// under way then is undone.
+    /// Runs something over the control session until the run is asked to stop; then the running statement is cancelled
+    /// and undone.
     pub async fn unless_stopped<T>(
         &self,
         work: impl Future<Output = Result<T, Error>>,
@@ -45,12 +45,12 @@ impl Context<'_> {
         }
     }
 
-    /// Ends what the control session does, if the server answers in time. If it does not, the end of the
-    /// connection undoes it.
+    /// Cancels the statement of the control session, if the server answers in time. If it does not, the end of the
+    /// connection undoes the statement.
     pub async fn undo_in_time(&self) {
         let control = &self.run.control;
         let undone = async {
-            // A statement may have minutes to go.
+            // A statement may need minutes to end.
             control.cancel(self.address).await?;
             control
                 .execute("ROLLBACK", "undoing what was stopped")

@@ -111,7 +111,7 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// Ends the COPY. The server must have counted what was sent.
+    /// Ends the COPY. Fails if the server's count differs from the number of rows sent.
     pub async fn end(mut self) -> Result<Copied, RowsError> {
         self.end_one().await?;
         if self.counted != self.sent {

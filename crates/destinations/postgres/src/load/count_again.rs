@@ -1,9 +1,9 @@
-//! Before the switch: units whose rows somebody could have changed since their COMMIT are counted by
-//! the server once more, and held against what was sent.
+//! Before the switch: counts units again whose rows somebody could have changed since their COMMIT, and compares the
+//! counts with the numbers of rows sent.
 //!
-//! A unit is counted, and verified, in its own transaction. Those that an earlier attempt has
-//! committed stood there since, for minutes or for days; and of one that was emptied or written
-//! anew the server's files tell. Both are looked at again, by as many sessions as there are streams.
+//! A unit is counted, and verified, in its own transaction. Units that an earlier attempt has committed have existed
+//! for minutes or days since; and if a table was emptied or rewritten, its files on the server differ. Both kinds are
+//! checked again, by as many sessions as there are streams.
 
 use inrush_rows::ids::UnitKey;
 use std::collections::BTreeMap;
@@ -20,14 +20,14 @@ use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::qualified;
 
-/// A unit of the plan as the ledger knows it.
+/// A unit of the plan, with its row in the ledger.
 struct Unit<'a> {
     flow: &'a FlowPlan,
     plan: &'a UnitPlan,
     record: &'a UnitRow,
 }
 
-/// Looks again at the units that need it.
+/// Checks the units again that need it.
 pub async fn units(context: &Context<'_>, records: &[UnitRow]) -> Result<(), Error> {
     let run = context.run;
     let records: BTreeMap<&UnitKey, &UnitRow> = records
@@ -61,7 +61,7 @@ pub async fn units(context: &Context<'_>, records: &[UnitRow]) -> Result<(), Err
     }
 }
 
-/// A unit's rows are in the table that it was begun with, or in none that anybody finds.
+/// Fails if a unit's rows are not in the table that it began with.
 pub fn refuse_gone(record: &UnitRow) -> Result<(), VerifyError> {
     if record.stands {
         return Ok(());

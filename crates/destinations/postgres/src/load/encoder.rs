@@ -1,4 +1,4 @@
-//! Batches to the bytes of a COPY, in the form that the plan chose.
+//! Encodes batches into the bytes of a COPY, in the form that the plan chose.
 
 use arrow_array::RecordBatch;
 use inrush_pgcopy::{BinaryEncoder, EncodeError, TextEncoder};
@@ -40,7 +40,7 @@ impl Encoder {
         .map_err(PostgresError::from)
     }
 
-    /// What stands before the first row of a COPY.
+    /// The bytes before the first row of a COPY.
     pub fn begin(&self, block: &mut Vec<u8>) {
         match self {
             Encoder::Binary(encoder) => encoder.begin(block),
@@ -61,7 +61,7 @@ impl Encoder {
         encoded.map_err(PostgresError::from)
     }
 
-    /// What stands after the last row of a COPY.
+    /// The bytes after the last row of a COPY.
     pub fn end(&self, block: &mut Vec<u8>) {
         match self {
             Encoder::Binary(encoder) => encoder.end(block),
@@ -70,7 +70,7 @@ impl Encoder {
     }
 }
 
-/// Whether its intervals are those of a server that has no infinite ones.
+/// True if the server has no infinite intervals.
 fn has_finite_intervals(column: &Column) -> bool {
     matches!(
         column.column_type,

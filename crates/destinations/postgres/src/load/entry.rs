@@ -1,4 +1,5 @@
-//! Enters a run into the ledger: the steps of [`begin_steps`](crate::plan::begin_steps), by the control session.
+//! Enters a run into the ledger: performs the steps of [`begin_steps`](crate::plan::begin_steps) over the control
+//! session.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ use crate::quote::qualified;
 use crate::transaction::Transaction;
 use crate::{PostgresError, Session};
 
-/// A run on its way into the ledger.
+/// A run that is being entered into the ledger.
 pub struct Entry<'a> {
     options: &'a RunOptions<'a>,
     /// The session of the ledger and the switch. It takes the run's lock.
@@ -28,11 +29,11 @@ pub struct Entry<'a> {
     ledger: Ledger,
     /// The plan.
     pub plan: Plan,
-    /// The run in the ledger, once it is there.
+    /// The run in the ledger, once it is entered.
     entered: Option<Entered>,
 }
 
-/// A run in the ledger, with what is kept of its earlier attempts.
+/// A run in the ledger, with the kept parts of its earlier attempts.
 struct Entered {
     record: LedgerRun,
     units_kept: BTreeMap<UnitKey, UnitRow>,
@@ -40,7 +41,7 @@ struct Entered {
 }
 
 impl<'a> Entry<'a> {
-    /// Nothing is done so far.
+    /// No step is done yet.
     pub fn new(control: Session, plan: Plan, options: &'a RunOptions<'_>) -> Entry<'a> {
         Entry {
             options,
@@ -51,7 +52,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Does a step. `name` is that of a new run.
+    /// Performs a step. `name` is the name of a new run.
     pub async fn perform(&mut self, step: PrepareStep, name: &RunName) -> Result<(), Error> {
         let (control, ledger, plan) = (&self.control, &self.ledger, &self.plan);
         match step {
@@ -113,7 +114,7 @@ impl<'a> Entry<'a> {
         self.entered.as_ref().expect(ENTERED)
     }
 
-    /// Enters the run into the ledger, and keeps what the plan can use of earlier attempts.
+    /// Enters the run into the ledger, and keeps the parts of earlier attempts that the plan can use.
     async fn enter(&self, name: &RunName) -> Result<Entered, Error> {
         let (control, ledger, plan) = (&self.control, &self.ledger, &self.plan);
         let mut splits_kept = KeptSplits::default();
@@ -143,8 +144,8 @@ impl<'a> Entry<'a> {
             });
         };
         let record = ledger.take_over(control, run, &holder()).await?;
-        // What an old backend was still committing when the plan was made is committed or gone now:
-        // the ledger is read anew.
+        // Transactions of an old backend that were open when the plan was made are committed or rolled back now, so the
+        // ledger is read again.
         let units = ledger.units(control, record.run_id).await?;
         let keepable = plan::keepable(&plan.flows, changed);
         let (kept, dropped): (Vec<UnitRow>, Vec<UnitRow>) = units.into_iter().partition(|unit| {
@@ -170,10 +171,10 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A step before [`PrepareStep::EnterRun`] asked for the run.
+/// The panic message if a step before [`PrepareStep::EnterRun`] needs the run.
 const ENTERED: &str = "the run is entered before its later steps";
 
-/// Drops the staging tables of units, and forgets them.
+/// Drops the staging tables of units, and removes the units from the ledger.
 pub async fn drop_units(
     control: &Session,
     ledger: &Ledger,
@@ -186,10 +187,10 @@ pub async fn drop_units(
     }
     let doing = "dropping units that the plan has no use for";
     let transaction = Transaction::begin(control, doing).await?;
-    // Somebody else may read such a table, and not end.
+    // Another session may read such a table for a long time.
     let patience = format!("SET LOCAL lock_timeout = {lock_timeout_ms}");
     control.execute(&patience, doing).await?;
-    // What has the name of a unit's table and is another one is not ours.
+    // Another table with the name of a unit's table is not ours.
     for unit in units.iter().filter(|unit| unit.stands && !unit.straight) {
         let table = qualified(&unit.staging_schema, &unit.staging_table);
         control
@@ -201,8 +202,8 @@ pub async fn drop_units(
     Ok(transaction.commit(doing).await?)
 }
 
-/// A unit that several streams have begun stays shared, though one stream resumes it: its table is committed, and its
-/// ranges and reject files are those of its splits. A careful load by one stream has made it whole again.
+/// A unit that several streams have begun stays shared even if one stream resumes it: its table is committed, and its
+/// ranges and reject files are those of its splits. Only a careful load by one stream has made it private again.
 fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Result<(), Error> {
     for FlowPlan { reading, units, .. } in &mut plan.flows {
         for unit in units.iter_mut().filter(|unit| !unit.shared) {
@@ -217,8 +218,8 @@ fn keep_shared(plan: &mut Plan, units_kept: &BTreeMap<UnitKey, UnitRow>) -> Resu
     Ok(())
 }
 
-/// Rejects of a run that switched nothing in are no leftovers: its command loads all of it. Nor are
-/// those of one whose rows gave way to others.
+/// Refuses to replay the rejects of a run that is not switched (its own command loads all of it), or whose rows were
+/// replaced.
 async fn refuse_unswitched(
     control: &Session,
     ledger: &Ledger,
@@ -247,14 +248,14 @@ async fn refuse_unswitched(
     Ok(())
 }
 
-/// Names the control connection after its run, so that whoever takes the run over can end it.
+/// Names the control connection after its run, so that a process which takes the run over can end it.
 async fn tag(control: &Session, run: &RunName) -> Result<(), PostgresError> {
     let name = format!("SET application_name = 'inrush {run} control'");
     control.execute(&name, "naming the connection").await
 }
 
-/// Marks the targets whose rows are committed split by split before the first of them; those of others commit with the
-/// switch.
+/// Leaves marks for the targets whose rows are committed split by split, before the first of them. The marks of other
+/// targets commit with the switch.
 async fn leave_marks(control: &Session, plan: &Plan, run: &RunName) -> Result<(), Error> {
     let marks = begin_steps::marks(plan, run, |flow| Some(flow.facts.as_ref()?.oid));
     if marks.is_empty() {

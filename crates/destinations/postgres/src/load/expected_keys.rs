@@ -1,11 +1,10 @@
-//! Keys that a unit is expected to hold, from its file's first row to its last.
+//! The range of keys that a unit is expected to have: from its file's first row to its last.
 //!
-//! With `bounds = "data"` a unit's CHECK is known only when its rows are in, and the server must
-//! then read them all again to believe it. Files are usually written in the order of their key, so
-//! the first and last row tell the bounds beforehand: the CHECK then stands before the rows
-//! come, and costs next to nothing on each of them. It is a guess that every batch is held
-//! against; where it fails the CHECK is dropped before the rows are sent, and added when they are
-//! in, as without the guess.
+//! With `bounds = "data"`, a unit's CHECK is known only when its rows are loaded, and the server must then read them
+//! all again to validate it. Files are usually written in the order of their key, so the first and last row show the
+//! bounds beforehand. Then the CHECK is added before the rows come, and checking each row costs next to nothing. This
+//! is a guess, which is compared with every batch. If it fails, the CHECK is dropped before the batch is sent, and
+//! added when all rows are loaded, as without the guess.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
@@ -17,7 +16,7 @@ use crate::plan::{FlowPlan, KeyPlan, UnitPlan, key_text};
 use crate::staging::{UnitBounds, Upper};
 use crate::unit_transaction::UnitMeasure;
 
-/// The guess, and what has come so far.
+/// The guess, and the keys so far.
 pub struct ExpectedKeys {
     column_index: usize,
     bounds: UnitBounds,
@@ -28,7 +27,7 @@ pub struct ExpectedKeys {
 }
 
 impl ExpectedKeys {
-    /// What the ends of a unit's file tell; nothing where they tell too little.
+    /// Guesses from the first and last row of a unit's file; `None` if that is not possible.
     pub fn guess(flow: &FlowPlan, unit: &UnitPlan) -> Option<ExpectedKeys> {
         let key = flow.key.as_ref()?;
         let [split] = unit.splits.as_slice() else {
@@ -66,7 +65,7 @@ impl ExpectedKeys {
         &self.bounds
     }
 
-    /// Takes note of a batch's keys. Returns whether all of them are as expected.
+    /// Records a batch's keys. Returns true if all of them are in the expected range.
     pub fn hold(&mut self, batch: &RecordBatch) -> bool {
         if batch.num_rows() == 0 {
             return true;
@@ -79,12 +78,12 @@ impl ExpectedKeys {
         smallest >= self.lower && largest <= self.upper
     }
 
-    /// Whether the rows reached both ends: else the bounds are wider than the data.
+    /// True if the rows reached both bounds; otherwise the bounds are wider than the data.
     pub fn is_exact(&self) -> bool {
         self.seen == Some((self.lower, self.upper))
     }
 
-    /// What the server would find, where it counted `rows` and its CHECK holds the keys.
+    /// The measure that the server would find, if it counted `rows` and the CHECK holds for the keys.
     pub fn measured(&self, rows: u64) -> UnitMeasure {
         let upper = match &self.bounds.upper {
             Some(Upper::Inclusive(value) | Upper::Exclusive(value)) => Some(value.clone()),
@@ -98,7 +97,7 @@ impl ExpectedKeys {
     }
 }
 
-/// The smallest and the largest key; nothing where one is NULL or they are no numbers.
+/// The smallest and the largest key; `None` if one is NULL or they are not numbers.
 fn ends(keys: &ArrayRef) -> Option<(i64, i64)> {
     match keys.data_type() {
         DataType::Int16 => ends_of::<Int16Type>(keys),
@@ -164,7 +163,7 @@ mod tests {
         assert!(expected(KeyValue::Integer(9), KeyValue::Integer(3)).is_none());
         let text = |text: &str| KeyValue::Text(text.to_owned());
         assert!(expected(text("a"), text("b")).is_none());
-        // Infinity and years before 1 are written otherwise than they are counted.
+        // The text of infinity and of years before 1 has another order than their numbers.
         assert!(expected(KeyValue::Date(i32::MIN), KeyValue::Date(0)).is_none());
         assert!(expected(KeyValue::Date(-800_000), KeyValue::Date(0)).is_none());
         let late = [timestamp::INFINITY, timestamp::MAX, i64::MAX];
@@ -173,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Past the end of 64 bits timestamps are smaller numbers in arrays than all others.
+    /// Timestamps beyond 64 bits are represented by numbers that are smaller than all others.
     #[test]
     fn late_timestamps_are_not_as_expected() {
         for late in [timestamp::INFINITY, timestamp::MAX, i64::MIN] {

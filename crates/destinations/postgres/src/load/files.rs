@@ -1,7 +1,7 @@
 //! The check of every file of the plan against the ledger, before the switch.
 //!
-//! A file may be one of a hundred thousand, so the ledger's rows are read for some of the files at a time: those
-//! whose keys begin alike.
+//! There may be a hundred thousand files, so the ledger's rows are read for some files at a time: those whose keys
+//! begin with the same digits.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::engine::pipeline::{expectations, file_checks};
 use crate::engine::plan::identity;
 use crate::ledger::SplitChoice;
 
-/// Splits that are read at a time, about.
+/// About how many splits are read at a time.
 const SPLITS_AT_A_TIME: u64 = 8192;
 
-/// A file of a flow, whether it is fed, and the first byte of its key.
+/// A file of a flow, true if it is fed, and the first byte of its key.
 type PlannedFile<'a> = (&'a Arc<dyn Input>, bool, u8);
 
-/// Checks all files: their text is the one that was loaded, all of it was, and it has what was promised.
+/// Checks all files: their text is the text that was loaded, all of it was loaded, and they have the promised numbers.
 pub async fn check(
     context: &Context<'_>,
     control: &Session,
     split_count: u64,
 ) -> Result<(), Error> {
     let run = context.run;
-    // What a package promises of all files together is held against all of their splits.
+    // Promises about all files together are compared with all of their splits.
     let has_promises = run
         .plan
         .flows
@@ -78,7 +78,7 @@ pub async fn check(
             let keys = &keys_of_flows[flow_index];
             let is_own = |split: &&SplitRecord| keys.contains(&split.unit_key);
             let own: Vec<&SplitRecord> = splits.iter().filter(is_own).collect();
-            // Both digits of a byte, or the first of them.
+            // The prefix has both digits of a byte, or only the first.
             let shift = 8 - 4 * digits;
             let is_meant = |file: &&PlannedFile<'_>| u16::from(file.2) >> shift == number;
             let meant = || files[flow_index].iter().filter(is_meant);
@@ -95,7 +95,7 @@ pub async fn check(
     Ok(())
 }
 
-/// The byte that a key's first two digits mean.
+/// The byte that the first two digits of a key mean.
 fn first_byte(key: &FileKey) -> u8 {
     let digits = key.as_str().get(..2).unwrap_or_default();
     u8::from_str_radix(digits, 16).unwrap_or_default()

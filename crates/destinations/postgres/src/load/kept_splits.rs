@@ -1,5 +1,5 @@
-//! Splits that an earlier attempt has committed, as far as anything before the switch asks for them: there may be a
-//! hundred thousand. The checks before the switch read all of the ledger again.
+//! Splits that an earlier attempt has committed, reduced to what is needed before the switch, because there may be a
+//! hundred thousand. The checks before the switch read the whole ledger again.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ pub struct KeptSplit {
     file: Option<KeyStart>,
     /// First byte of its range.
     pub byte_start: u64,
-    /// One past its last byte; none is the file's end.
+    /// One past its last byte; `None` if that is the file's end.
     pub byte_end: Option<u64>,
     /// Its rows.
     pub account: Account,
 }
 
 impl KeptSplit {
-    /// Whether it is of the file with this key.
+    /// True if it belongs to the file with this key.
     pub fn is_of_file(&self, key: &FileKey) -> bool {
         self.file.is_some() && self.file == KeyStart::of(key.as_str())
     }
 
-    /// Whether it is the split with this key.
+    /// True if it is the split with this key.
     pub fn is_split(&self, key: &SplitKey) -> bool {
         self.split.is_some() && self.split == KeyStart::of(key.as_str())
     }
@@ -49,7 +49,7 @@ impl KeptSplits {
         };
         match self.0.get_mut(&split.unit_key) {
             Some(splits) => {
-                // They come in the order of their keys, as far as the server sorts as bytes do.
+                // They arrive in the order of their keys, if the server sorts them by their bytes.
                 let at = splits.partition_point(|known| known.split <= kept.split);
                 splits.insert(at, kept);
             }
@@ -62,7 +62,7 @@ impl KeptSplits {
         self.0.get(unit_key).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a unit has the split with this key.
+    /// True if a unit has the split with this key.
     pub fn has(&self, unit_key: &UnitKey, split_key: &SplitKey) -> bool {
         let wanted = KeyStart::of(split_key.as_str());
         let splits = self.of_unit(unit_key);
@@ -90,7 +90,7 @@ impl KeptSplits {
         }
     }
 
-    /// Forgets the splits of a unit.
+    /// Removes the splits of a unit.
     pub fn remove(&mut self, unit_key: &UnitKey) {
         self.0.remove(unit_key);
     }

@@ -1,4 +1,4 @@
-//! Checks that the ledger's ranges of a shared unit cover each file that was fed.
+//! Checks that the ledger's ranges of a shared unit cover each fed file.
 
 use std::sync::Arc;
 
@@ -11,8 +11,7 @@ use crate::engine::plan::identity;
 use crate::engine::verify::VerifyError;
 use crate::plan::FlowPlan;
 
-/// Checks the files of a shared unit that were fed: only while their feed is at hand it is known
-/// where their text ends.
+/// Checks the fed files of a shared unit. The end of their text is known only while their feed exists.
 pub fn check_fed(
     run: &PostgresRun,
     flow_index: usize,
@@ -33,13 +32,13 @@ pub fn check_fed(
     Ok(())
 }
 
-/// The files of a flow, and whether they are fed.
+/// The files of a flow, each with true if it is fed.
 pub fn files(flow: &FlowPlan) -> Vec<(&Arc<dyn Input>, bool)> {
     let splits = flow.splits();
     let mut files: Vec<(&Arc<dyn Input>, bool)> = splits
         .map(|split| (&split.input, split.is_shared))
         .collect();
-    // The ranges of a file stand one after the other.
+    // The ranges of a file follow each other.
     files.dedup_by(|(file, _), (before, _)| Arc::ptr_eq(file, before));
     files
 }

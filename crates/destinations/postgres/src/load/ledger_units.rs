@@ -13,10 +13,10 @@ use crate::engine::run::gathering::Gathering;
 use crate::engine::run::unit_reports::UnitEnd;
 use crate::ledger::{LedgerError, UnitAccounts, UnitRow};
 
-/// How long the ledger is waited for at the end.
+/// The longest wait for the ledger at the end.
 const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Units, with what their splits add up to.
+/// Units, with the sums over their splits.
 pub struct LedgerUnits {
     /// In the order of their keys.
     units: Vec<UnitRow>,
@@ -42,13 +42,13 @@ impl LedgerUnits {
         error: Option<&Error>,
     ) -> LedgerUnits {
         let run = context.run;
-        // A stop does not wait for a server that says nothing.
+        // A stopped run does not wait for a server that does not answer.
         let read = tokio::time::timeout(LEDGER_TIMEOUT, LedgerUnits::read(run)).await;
-        // What was verified in a transaction that was not committed is not there.
+        // Verifications in a transaction that was not committed are not in the ledger.
         let is_undone = run.plan.is_one_transaction() && error.is_some();
         match (read, verified.filter(|_| !is_undone)) {
             (Ok(Ok(read)), _) => read,
-            // The server went away after the switch: what was switched was read before.
+            // The server went away after the switch; the switched units were read before.
             (_, Some(verified)) => verified,
             _ => {
                 gathering.note(
@@ -88,7 +88,7 @@ impl CommittedUnits<PostgresRun> for LedgerUnits {
         UnitEnd {
             is_kept: kept.is_some_and(|kept| kept.finished),
             is_finished: record.is_some_and(|record| record.finished),
-            // The ledger says it of units that one stream has loaded as a whole.
+            // The ledger marks units that one stream has loaded carefully as a whole.
             is_careful: record.is_some_and(|record| record.careful),
             server_copy: kept
                 .is_none_or(|kept| !kept.finished)

@@ -1,9 +1,9 @@
 //! The steps of a run into a PostgreSQL server, in the engine's order.
 //!
-//! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams,
-//! each a thread with its own connection; the engine's loader takes pieces of work through a [`stream`], in
-//! transactions of [`piece`], whose rows go into COPYs of [`rows`]; [`backends`] watches the server meanwhile; [`conclude`]
-//! compares ledger, files and server, switches and analyzes.
+//! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams, each a thread with its
+//! own connection; the engine's loader takes pieces of work through a [`stream`], in transactions of [`piece`], whose
+//! rows are sent by [`rows`]; [`backends`] samples the server meanwhile; [`conclude`] compares ledger, files and
+//! server, switches and analyzes.
 
 mod backends;
 mod careful;
@@ -107,7 +107,7 @@ impl PostgresSteps<'_> {
         }
     }
 
-    /// Waits for a server, no longer than until the run is asked to stop.
+    /// Waits for a server until the run is asked to stop.
     fn unless_stopped<T>(
         &self,
         runtime: &Runtime,
@@ -211,7 +211,7 @@ impl LoadSteps for PostgresSteps<'_> {
         if !context.run.plan.is_one_transaction() {
             return error;
         }
-        // What the ledger says of a run that has failed is what is committed.
+        // For a failed run, only the ledger's rows are committed.
         let context = self.context(context);
         context.runtime.block_on(context.undo_in_time());
         one_transaction::told(error)

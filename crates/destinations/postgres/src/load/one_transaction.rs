@@ -1,9 +1,8 @@
-//! Loads without staging tables (`staging = false`): one session puts the rows of all flows straight
-//! into their targets, in the transaction that the switch commits.
+//! Loads without staging tables (`staging = false`): one session writes the rows of all flows directly to their
+//! targets, in the transaction that the switch commits.
 //!
-//! It is the control session. Each flow is one part behind a savepoint, so that a part of which the
-//! server refuses a row can be loaded once more, carefully. A target gets its rows before those
-//! whose foreign keys refer to it.
+//! It is the control session. Each flow is one part after a savepoint, so that a part with a refused row can be loaded
+//! once more, carefully. A target gets its rows before the targets whose foreign keys refer to it.
 
 use std::sync::Arc;
 
@@ -25,14 +24,15 @@ const NOTHING_KEPT: &str =
 const LATE_REFUSAL: &str = "this was found only after the rows of all flows were loaded, so all of \
      them were rolled back; fix the row, or remove `staging = false` to get it as a reject";
 
-/// How a part is begun, ended, and undone. A part that was undone is begun by one more savepoint, within that of before.
+/// The statements that begin, end, and roll back a part. A part that is begun again gets a savepoint within the former
+/// one.
 pub const PART: [&str; 3] = [
     "SAVEPOINT inrush_flow",
     "RELEASE SAVEPOINT inrush_flow",
     "ROLLBACK TO SAVEPOINT inrush_flow",
 ];
 
-/// Begins the transaction and loads every flow into it. The switch commits it.
+/// Begins the transaction and loads every flow in it. The switch commits it.
 pub async fn load_all(
     context: &Context<'_>,
     load_run: &LoadRun<'_, FlowPlan>,
@@ -41,8 +41,7 @@ pub async fn load_all(
 ) -> Result<(), Error> {
     let session = &context.run.control;
     gauge.served_by(session.backend_process_id, session.watch.tcp());
-    // What waits for the server is dropped when the run is asked to stop; what converts looks at
-    // the flag between blocks.
+    // Waiting for the server ends when the run is asked to stop; conversion checks the flag between blocks.
     tokio::select! {
         biased;
         loaded = load_flows(context, load_run, session, result) => loaded?,
@@ -86,7 +85,7 @@ async fn load_flows(
     Ok(())
 }
 
-/// An error that ended such a load, with a hint that is true of it: others say what is kept.
+/// Gives an error of such a load a hint that is true for it: other hints say that loaded units are kept.
 pub fn told(error: Error) -> Error {
     let Error::Driver(engine) = error else {
         return error;
@@ -96,7 +95,7 @@ pub fn told(error: Error) -> Error {
         .and_then(SwitchError::destination)
         .or_else(|| engine.own::<PostgresError>());
     let hint = match switch {
-        // The ledger knows it once the server answers, as the hint says.
+        // The ledger shows it once the server answers, as the hint says.
         Some(SwitchError::Unknown { .. }) => None,
         Some(SwitchError::Refused { .. }) => Some(LATE_REFUSAL.to_owned()),
         Some(SwitchError::Statement { .. }) => Some(format!("fix the statement: {NOTHING_KEPT}")),
@@ -118,8 +117,8 @@ async fn flows_in_order(plan: &Plan, session: &Session) -> Result<Vec<usize>, Po
     Ok(order::order(&names, &references, |_| false))
 }
 
-/// Has what COMMIT would check of a flow's rows checked now, and of those that come: by then nothing
-/// could be done any more for a row at fault. What needs the rows of later flows is left for them.
+/// Has constraints checked now that COMMIT would check, for the flow's rows so far and those to come. At COMMIT it
+/// would be too late to reject a single row. Constraints that need the rows of later flows stay deferred.
 pub async fn check_at_once(
     plan: &Plan,
     session: &Session,

@@ -1,5 +1,5 @@
-//! Performs the steps of a unit's transactions, as [`unit_steps`](crate::plan::unit_steps) lists them. Steps that send
-//! rows are a [`Piece`](super::piece::Piece)'s.
+//! Performs the steps of a unit's transactions, as [`unit_steps`](crate::plan::unit_steps) lists them. A
+//! [`Piece`](super::piece::Piece) performs the steps that send rows.
 
 use inrush_verdict::Phase;
 
@@ -14,7 +14,7 @@ use crate::plan::{FlowPlan, UnitPlan};
 use crate::transaction::Transaction;
 use crate::unit_transaction::{self, UnitMeasure};
 
-/// The transaction of a unit under way. Dropped before its last step, it is rolled back.
+/// The transaction of a unit. It is rolled back if it is dropped before its last step.
 pub struct Performer<'a> {
     run: &'a PostgresRun,
     session: &'a Session,
@@ -26,15 +26,15 @@ pub struct Performer<'a> {
     transaction: Option<Transaction<'a>>,
     /// Rows that were sent.
     rows_sent: u64,
-    /// Their sums; none where a file range has none.
+    /// Their sums; `None` if a file range has none.
     sums_sent: Option<Vec<ExactSum>>,
     measured: Option<UnitMeasure>,
-    /// The CHECK of the keys stands.
+    /// The CHECK of the keys exists.
     is_checked: bool,
 }
 
 impl<'a> Performer<'a> {
-    /// Nothing is begun yet. `doing` says what it is for, in errors.
+    /// No step is done yet. `doing` describes the transaction, for errors.
     pub fn new(
         run: &'a PostgresRun,
         session: &'a Session,
@@ -59,13 +59,13 @@ impl<'a> Performer<'a> {
         }
     }
 
-    /// Says what was sent, which the server's count and sums are held against.
+    /// Sets the number of rows sent and their sums, which are compared with the server's.
     pub fn sent(&mut self, rows: u64, sums: Option<Vec<ExactSum>>) {
         self.rows_sent = rows;
         self.sums_sent = sums;
     }
 
-    /// Undoes the transaction, where one is begun, and waits until that is done.
+    /// Rolls the transaction back, if one is open, and waits until that is done.
     pub async fn roll_back(&mut self) -> Result<(), Error> {
         if let Some(transaction) = self.transaction.take() {
             transaction.roll_back(&self.doing).await?;
@@ -135,8 +135,8 @@ impl<'a> Performer<'a> {
         Ok(())
     }
 
-    /// Takes the server's count of the rows, which must be that of the rows sent. `is_checked` says that the CHECK of the
-    /// keys stands already.
+    /// Takes the server's count of the rows. Fails if it is not the number of rows sent. `is_checked` is true if the
+    /// CHECK of the keys exists already.
     pub fn measured(&mut self, measured: UnitMeasure, is_checked: bool) -> Result<(), Error> {
         if measured.rows != self.rows_sent {
             return Err(Error::Verification {
@@ -172,9 +172,9 @@ impl<'a> Performer<'a> {
             .await?)
     }
 
-    /// Rows that went straight into a target must all be in one table: not some in one that was
-    /// renamed since, or dropped, and the others in what has its name now. COPY has locked it, so
-    /// it stays what it is until COMMIT.
+    /// Fails if rows that were written directly to a target are not all in the same table, because the target was
+    /// renamed or dropped meanwhile and another table has its name. COPY has locked it, so it stays the same until
+    /// COMMIT.
     async fn refuse_other_target(&self) -> Result<(), Error> {
         let run = self.run;
         let stands = run

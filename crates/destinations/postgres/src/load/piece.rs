@@ -16,7 +16,7 @@ use crate::plan::additions::Additions;
 use crate::plan::unit_steps::{self, Step};
 use crate::{Session, unit_transaction};
 
-/// A piece of work under way. Its COPY is dropped before its transaction, because the COPY must end first.
+/// A piece of work in progress. Its COPY is dropped before its transaction, because the COPY must end first.
 pub struct Piece<'a> {
     place: UnitPlace,
     table: CopyRows<'a>,
@@ -24,7 +24,7 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// Nothing is begun yet.
+    /// No step is done yet.
     pub fn new(
         context: &'a Context<'a>,
         session: &'a Session,
@@ -46,7 +46,7 @@ impl<'a> Piece<'a> {
 }
 
 impl UnitTransaction for Piece<'_> {
-    /// The steps of its transaction, one after the other; of a part of a larger one, those of that part.
+    /// Performs the steps of its transaction, or of its part of a larger transaction.
     async fn perform(
         &mut self,
         rows: &mut RowLoop<'_>,
@@ -65,6 +65,8 @@ impl UnitTransaction for Piece<'_> {
                 Step::ExpectKeys => table.expect_keys().await?,
                 Step::Copy(splits) => {
                     let splits = splits.clone();
+                    let ways = &context.run.stored_ways;
+                    ways.begin(place, &table.flow.server_copy);
                     rows.copy(&unit.key, &mut work, splits, table, &mut gathered)
                         .await?;
                     performer.sent(gathered.account.rows_loaded, gathered.sums());
@@ -112,7 +114,7 @@ fn steps<'a>(table: &CopyRows<'a>, splits: usize) -> Vec<Step<'a>> {
     }
 }
 
-/// Writes the splits that the ledger does not have yet. No COPY is under way.
+/// Writes the splits that the ledger does not have yet. No COPY is open.
 async fn record(
     context: &Context<'_>,
     session: &Session,

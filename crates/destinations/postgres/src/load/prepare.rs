@@ -1,4 +1,4 @@
-//! Connects and plans, and has the run entered into the ledger.
+//! Connects, plans, and enters the run into the ledger.
 
 use inrush_package::Package;
 use inrush_rows::plural::counted;
@@ -28,9 +28,9 @@ pub async fn prepare(
     options: &RunOptions<'_>,
 ) -> Result<Preparation<PostgresRun>, Error> {
     let name = new_run_name(&package.name);
-    // What the first plan reads of a pipe, the second one must see again.
+    // The second plan must see the same beginning of a pipe as the first one.
     let sources = options.sources();
-    // Nor are keys looked for twice.
+    // The second plan does not scan for keys again, either.
     let key_scans = KeyScans::default();
     let contents = ContentChecks::default();
     let control = Session::open(address, "inrush plan").await?;
@@ -53,7 +53,7 @@ pub async fn prepare(
             entry.perform(step, &name).await?;
             continue;
         }
-        // Of a hundred thousand files no second plan is kept beside the one that runs.
+        // With a hundred thousand files, the first plan must not stay in memory beside the second.
         entry.plan.flows.clear();
         entry.plan = plan(&entry.control, false).await?;
         if is_loaded(&entry.plan) {
@@ -65,8 +65,8 @@ pub async fn prepare(
     Ok(Preparation::Run(Box::new(run)))
 }
 
-/// A lock that could not be had for planning may be that of another run of the package, at its
-/// switch: then that run is named.
+/// If a lock was not granted while planning, another run of the package may hold it for its switch; then the error
+/// names that run.
 async fn held(control: &Session, package: &Package, error: PlanFailure) -> Error {
     let is_blocked = matches!(&error, PlanFailure::Server(refused) if refused.is_blocked());
     if !is_blocked {
@@ -98,12 +98,12 @@ async fn nothing_to_do(control: Session, plan: Plan) -> Result<Preparation<Postg
     })))
 }
 
-/// Whether a plan has nothing left to do.
+/// True if a plan has nothing left to do.
 fn is_loaded(plan: &Plan) -> bool {
     matches!(plan.earlier, Earlier::Loaded(_))
 }
 
-/// Readies the server for the streams: it gets the tables of shared units.
+/// Prepares the server for the streams: creates the tables of shared units.
 pub async fn ready(run: &mut PostgresRun) -> Result<(), Error> {
     if let Earlier::Stopped { dropped, .. } = &run.plan.earlier
         && *dropped > 0
@@ -117,7 +117,7 @@ pub async fn ready(run: &mut PostgresRun) -> Result<(), Error> {
     shared_unit::create_missing(run).await
 }
 
-/// Forgets units whose rejects are not in the run's folder any more.
+/// Removes units whose rejects are not in the run's folder any more.
 pub async fn forget(run: &mut PostgresRun, lost: &[KeptRecord]) -> Result<(), Error> {
     let kept = lost
         .iter()
@@ -139,8 +139,7 @@ pub async fn forget(run: &mut PostgresRun, lost: &[KeptRecord]) -> Result<(), Er
     Ok(())
 }
 
-/// Keeps what comes through pipes, so that rows which a server refuses can be told and all others
-/// loaded once more.
+/// Keeps the data of pipes, so that rows which a server refuses can be reported and all others loaded once more.
 fn keep_pipes(run: &PostgresRun) -> Result<(), Error> {
     let folder = &run.folder;
     for flow in run.plan.flows.iter().filter(|flow| flow.keeps_pipes()) {
@@ -164,7 +163,7 @@ async fn loaded_accounts(
     let ledger = Ledger::new(&plan.settings.ledger_schema);
     let units = ledger.units(control, run.run_id).await?;
     let loaded = ledger.accounts(control, run.run_id).await?;
-    // By target and not by unit: what the plan would make of the files today may differ.
+    // Counted by target and not by unit, because the plan may cut the files into other units today.
     let accounts = plan.flows.iter().map(|flow| {
         let mut account = Account::default();
         for unit in units.iter().filter(|unit| unit.target == flow.target()) {

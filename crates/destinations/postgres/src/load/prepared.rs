@@ -1,4 +1,4 @@
-//! A prepared run into PostgreSQL, with the units and splits that it keeps of earlier attempts.
+//! A prepared run into PostgreSQL, with the units and splits that it keeps from earlier attempts.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut, Range};
@@ -20,7 +20,7 @@ use crate::plan::{FlowPlan, Plan, UnitPlan};
 
 /// A run that is planned and entered into the ledger.
 pub struct PostgresRun {
-    /// The part that is alike for all destinations.
+    /// The part that is the same for all destinations.
     pub prepared: PreparedRun<Plan>,
     /// The run in the ledger.
     pub record: LedgerRun,
@@ -34,7 +34,7 @@ pub struct PostgresRun {
     pub units_kept: BTreeMap<UnitKey, UnitRow>,
     /// Splits that were committed by an earlier attempt.
     pub splits_kept: KeptSplits,
-    /// By which way the server stored the rows of each unit.
+    /// How the server stored the rows of each unit.
     pub stored_ways: StoredWays,
 }
 
@@ -59,7 +59,7 @@ impl PostgresRun {
         (flow, &flow.units[unit])
     }
 
-    /// Where rejects are kept.
+    /// The folder of the rejects.
     pub fn rejects_folder(&self) -> PathBuf {
         self.folder.rejects()
     }
@@ -105,7 +105,7 @@ impl DriverRun for PostgresRun {
         let (_, unit) = self.unit(flow, unit);
         match self.units_kept.get(&unit.key) {
             Some(kept) if kept.finished => Committed::All,
-            // What one stream fills is there as a whole, or not at all.
+            // A unit of one stream is kept completely or not at all.
             _ if !unit.shared => Committed::Nothing,
             _ => Committed::Splits(Box::new(|split_key| {
                 self.splits_kept.has(&unit.key, split_key)
@@ -134,7 +134,7 @@ impl DriverRun for PostgresRun {
             .collect()
     }
 
-    /// One for all of the unit.
+    /// One record for the whole unit.
     fn kept_records(&self, place: UnitPlace) -> Vec<KeptRecord> {
         let (flow, unit) = self.unit(place.0, place.1);
         let Some(kept) = self.units_kept.get(&unit.key) else {

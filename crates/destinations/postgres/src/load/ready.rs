@@ -1,4 +1,4 @@
-//! A filled unit before its COMMIT: its row in the ledger, and the CHECK of its keys.
+//! Prepares a filled unit for its COMMIT: its row in the ledger, and the CHECK of its keys.
 
 use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
@@ -6,7 +6,7 @@ use crate::staging::{self, UnitBounds, Upper};
 use crate::unit_transaction::UnitMeasure;
 use crate::{PostgresError, Session};
 
-/// A unit for the ledger.
+/// A unit's row for the ledger.
 pub fn record(
     plan: &Plan,
     flow: &FlowPlan,
@@ -33,7 +33,7 @@ pub fn record(
     }
 }
 
-/// Adds the CHECK of the keys that were found in a staging table, so that it is switched in without a scan.
+/// Adds the CHECK of the keys that were found in a staging table, so that ATTACH needs no scan.
 pub async fn check_keys(
     session: &Session,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! Loads units again whose rows were committed, because a target refused one of them at the switch.
+//! Loads committed units again, because a target refused one of their rows at the switch.
 
 use super::context::Context;
 use super::stream::SessionStream;
@@ -13,8 +13,7 @@ use crate::plan::switch_steps::lock_timeout;
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 
-/// Loads a unit once more, in the order of its files, into a staging table that is given what it does
-/// not have else.
+/// Loads a unit once more, in the order of its files, into a staging table with additional constraints.
 pub async fn load_in_file_order(
     context: &Context<'_>,
     session: &Session,
@@ -24,7 +23,7 @@ pub async fn load_in_file_order(
 ) -> Result<(), Error> {
     let run = context.run;
     let (_, unit) = run.unit(item.flow, item.unit);
-    // The ledger knows what was counted of it, whoever has loaded it.
+    // The rows and rejects that were counted for it before are subtracted.
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
     let committed = accounts.of_unit(&unit.key);
     if let Some(sharing) = run.sharing.get(&item.unit_place()) {
@@ -40,15 +39,15 @@ pub async fn load_in_file_order(
         .await
 }
 
-/// Forgets a unit. Its rejects are about to be written anew, into the same files where one stream
-/// has loaded it before: a run that is stopped meanwhile loads it as if it had never been.
+/// Removes a unit from the ledger. Its rejects will be written again, into the same files if one stream has loaded it
+/// before. A run that is stopped meanwhile loads the unit as if it had never been loaded.
 async fn forget(context: &Context<'_>, session: &Session, unit: &UnitPlan) -> Result<(), Error> {
     let run = context.run;
     let doing = "dropping a unit that is loaded anew";
     let table = qualified(&run.plan.settings.staging_schema, &unit.staging_table);
     let transaction = Transaction::begin(session, doing).await?;
     run.ledger.hold_fence(session, &run.fence).await?;
-    // Somebody else may read the table, and not end.
+    // Another session may read the table for a long time.
     session.execute(&lock_timeout(&run.plan), doing).await?;
     session
         .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)

@@ -1,4 +1,4 @@
-//! Pauses the streams while a standby, or a replication slot, is further behind than is allowed.
+//! Pauses the streams while a standby or a replication slot lags behind too far.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
 use crate::{Session, server_facts};
 
-/// Between two looks. What the streams send meanwhile may go past the limit.
+/// The time between two checks. What the streams send meanwhile may exceed the limit.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Whoever is looked at, over a connection of its own.
+/// Watches the replicas, over a separate connection.
 pub struct Replicas {
     session: Session,
     paused: bool,
@@ -22,7 +22,7 @@ pub struct Replicas {
 }
 
 impl Replicas {
-    /// Begins to look, where the package asks for it.
+    /// Begins to watch, if the package asks for it.
     pub async fn watch(context: &Context<'_>) -> Result<Option<Replicas>, Error> {
         let settings = &context.run.plan.settings;
         if settings.replica_lag_bytes_max.is_none() && settings.slot_bytes_max.is_none() {
@@ -38,8 +38,8 @@ impl Replicas {
         Ok(Some(replicas))
     }
 
-    /// Looks until everything is loaded, or the run stops. Blind, it stops the run: whoever asked
-    /// for care would not have it go on without.
+    /// Watches until everything is loaded, or the run stops. If the server cannot be asked any more, the run stops,
+    /// because its user does not want it to continue unwatched.
     pub async fn go_on(mut self, context: &Context<'_>, loaded: &Notify) -> Result<(), Error> {
         loop {
             tokio::select! {
@@ -86,7 +86,7 @@ impl Replicas {
             None => "resumed: no standby or slot is too far behind".to_owned(),
         };
         let note = Event::Note { text };
-        // A load that keeps its standbys near the limit pauses often: the log tells each time.
+        // A load that keeps its standbys near the limit pauses often; the log has each pause.
         context.run.folder.notice(&note);
         if !self.told {
             self.told = true;

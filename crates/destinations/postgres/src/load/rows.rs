@@ -1,4 +1,4 @@
-//! The rows of a piece on their way into a COPY: held against the keys that are expected, and sent.
+//! Sends the rows of a piece by COPY, after comparing them with the expected keys.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ use crate::plan::{FlowPlan, UnitPlan};
 use crate::unit_transaction::{self, UnitMeasure};
 use crate::{PostgresError, Session, fast_copy, staging};
 
-/// Takes the rows of a piece into its staging table, or straight into its target.
+/// Writes the rows of a piece to its staging table, or directly to its target.
 pub struct CopyRows<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) session: &'a Session,
@@ -35,29 +35,29 @@ pub struct CopyRows<'a> {
     pub(super) unit: &'a UnitPlan,
     /// How rows are sent.
     pub(super) method: Method<'a, Additions>,
-    /// The keys that the unit's CHECK allows while its rows come.
+    /// The keys that the unit's CHECK allows while its rows are sent.
     expected: Option<ExpectedKeys>,
-    /// The COPY of the server extension, where its rows go by that.
+    /// The COPY of the server extension, if it stores the rows.
     fast: Option<FastCopy>,
-    /// What the server said of the rows of files that are ended.
+    /// The server's counts for the files that are complete.
     copied: Copied,
     pool: BlockPool,
-    /// What takes the rows of the file that is loaded now.
+    /// The writer of the current file.
     copier: Option<Copier<'a>>,
 }
 
 /// The COPY of the server extension.
 struct FastCopy {
     statement: String,
-    /// It tells the ends of the key.
+    /// It reports the smallest and largest key.
     tells_keys: bool,
 }
 
-/// How rows get into the table.
+/// How rows are written to the table.
 enum Copier<'a> {
-    /// By one COPY that goes on from batch to batch.
+    /// By one COPY for all batches.
     Quick(Copying<'a>),
-    /// By a COPY of its own for each batch, so that rows may be refused.
+    /// By a COPY for each batch, so that rows may be refused.
     Careful(CarefulCopy<'a>),
 }
 
@@ -83,12 +83,12 @@ impl<'a> CopyRows<'a> {
         }
     }
 
-    /// Ends the COPY that is under way, if there is one: its rows are about to be rolled back.
+    /// Ends the open COPY, if there is one: its rows are about to be rolled back.
     pub fn give_up(&mut self) {
         self.copier = None;
     }
 
-    /// Lets the server check the keys that the file's ends promise, row by row as they come.
+    /// Adds the CHECK of the expected keys, so that the server checks each row as it arrives.
     pub async fn expect_keys(&mut self) -> Result<(), Error> {
         self.expected = ExpectedKeys::guess(self.flow, self.unit);
         if let Some(expected) = &self.expected {
@@ -103,14 +103,14 @@ impl<'a> CopyRows<'a> {
         Ok(())
     }
 
-    /// Takes the CHECK of the expected keys away.
+    /// Drops the CHECK of the expected keys.
     fn drop_check(&self) -> String {
         let schema = &self.context.run.plan.settings.staging_schema;
         staging::drop_bounds_check(schema, &self.unit.staging_table)
     }
 
-    /// Opens the server extension, and asks which way the table goes. A table that it refuses goes by COPY, unless the
-    /// package requires the extension.
+    /// Opens the server extension, and asks how it can store the table. A table that it refuses is loaded by COPY,
+    /// unless the package requires the extension.
     pub async fn open_server_copy(&mut self, place: UnitPlace) -> Result<(), Error> {
         let run = self.context.run;
         let Some(fast) = self.flow.fast_copy(&run.plan.settings, self.unit) else {
@@ -151,8 +151,8 @@ impl<'a> CopyRows<'a> {
         Ok(())
     }
 
-    /// Tells how many rows the unit holds, by the server's count in each COPY, and the ends of its key, where the CHECK of
-    /// the expected keys holds them exactly, or the extension tells them. Otherwise the server looks through the table.
+    /// Passes on the unit's row count from the COPYs, and its smallest and largest key if the CHECK of the expected
+    /// keys is exact or the extension reports them. Otherwise the server must scan the table.
     pub async fn take_counts(&self, performer: &mut Performer<'_>) -> Result<(), Error> {
         let schema = &self.context.run.plan.settings.staging_schema;
         let waiting = self.session.gauge.enter(Phase::ServerWait);
@@ -164,7 +164,7 @@ impl<'a> CopyRows<'a> {
         let has_triggers = staging::has_triggers(schema, &self.unit.staging_table);
         if unit_transaction::has_triggers(self.session, &has_triggers).await? {
             drop(waiting);
-            // Such a row may be changed, or another one be added, after the COPY has counted.
+            // A trigger may change such a row, or add another one, after the COPY has counted it.
             if is_exact {
                 let measured = unit_transaction::measure(self.session, &self.unit.measure).await?;
                 return performer.measured(measured, true);
@@ -269,7 +269,7 @@ impl FileWriter for CopyRows<'_> {
         }
     }
 
-    /// A stop drops all of the load.
+    /// A stop discards the whole load.
     async fn wait<T>(
         &self,
         feed: impl Future<Output = Result<T, SourceError>>,
@@ -278,7 +278,7 @@ impl FileWriter for CopyRows<'_> {
     }
 }
 
-/// What makes rows of a flow's records, those of a unit.
+/// The converter for a unit's records.
 pub fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
     let converter =
         Converter::new(&flow.columns, &flow.dialect, flow.field_count).map_err(|source| {

@@ -1,5 +1,5 @@
-//! Units that several streams fill. Their table is committed first; the stream that loads the last split makes the unit
-//! ready.
+//! Units that several streams fill. Their table is committed first; the stream that loads the last split prepares the
+//! unit for the switch.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub async fn create_missing(run: &PostgresRun) -> Result<(), Error> {
     Ok(())
 }
 
-/// Measures a shared unit whose splits are all committed, and makes it ready for the switch.
+/// Measures a shared unit whose splits are all committed, and prepares it for the switch.
 pub async fn finish(
     context: &Context<'_>,
     session: &Session,
@@ -50,8 +50,8 @@ pub async fn finish(
     let mut performer = Performer::new(run, session, place, false, doing);
     let finished = perform_end(context, session, place, &mut performer).await;
     if finished.is_err() {
-        // Another stream may load the whole unit again; it must not meet a lock of this one. If the connection is lost,
-        // the error that ended it gives the reason.
+        // Another stream may load the whole unit again, and must not wait for a lock of this one. If the connection is
+        // lost, the error that ended it gives the reason.
         let _ = performer.roll_back().await;
     }
     finished
@@ -91,7 +91,7 @@ async fn sent(
     let (flow, unit) = run.unit(flow_index, unit_index);
     let _waiting = session.gauge.enter(Phase::ServerWait);
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
-    // A unit may consist of a hundred thousand small files, whose splits are not needed here.
+    // A unit may have a hundred thousand small files, whose splits are not needed here.
     let is_asked = unit.verify.is_some() || unit.splits.iter().any(|split| split.is_shared);
     let (sums, splits) = match is_asked {
         true => {

@@ -8,7 +8,8 @@ use crate::engine::report::ServerCopyReport;
 use crate::fast_copy::Way;
 use crate::plan::FlowCopy;
 
-/// What the extension said of the tables of units.
+/// What the extension said of the tables of units that were begun; and for units that go by COPY because the role may not
+/// call the extension, why.
 #[derive(Default)]
 pub struct StoredWays(Mutex<BTreeMap<UnitPlace, Result<Way, String>>>);
 
@@ -24,6 +25,19 @@ impl StoredWays {
         is_first
     }
 
+    /// The COPY of a unit begins. Kept where the flow goes by COPY because of missing rights: the report has the GRANT for
+    /// the units that this attempt began, and for no others.
+    pub fn begin(&self, place: UnitPlace, copy: &FlowCopy) {
+        if let FlowCopy::Plain {
+            reason,
+            fix: Some(_),
+        } = copy
+        {
+            let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            ways.insert(place, Err(reason.clone()));
+        }
+    }
+
     /// A unit is loaded again, or a split of it, because the server refused a row: by COPY.
     pub fn loaded_again(&self, place: UnitPlace) {
         let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,19 +46,19 @@ impl StoredWays {
         }
     }
 
-    /// What the report says of a unit. Nothing where the database has no extension, or this attempt did not load the unit.
+    /// What the report says of a unit. Nothing where the database has no extension, or this attempt did not begin the unit.
     pub fn report(&self, place: UnitPlace, copy: &FlowCopy) -> Option<ServerCopyReport> {
         let by_copy = |reason: &str, fix: Option<String>| ServerCopyReport {
             way: "copy".to_owned(),
             reason: Some(reason.to_owned()),
             fix,
         };
-        if let FlowCopy::Plain { reason, fix } = copy {
-            let fix = fix.clone()?;
-            return Some(by_copy(reason, Some(fix)));
-        }
         let ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(match ways.get(&place)? {
+        let told = ways.get(&place)?;
+        if let FlowCopy::Plain { reason, fix } = copy {
+            return Some(by_copy(reason, fix.clone()));
+        }
+        Some(match told {
             Ok(way) => ServerCopyReport {
                 way: way.name().to_owned(),
                 reason: None,

@@ -1,4 +1,4 @@
-//! A session as the engine's loader uses it: transactions that fill load units.
+//! A session for the engine's loader: transactions that fill load units.
 
 use inrush_source::SourceError;
 
@@ -13,9 +13,9 @@ use crate::engine::plan::UnitPlace;
 use crate::plan::FlowPlan;
 use crate::plan::additions::Additions;
 
-/// A stream with its session. What it waits for is dropped when the run is asked to stop.
+/// A stream with its session. Its waits end when the run is asked to stop.
 pub struct SessionStream<'a> {
-    /// What the run shares.
+    /// The data that the run shares.
     pub context: &'a Context<'a>,
     /// The session.
     pub session: &'a Session,

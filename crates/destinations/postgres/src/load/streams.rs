@@ -31,7 +31,7 @@ pub fn run(
     let (run, runtime) = (context.run, context.runtime);
     let queue = Queue::new(work.into());
     let load_run = context.load_run();
-    // The first look is before the first row.
+    // The first check is made before the first row is sent.
     let replicas = runtime.block_on(async {
         tokio::select! {
             biased;

@@ -1,8 +1,9 @@
 //! The names of the reject files of each unit in the run's folder.
 //!
-//! A unit's are named after its flow and its key, which stays what it is when other files join the
-//! package between two attempts; those of a shared unit's splits after their number, and after
-//! their first byte where they are ranges of a file that is fed. A file is right if what it tells
+//! A name is made of the flow and the unit's key, which stays the same when other files join the package between two
+//! attempts. For the splits of a shared unit it also has the split's number, and for ranges of a fed file their first
+//! byte. A file is valid if its rows belong to a committed record; all other files were left by attempts that did not
+//! get that far.
 //! of is committed; all others are what attempts left that did not come so far.
 
 use super::kept_splits::KeptSplit;
@@ -13,7 +14,7 @@ use crate::engine::report::reject_file_name;
 use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, UnitPlan};
 
-/// The name of a unit's file, or with `part` that of a part of it.
+/// The name of a unit's file, or of a part of it if `part` is not empty.
 pub fn of_unit(flow: &FlowPlan, unit: &UnitPlan, part: &str) -> String {
     format!("{}{part}", of_key(&flow.name, &unit.key))
 }
@@ -28,20 +29,20 @@ pub fn of_part(flow: &FlowPlan, unit: &UnitPlan, part: Part) -> String {
     of_unit(flow, unit, &end)
 }
 
-/// What the name of a split's file ends with.
+/// The ending for a split.
 fn of_split(number: usize) -> String {
     format!("-{number}")
 }
 
-/// What the name of the file of a fed split's ranges ends with.
+/// The ending for the ranges of a fed split.
 fn of_range(number: usize, byte_start: u64) -> String {
     format!("-{number}-{byte_start}")
 }
 
-/// What the name of the file of rows ends with that were refused at the switch.
+/// The ending for rows that were refused at the switch.
 pub const OF_SWITCH: &str = "-switch";
 
-/// The names of the files of what is committed of a unit.
+/// The names of the files of a unit's committed records.
 pub fn names_of(
     flow: &FlowPlan,
     unit: &UnitPlan,

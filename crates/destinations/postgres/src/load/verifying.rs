@@ -1,4 +1,4 @@
-//! Before the COMMIT of a unit: what the database makes of its rows against what we have made.
+//! Before the COMMIT of a unit: compares the database's sums over its rows with ours.
 
 use inrush_package::Verify;
 use inrush_verdict::Phase;
@@ -12,7 +12,7 @@ use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::quote::qualified;
 use crate::{Session, verify};
 
-/// Compares a unit whose rows are all in; `sent` are the sums of all rows that were sent, none where a file range of it
+/// Compares a unit whose rows are all loaded. `sent` are the sums of all rows that were sent; `None` if a file range
 /// has none.
 pub async fn check(
     session: &Session,
@@ -53,8 +53,8 @@ pub async fn check(
     Err(VerifyError::Sums { table, differences }.into())
 }
 
-/// The sums of all rows that were sent into a unit, as its splits in the ledger have them; none where one of them has
-/// none. Splits for which `is_kept` says so come back.
+/// The sums of all rows that were sent into a unit, from its splits in the ledger; `None` if one of them has none. Also
+/// returns the splits that `is_kept` accepts.
 pub async fn sums_in_ledger(
     session: &Session,
     run: &PostgresRun,

@@ -1,4 +1,4 @@
-//! The steps of the control session before the first row, in their order: `inrush check` prints them, and the run performs
+//! The steps of the control session before the first row, in order: `inrush check` prints them, and the run performs
 //! them (`load/prepare.rs`, `load/one_transaction.rs`).
 
 use inrush_rows::ids::RunName;
@@ -12,15 +12,15 @@ use crate::quote::qualified;
 pub enum PrepareStep {
     /// Takes the lock of the package and its targets.
     LockRun,
-    /// Makes the ledger, or alters one of an older version.
+    /// Creates the ledger, or alters one of an older version.
     SetUp,
     /// Makes the plan again: another process may have run the package between the plan and the lock.
     PlanAgain,
     /// Enters the run into the ledger, or takes a stopped one over.
     EnterRun,
-    /// Names the session after its run, so that whoever takes the run over can end it.
+    /// Names the session after its run, so that a process which takes the run over can end it.
     NameSession,
-    /// Marks the targets whose rows are committed split by split, before the first of them.
+    /// Leaves marks for the targets whose rows are committed split by split, before the first of them.
     LeaveMarks,
 }
 
@@ -46,8 +46,8 @@ pub enum AllFlowsStep {
 /// The steps that begin the one transaction of a load without staging tables.
 pub const ALL_FLOWS: [AllFlowsStep; 2] = [AllFlowsStep::Begin, AllFlowsStep::HoldFence];
 
-/// Sees the lines as the plan prints them. Values that only the run can tell stand in angle brackets, and a comment
-/// behind a statement says when it is run.
+/// Passes the lines to `see` as the plan prints them. Values that only the run can know are in angle brackets, and a
+/// comment after a statement says when it is run.
 pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
     for step in PREPARE {
         step.each_line(plan, see);
@@ -63,7 +63,7 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The marks that are left before the first row. `oid` says what a target is.
+/// The marks that are left before the first row. `oid` returns the OID of a target.
 pub fn marks(plan: &Plan, run: &RunName, oid: impl Fn(&FlowPlan) -> Option<u32>) -> Vec<Mark> {
     let straight = plan.flows.iter().filter(|flow| flow.commits_each_split());
     straight
@@ -105,7 +105,7 @@ impl PrepareStep {
             }
             PrepareStep::NameSession => see("SET application_name = <the run's name>;"),
             PrepareStep::LeaveMarks => {
-                // The number of an object tells nothing of how many there are.
+                // The number of marks does not depend on the OIDs of the targets.
                 let marks = marks(plan, &RunName::new(""), |_| Some(0)).len();
                 if marks > 0 {
                     see("BEGIN;");

@@ -1,8 +1,8 @@
 //! The bounds of partitions, and the partition of each file.
 //!
-//! `"data"` makes each file a partition of its own, whose ends are known once it is loaded. Declared bounds (a list, or
-//! `every`) place each file by the key of its first row; its rows outside that partition are rejects. The server
-//! compares keys, because the order of texts depends on the collation.
+//! With `"data"`, each file becomes a partition, whose bounds are known once it is loaded. With declared bounds (a
+//! list, or `every`), a file belongs to the partition of the key of its first row; its rows outside that partition are
+//! rejects. The server compares keys, because the order of texts depends on the collation.
 
 use inrush_convert::{KeyBounds, KeyValue, convert_one};
 use inrush_package::{BoundValue, Bounds, BoundsStep};
@@ -53,10 +53,10 @@ pub fn rule(bounds: &Bounds) -> String {
     }
 }
 
-/// Places files in declared partitions by the key of their first row.
+/// Assigns files to declared partitions by the key of their first row.
 ///
-/// `first_keys` has a value for every file that has a row. Listed partitions without files
-/// are made too if `keep_empty` is set.
+/// `first_keys` has a value for every file that has a row. Listed partitions without files are included if `keep_empty`
+/// is set.
 pub async fn place(
     session: &Session,
     flow: &str,
@@ -214,7 +214,8 @@ async fn place_in_list(
             ),
             hint: "begin the file with a row whose key is within the listed bounds".to_owned(),
         })?;
-        // The number of bounds at or before the key: 0 means before the first bound, all of them means past the last.
+        // The number of bounds at or before the key: 0 means before the first bound, all of them means at or after the
+        // last.
         let sql = format!(
             "SELECT count(*) FROM unnest(ARRAY[{}]) bound WHERE bound <= {}::{}",
             list.join(", "),
@@ -264,7 +265,7 @@ pub fn unit_bounds(
         source: ValueSource::Field(0),
         formats: Vec::new(),
         policies: ColumnPolicies::default(),
-        // The session's own zone, in which the server reads the same bound.
+        // The session's own time zone, in which the server reads the same bound.
         zone: matches!(column.column_type, ColumnType::TimestampTz { .. })
             .then(|| "UTC".to_owned()),
         ..column.clone()
@@ -288,7 +289,7 @@ pub fn unit_bounds(
     Ok((bounds, Some(key_bounds)))
 }
 
-/// The step of even width that a key lies in, as SQL texts.
+/// The partition of even width that contains a key, as SQL texts.
 pub(super) fn step_around(
     step: BoundsStep,
     key: &KeyValue,
@@ -356,7 +357,7 @@ fn month_start(months: i64) -> Option<Date> {
     Date::new(year, month, 1).ok()
 }
 
-/// The day, in the years 1 to 9999, which both write the same way.
+/// The day, if it is in the years 1 to 9999, which Inrush and the server write in the same way.
 fn date_of(days: i32) -> Option<Date> {
     let day = Date::constant(1970, 1, 1)
         .checked_add(Span::new().try_days(days).ok()?)

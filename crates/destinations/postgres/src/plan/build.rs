@@ -21,7 +21,7 @@ use crate::quote::qualified;
 use crate::server_facts::{self, ServerFacts};
 use crate::{DatabaseAddress, Session, catalog, fast_copy, ledger};
 
-/// Names the package and its targets in this database, as its plan does.
+/// The key by which the ledger identifies the package and its targets in this database.
 pub async fn run_key(session: &Session, package: &Package) -> Result<RunKey, PlanFailure> {
     Ok(run_key_of(package, &target_names(session, package).await?))
 }
@@ -51,8 +51,8 @@ fn run_key_of(package: &Package, names: &[(String, String)]) -> RunKey {
     identity::run_key(&package.name, &targets)
 }
 
-/// Makes the plan of a resolved package. The session is left with no transaction open. What passes over the files find
-/// is kept in `key_scans`: the same ones for each plan of a run.
+/// Makes the plan of a resolved package. The session has no open transaction afterwards. The results of passes over the
+/// files are kept in `key_scans`, which all plans of a run share.
 pub async fn build(
     session: &Session,
     address: &DatabaseAddress,
@@ -60,12 +60,12 @@ pub async fn build(
     options: &PlanOptions<'_>,
     key_scans: &KeyScans,
 ) -> Result<Plan, PlanFailure> {
-    abilities::require(package, &crate::abilities::abilities())?;
+    abilities::require(package, options, &crate::abilities::abilities())?;
     let mut server = server_facts::inspect(session, address).await?;
     if package.run.server_copy != ServerCopy::Plain {
         server.fast_copy = fast_copy::find(session, server.is_utf8).await?;
     }
-    // The wait for another session's lock on a target is limited.
+    // Limits the wait for another session's lock on a target.
     let lock_timeout = package.run.lock_timeout_ms;
     session
         .execute(&format!("SET lock_timeout = {lock_timeout}"), "planning")
@@ -124,7 +124,7 @@ pub async fn build(
     Ok(plan)
 }
 
-/// The package, and the inputs for its plan.
+/// The inputs of the plan.
 struct PlanRequest<'a> {
     session: &'a Session,
     address: &'a DatabaseAddress,
@@ -139,7 +139,7 @@ struct PlanRequest<'a> {
 struct SharedFlows {
     flows: Vec<FlowPlan>,
     streams: usize,
-    /// Locks that the switch holds at its end.
+    /// The number of locks that the switch holds at its end.
     locks_needed: u64,
 }
 
@@ -188,7 +188,7 @@ impl PlanRequest<'_> {
         }
     }
 
-    /// Cuts units that would keep one stream long into pieces for several, and finds what all of that takes.
+    /// Cuts long units into pieces for several streams, and computes the number of locks of the switch.
     fn share(&self, mut flows: Vec<FlowPlan>) -> Result<SharedFlows, PlanError> {
         let streams_wanted = self.streams_wanted();
         share_long_units(&mut flows, streams_wanted)?;
@@ -223,7 +223,7 @@ impl PlanRequest<'_> {
         Ok(found)
     }
 
-    /// Statements that make the ledger and the staging schema where they are missing, and that alter a ledger of an older
+    /// Statements that create the ledger and the staging schema if they are missing, or alter a ledger of an older
     /// version.
     async fn setup(&self, flows: &[FlowPlan]) -> Result<Vec<String>, PlanFailure> {
         let (ledger_schema, staging_schema) = self.schemas();
@@ -268,7 +268,7 @@ impl PlanRequest<'_> {
             notes,
         )
         .await?;
-        // A replay is held to the run whose rejects it loads.
+        // A replay must match the run whose rejects it loads.
         if matches!(found, Earlier::None) && !options.again && !options.is_replay {
             let lost = earlier::refuse_lost_ledger(session, ledger_schema, self.run_key, flows);
             options.or_note(lost.await)?;
@@ -276,7 +276,7 @@ impl PlanRequest<'_> {
         Ok(found)
     }
 
-    /// Refuses targets and names that are taken, where there is something to load.
+    /// Refuses existing targets and names that conflict, if there is something to load.
     async fn refuse_obstacles(
         &self,
         flows: &[FlowPlan],
@@ -314,7 +314,7 @@ impl PlanRequest<'_> {
         })
     }
 
-    /// Refuses a limit on what replicas lag behind where this role cannot see them.
+    /// Refuses a limit on the lag of replicas if this role cannot see them.
     async fn refuse_blind(&self) -> Result<(), PlanFailure> {
         if self.package.run.replica_lag_bytes_max.is_some() {
             let seen = server_facts::refuse_blind(self.session, &self.server.role).await;
@@ -323,14 +323,14 @@ impl PlanRequest<'_> {
         Ok(())
     }
 
-    /// The server's disk, which must have room.
+    /// The server's disk, if it must have enough space.
     async fn disk(
         &self,
         flows: &[FlowPlan],
         earlier: &Earlier,
     ) -> Result<Option<DiskFacts>, PlanFailure> {
         let disk = disk::look(self.session, self.address, flows).await?;
-        // The data of a stopped run that is stored already is not known here.
+        // It is not known how much of a stopped run's data is stored already.
         if self.package.run.disk_check
             && matches!(earlier, Earlier::None)
             && let Some(disk) = &disk
@@ -348,7 +348,7 @@ impl PlanRequest<'_> {
 }
 
 impl Plan {
-    /// Refuses the plan where privileges are missing; printed plans tell without refusing.
+    /// Refuses the plan if privileges are missing. A printed plan lists them without being refused.
     pub fn require_privileges(&self) -> Result<(), PlanError> {
         if matches!(self.earlier, Earlier::Loaded(_)) {
             return Ok(());

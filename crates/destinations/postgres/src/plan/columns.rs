@@ -17,9 +17,9 @@ use crate::{PostgresError, Session};
 
 /// The columns of a flow, resolved.
 pub struct ResolvedColumns {
-    /// The columns that are loaded, in the package's order; else in the files'.
+    /// The columns that are loaded, in the package's order, or else in that of the files.
     pub columns: Vec<Column>,
-    /// Fields of a record, those that are skipped too.
+    /// Fields of a record, including those that are skipped.
     pub field_count: usize,
     /// Their types as the server writes them.
     pub type_sql: Vec<String>,
@@ -29,7 +29,7 @@ pub struct ResolvedColumns {
     pub new_columns: Vec<NewColumn>,
     /// The form in which each column is verified.
     pub forms: Vec<ColumnForm>,
-    /// Columns whose values the server may change without a word, with their types.
+    /// Columns whose values the server may change silently, with their types.
     pub unchecked: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Checks that a load fits on the server's disk. The server tells no client of its free space, so only the disk of a
-//! server on this machine, reached by its socket, is checked.
+//! Checks that a load fits on the server's disk. A server does not report its free space, so only the disk of a server
+//! on this machine, reached by its socket, is checked.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::engine::plan::error::PlanError;
 use crate::plan::failure::PlanFailure;
 use crate::{DatabaseAddress, Session, server_facts};
 
-/// A table is seldom smaller than half of its text: below that a load cannot fit.
+/// A table is seldom smaller than half of its text, so with less free space a load cannot fit.
 const SMALLEST_SHARE: u64 = 2;
 
 /// The disk of the server.
@@ -22,11 +22,11 @@ pub struct DiskFacts {
     pub folder: PathBuf,
     /// Bytes that are free there.
     pub free_bytes: u64,
-    /// Bytes of text that will come, each as often as it is stored.
+    /// Bytes of text to be loaded; text that is stored twice counts twice.
     pub text_bytes: u64,
 }
 
-/// Looks at the disk of a server on this machine.
+/// Examines the disk of a server on this machine.
 pub async fn look(
     session: &Session,
     address: &DatabaseAddress,
@@ -41,7 +41,7 @@ pub async fn look(
     else {
         return Ok(None);
     };
-    // The socket of a container may be here and its folders not.
+    // The socket of a container may be on this machine without the server's folders.
     let Some(free_bytes) = free_bytes(&folder).ok().filter(|_| folder.is_absolute()) else {
         return Ok(None);
     };
@@ -52,7 +52,7 @@ pub async fn look(
     }))
 }
 
-/// The text of a flow; twice where its rows are copied from staging into the target.
+/// The text of a flow; counted twice if its rows are copied from staging into the target.
 fn text_bytes(flow: &FlowPlan) -> u64 {
     let once: u64 = flow.units.iter().map(|unit| unit.bytes_count).sum();
     match flow.publish {

@@ -37,7 +37,7 @@ pub async fn find(
         && let Some(run) = book.latest_run(session, run_key).await?
         && run.state == LedgerRunState::Switched
     {
-        // Rejects that were fixed and replayed in the meantime do not matter here.
+        // Rejects that were replayed in the meantime do not matter here.
         return Ok(Earlier::Loaded(Box::new(run)));
     }
     if !options.again && !options.is_replay {
@@ -110,11 +110,11 @@ pub async fn find(
     })
 }
 
-/// The splits of a stopped run that the plan needs to know.
+/// The splits of a stopped run that matter for the plan.
 struct SplitsLeft {
-    /// The keys of the splits of each unit that is not finished.
+    /// For each unfinished unit, the keys of its committed splits.
     of_unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
-    /// Rows that units have written directly to the targets, and one of their files.
+    /// For each unit, the number of rows that it has written directly to its target, and one of its files.
     straight: BTreeMap<UnitKey, (u64, String)>,
 }
 
@@ -152,7 +152,7 @@ impl SplitsLeft {
     }
 }
 
-/// Refuses to append files again that were appended by a run which the ledger does not know, because the ledger was
+/// Refuses to append files that were already appended by a run which the ledger does not know, because the ledger was
 /// lost since or is another one.
 pub async fn refuse_lost_ledger(
     session: &Session,
@@ -217,7 +217,7 @@ pub async fn refuse_lost_ledger(
     Ok(())
 }
 
-/// The keys of the plan's units whose files still have the text from which an earlier attempt loaded.
+/// The keys of the plan's units whose files still have the text that an earlier attempt has loaded.
 pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> BTreeSet<&'a UnitKey> {
     let is_as_it_was = |unit: &&UnitPlan| {
         let mut files = unit.splits.iter().map(|split| &split.input);
@@ -230,14 +230,14 @@ pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> BTree
 /// The files of a flow, each once.
 pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<dyn Input>> {
     let splits = flow.units.iter().flat_map(|unit| &unit.splits);
-    // The ranges of a file stand one after the other.
+    // The ranges of a file follow each other.
     let mut files: Vec<&Arc<dyn Input>> = splits.map(|split| &split.input).collect();
     files.dedup_by(|file, before| Arc::ptr_eq(file, before));
     files.into_iter()
 }
 
-/// Refuses to resume a stopped run that has written rows directly to a target if the plan does not have their files
-/// unchanged, or if the target is another table. Those rows can be neither removed nor loaded again.
+/// Refuses to resume a stopped run that has written rows directly to a target, if their files have changed or the plan
+/// does not have them, or if the target is another table. Those rows can be neither removed nor loaded again.
 fn refuse_lost_rows<'a>(
     run: &LedgerRun,
     units: impl Iterator<Item = &'a UnitRow>,

@@ -1,4 +1,4 @@
-//! The error of a plan, with its type until it leaves this crate.
+//! The error of planning, typed inside this crate.
 
 use inrush_package::PackageError;
 
@@ -11,7 +11,7 @@ use crate::ledger::LedgerError;
 /// A plan could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanFailure {
-    /// The server refused, or could not be reached; while the ledger was read, too.
+    /// The server refused, or could not be reached; also while the ledger was read.
     #[error(transparent)]
     Server(#[from] PostgresError),
     /// The ledger is held by another process, or of an unknown version.
@@ -37,7 +37,7 @@ impl From<PackageError> for PlanFailure {
     }
 }
 
-/// The border of the crate: from here on the error's type is erased.
+/// Outside this crate the error's type is erased.
 impl From<PlanFailure> for PlanError {
     fn from(failure: PlanFailure) -> PlanError {
         match failure {

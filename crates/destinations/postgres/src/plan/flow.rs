@@ -50,7 +50,7 @@ pub async fn plan(
     Ok(stages.into_plan(units))
 }
 
-/// The parts of files that are in the order of their key, where the flow asks for such.
+/// The parts of files that are sorted by their key, if the flow asks for parts.
 fn parts_of_files(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,
@@ -70,7 +70,7 @@ fn parts_of_files(
     )
 }
 
-/// Everything that is known before the units are.
+/// Everything that is known before the units are planned.
 struct Stages<'a> {
     request: &'a FlowRequest<'a>,
     target: FlowTarget<'a>,

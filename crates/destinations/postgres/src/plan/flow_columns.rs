@@ -1,4 +1,4 @@
-//! Second stage of a flow's plan: its files, its columns, and the key by whose ranges they are partitioned.
+//! Second stage of a flow's plan: its files, its columns, and its range partition key.
 
 use std::sync::Arc;
 
@@ -15,27 +15,27 @@ use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use crate::plan::failure::PlanFailure;
 
-/// The use of the ranges of a partition key.
+/// How a range partition key is used.
 pub enum RangeKey {
     /// There is no such key, or rows are routed into existing partitions.
     None,
     /// Each unit is a partition.
     OfUnits(KeyPlan),
-    /// Rows are routed, also into partitions that are made for them.
+    /// Rows are routed, also into partitions that are created for them.
     OfNewPartitions(KeyPlan),
 }
 
 /// The files and columns of a flow.
 pub struct FlowColumns {
-    /// The files, looked at.
+    /// The examined files.
     pub files: FlowInputs,
     /// The files as a source.
     pub source: Arc<dyn Source>,
     /// The columns that they fill.
     pub resolved: ResolvedColumns,
-    /// The column by whose ranges the target is partitioned, or will be.
+    /// The column of the range partition key of the target, or of the future target.
     pub key_name: Option<String>,
-    /// The use of its ranges.
+    /// How its ranges are used.
     pub range_key: RangeKey,
 }
 
@@ -84,7 +84,7 @@ impl FlowColumns {
         })
     }
 
-    /// The key by whose ranges units are partitions.
+    /// The range partition key, if units become partitions.
     pub fn key_of_units(&self) -> Option<&KeyPlan> {
         match &self.range_key {
             RangeKey::OfUnits(key) => Some(key),
@@ -92,7 +92,7 @@ impl FlowColumns {
         }
     }
 
-    /// The key by whose ranges partitions can be made that rows are routed into.
+    /// The range partition key, if partitions can be created for routed rows.
     pub fn key_of_new_partitions(&self) -> Option<&KeyPlan> {
         match &self.range_key {
             RangeKey::OfNewPartitions(key) => Some(key),
@@ -101,7 +101,7 @@ impl FlowColumns {
     }
 }
 
-/// The column by whose ranges the target is partitioned, else the one that the flow names.
+/// The target's range partition column, or else the one that the flow names.
 fn key_name(flow: &Flow, target: &FlowTarget<'_>) -> Option<String> {
     let facts = target.facts.as_ref();
     let has_ranges = !matches!(target.arrival, Arrival::Straight(_)) && flow.mode != Mode::Upsert;
@@ -129,7 +129,7 @@ fn range_key(
     let Some(column) = key_name else {
         return Ok(RangeKey::None);
     };
-    // Rows are routed into partitions that exist by any key.
+    // Existing partitions may have any kind of key if rows are routed.
     if target.is_routed() && target.facts.is_some() && !asks_bounds {
         return Ok(RangeKey::None);
     }

@@ -24,7 +24,7 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Asks the catalog. `intervals` are the partitions that are declared.
+    /// Reads the catalog. `intervals` are the declared partitions.
     pub async fn find(
         request: &FlowRequest<'_>,
         target: &FlowTarget<'_>,
@@ -65,7 +65,7 @@ impl Replacement {
         })
     }
 
-    /// Names in the target's schema that are free when the new partitions get their names, because the tables with
+    /// Names in the target's schema that will be free when the new partitions get their names, because the tables with
     /// these names are taken out.
     pub fn names_freed<'a>(&'a self, target: &FlowTarget<'_>) -> impl Iterator<Item = &'a str> {
         let schema = target.schema.to_owned();
@@ -75,7 +75,7 @@ impl Replacement {
     }
 }
 
-/// Declared bounds for which the target has partitions already.
+/// The first existing partition that overlaps the declared bounds.
 async fn overlap(
     session: &Session,
     key: &KeyPlan,

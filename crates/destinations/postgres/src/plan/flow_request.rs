@@ -1,4 +1,4 @@
-//! The input of a flow's plan.
+//! The inputs of a flow's plan.
 
 use inrush_package::{Flow, Package};
 use inrush_rows::ids::RunKey;
@@ -11,7 +11,7 @@ use crate::server_facts::ServerFacts;
 
 /// One flow, and the inputs for its plan.
 pub struct FlowRequest<'a> {
-    /// Asks the catalog.
+    /// The session for reading the catalog.
     pub session: &'a Session,
     /// The facts of the server.
     pub server: &'a ServerFacts,
@@ -32,7 +32,7 @@ pub struct FlowRequest<'a> {
 }
 
 impl FlowRequest<'_> {
-    /// When rows are committed that go straight into the target; `None` if they wait in staging tables.
+    /// When rows that are written directly to the target are committed; `None` if there are staging tables.
     pub fn straight(&self) -> Option<Commit> {
         match (self.flow.atomic, self.package.run.staging) {
             (false, _) => Some(Commit::EachSplit),

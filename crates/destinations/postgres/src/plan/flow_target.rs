@@ -1,4 +1,4 @@
-//! First stage of a flow's plan: the target as it is, and how rows arrive there.
+//! First stage of a flow's plan: the existing target, and how rows are brought into it.
 
 use inrush_package::Mode;
 
@@ -10,18 +10,18 @@ use crate::partition_tree::PartitionTree;
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 
-/// The way in which rows get into their target.
+/// How rows are brought into their target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Straight into it, committed so.
+    /// Written directly to it, and committed in this way.
     Straight(Commit),
-    /// By a staging table that is partitioned as the target is: each row goes to its own partition.
+    /// Through a staging table that is partitioned like the target: each row goes to its own partition.
     Routed,
-    /// By staging tables that the switch puts in.
+    /// Through staging tables that the switch makes part of the target.
     Staged,
 }
 
-/// The target of a flow, and how rows arrive there.
+/// The target of a flow, and how rows are brought into it.
 pub struct FlowTarget<'a> {
     /// The flow's name.
     pub flow_name: String,
@@ -31,21 +31,21 @@ pub struct FlowTarget<'a> {
     pub table: &'a str,
     /// Both, as SQL names the target.
     pub sql: String,
-    /// The catalog's facts of the target, if it exists. In a replay it counts as a plain table: if it is partitioned in
-    /// any way, the server routes the rows.
+    /// The catalog's facts of the target, if it exists. A replay treats any target as a plain table: if it is
+    /// partitioned, the server routes the rows.
     pub facts: Option<TableFacts>,
-    /// Its partitions, where it has a key; in a replay too.
+    /// Its partitions, if it has a key; in a replay, too.
     pub tree: Option<PartitionTree>,
     /// The column that the flow partitions by.
     pub partition_by: Option<String>,
-    /// The way in which rows get there.
+    /// How rows are brought into it.
     pub arrival: Arrival,
-    /// It is partitioned, and the rows are copied into it all the same: the server routes them.
+    /// It is partitioned, and rows are copied into it, so that the server routes them.
     pub copied_into_partitions: bool,
 }
 
 impl<'a> FlowTarget<'a> {
-    /// Asks the catalog for the target, and decides how rows arrive there.
+    /// Reads the target from the catalog, and decides how rows are brought into it.
     pub async fn find(request: &FlowRequest<'a>) -> Result<FlowTarget<'a>, PlanFailure> {
         let flow = request.flow;
         let flow_name = flow
@@ -95,7 +95,7 @@ impl<'a> FlowTarget<'a> {
         }
     }
 
-    /// The error of a flow that does not go together with its files or its target.
+    /// The error if a flow conflicts with its files or its target.
     pub fn mismatch(&self, what: impl Into<String>, hint: impl Into<String>) -> PlanError {
         PlanError::Mismatch {
             flow: self.flow_name.clone(),
@@ -112,7 +112,7 @@ fn arrival(
 ) -> Result<Arrival, PlanError> {
     let straight = request.straight();
     let is_replay = request.options.is_replay;
-    // The other modes have ways of their own into partitions.
+    // The other modes have their own methods for partitions.
     let can_be_routed = matches!(request.flow.mode, Mode::Create | Mode::Append)
         && straight.is_none()
         && !is_replay;

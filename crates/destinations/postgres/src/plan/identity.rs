@@ -1,4 +1,4 @@
-//! The description of all settings that shape the rows and the staging tables of a flow's units, for their keys.
+//! Describes all settings that affect the rows and the staging tables of a flow's units, for the units' keys.
 
 use inrush_package::{Trailer, Verify};
 use inrush_rows::column::Column;
@@ -11,7 +11,7 @@ use crate::catalog::IndexFacts;
 use crate::engine::plan::identity::description::{self, Description};
 use crate::staging::{Model, NewColumn, Storage, UnitBounds, Upper};
 
-/// The settings that shape the rows and the staging tables of a flow's units. If any of them has changed, units of a
+/// The settings that affect the rows and the staging tables of a flow's units. If any of them has changed, units of a
 /// stopped run cannot be used.
 #[derive(Clone, Copy)]
 pub struct Shape<'a> {
@@ -33,11 +33,11 @@ pub struct Shape<'a> {
     pub existing: Option<(&'a str, &'a [IndexFacts])>,
     /// The model of the staging tables.
     pub model: &'a Model,
-    /// The way in which units become part of the target.
+    /// How units become part of the target.
     pub publish: &'a Publish,
     /// The level of verification.
     pub level: Verify,
-    /// The record that ends each file.
+    /// The trailer that ends each file.
     pub trailer: Option<&'a Trailer>,
     /// Columns with promised sums, by their positions.
     pub summed: &'a [usize],
@@ -55,13 +55,13 @@ impl Shape<'_> {
             .say(
                 "sent_as",
                 match self.wire {
-                    // The types of columns say how each is sent.
+                    // The column types determine how each is sent.
                     WireForm::Binary(_) => "binary",
                     WireForm::Text { .. } => "text",
                 },
             )
             .say_some("key", self.key);
-        // A staging table that was made after another form of the target cannot be attached.
+        // A staging table that was created for another structure of the target cannot be attached.
         if let Some((structure, indexes)) = self.existing
             && !matches!(self.publish, Publish::Straight(_))
         {
@@ -70,9 +70,9 @@ impl Shape<'_> {
                 .say("model", model(self.model));
         }
         match self.publish {
-            // One that was made after other partitions has no place for some rows.
+            // A staging table that was created for other partitions cannot take some rows.
             Publish::Route(route) => said.say("route", route_plan(route)),
-            // What of a file is in the target already says nothing where all of it comes at once.
+            // A load that commits everything at the switch cannot use splits that were committed one by one.
             Publish::Straight(Commit::AtSwitch) => said.say("straight", "at the switch"),
             _ => &mut said,
         };

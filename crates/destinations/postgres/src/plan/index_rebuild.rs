@@ -1,6 +1,6 @@
-//! Drops the indexes of a plain target before rows are copied into it, and builds them again afterwards: much quicker
-//! if many rows come to many indexes. All of it is done in the switch's own transaction, so that nobody finds the table
-//! without its indexes.
+//! Drops the indexes of a plain target before rows are copied into it, and builds them again afterwards, which is much
+//! faster if there are many rows and indexes. All of it is done in the switch's own transaction, so that nobody sees
+//! the table without its indexes.
 
 use inrush_package::IndexPolicy;
 
@@ -9,8 +9,7 @@ use crate::catalog::IndexFacts;
 use crate::quote::qualified;
 use crate::staging;
 
-/// The indexes that are dropped and built again. Those that keep rows unique stay: they say which row
-/// is at fault.
+/// The indexes that are dropped and built again. Unique indexes stay, because they show which row is at fault.
 fn rebuilt(flow: &FlowPlan) -> impl Iterator<Item = &IndexFacts> {
     let applies = flow.indexes == IndexPolicy::Rebuild && flow.publish == Publish::Insert;
     flow.facts
@@ -27,7 +26,7 @@ pub fn before_rows(flow: &FlowPlan) -> Vec<String> {
         .collect()
 }
 
-/// The statements after it.
+/// The statements after rows are copied.
 pub fn after_rows(flow: &FlowPlan) -> Vec<String> {
     rebuilt(flow)
         .flat_map(|index| staging::build_index(&flow.target(), Some(&index.name), index))

@@ -1,4 +1,4 @@
-//! Fifth stage of a flow's plan: the partitions that its bounds declare, and which files go to each.
+//! Fifth stage of a flow's plan: the partitions that its bounds declare, and the files of each.
 
 use inrush_convert::{KeyValue, convert_first};
 use inrush_package::Bounds;
@@ -37,14 +37,13 @@ pub async fn declared(
         bounds,
         &first_keys,
         &file_names,
-        // A new target gets all that its package lists; one that exists may have the
-        // others already.
+        // A new target gets all partitions that its package lists; an existing target may have the others already.
         target.facts.is_none(),
     )
     .await
 }
 
-/// The key of each file's first row; none if it has no row.
+/// The key of each file's first row; `None` if it has no row.
 fn first_keys(
     target: &FlowTarget<'_>,
     source: &dyn Source,

@@ -1,4 +1,4 @@
-//! Lays the splits of a flow out into load units: which splits fill each, which streams may, and the partition that it
+//! Assigns the splits of a flow to load units, and decides which streams may fill a unit and which partition it
 //! becomes.
 
 use inrush_destination::{Filling, Layout, PublishesInto, UnitLayout};
@@ -7,8 +7,8 @@ use super::bounds::Interval;
 use super::partition_names::PartitionNames;
 use super::{Commit, Publish};
 
-/// The load units of a flow of `split_count` splits. If units are partitions, `names` has the names of these; and if its
-/// bounds are declared, the first units are `intervals`, in their order.
+/// The load units of a flow with `split_count` splits. If units are partitions, `names` has the partitions' names. If
+/// the bounds are declared, the first units are `intervals`, in their order.
 pub fn lay_out(
     publish: &Publish,
     split_count: usize,
@@ -17,7 +17,7 @@ pub fn lay_out(
 ) -> Layout {
     let filling = match publish {
         Publish::Straight(Commit::EachSplit) => Filling::EachSplit,
-        // The session of the switch.
+        // Only the session of the switch may fill it.
         Publish::Straight(Commit::AtSwitch) => Filling::OneStream,
         _ => Filling::OneOrSeveral,
     };
@@ -54,7 +54,8 @@ fn groups(
     for split in intervals.iter().flat_map(|interval| &interval.files) {
         is_placed[*split] = true;
     }
-    // Files without a row lie in no partition, and are accounted for all the same. Without declared bounds each file is one.
+    // Files without a row belong to no partition, but still need an account. Without declared bounds each file is a
+    // unit.
     let unplaced = splits.filter(|split| !is_placed[*split]);
     let placed = intervals.iter().map(|interval| interval.files.clone());
     placed.chain(unplaced.map(|split| vec![split])).collect()

@@ -11,9 +11,9 @@ use crate::engine::plan::memory::{
 };
 use crate::server_facts::ServerFacts;
 
-/// Blocks of a stream that are alive at once where the driver sends them, as on an encrypted connection: one being
-/// filled, one in the driver's queue, one copied into its send buffer, one on its way back. A stream that writes its
-/// blocks itself has one.
+/// Blocks of a stream in memory at a time if the driver sends them, as on an encrypted connection: one being filled,
+/// one in the driver's queue, one copied into its send buffer, one being returned. A stream that sends its blocks
+/// itself has one.
 const BLOCKS_PER_STREAM: u64 = 4;
 /// The memory for each file from the plan to the report, beside its path. Measured: 340.
 const FILE_BYTES: u64 = 480;
@@ -63,9 +63,9 @@ fn all_splits(flows: &[FlowPlan]) -> impl Iterator<Item = &Split> {
     units.flat_map(|unit| &unit.splits)
 }
 
-/// Refuses more streams than the server has connections for.
+/// Refuses more streams than the server can accept connections for.
 pub fn check_connections(server: &ServerFacts, streams: usize) -> Result<(), PlanError> {
-    // The session that asks is counted among those in use.
+    // This session is included in the number of connections in use.
     let free = i64::from(server.connections_max) - server.connections_used;
     if streams as i64 + CONNECTIONS_KEPT_FREE > free {
         return Err(PlanError::Limit {
@@ -84,8 +84,8 @@ pub fn check_connections(server: &ServerFacts, streams: usize) -> Result<(), Pla
     Ok(())
 }
 
-/// Locks that the switch holds at its end: for each unit its table, its TOAST table with its index, its indexes and its
-/// type; those of the targets; and those of the ledger.
+/// The number of locks that the switch holds at its end: for each unit its table, its TOAST table with its index, its
+/// indexes and its type; the targets' locks; and the ledger's.
 pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
     let mut locks = 20;
     for flow in flows {
@@ -108,8 +108,8 @@ pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
     locks
 }
 
-/// For each partition of a routed unit: to make it, the table, its TOAST table with its index and
-/// its type; to copy from it and drop it, those and the target's own (measured: 4 and 8).
+/// Locks for each partition of a routed unit. To create it: the table, its TOAST table with its index, and its type. To
+/// copy from it and drop it: those and the target's own (measured: 4 and 8).
 fn routed(route: &RoutePlan, index_count: u64) -> u64 {
     let nodes = route.all().len() as u64;
     if route.is_new {

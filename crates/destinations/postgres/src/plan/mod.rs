@@ -1,10 +1,10 @@
 //! The plan: a package resolved against real files and the real catalog, before anything runs.
 //!
-//! [`build`] reads files and catalog and writes the plan; a run executes nothing that the plan does not hold.
-//! `check` prints it (`print.rs`, `print_flow.rs`).
+//! [`build`] reads files and catalog and makes the plan; a run executes nothing that is not in the plan. `check` prints
+//! it (`print.rs`, `print_flow.rs`).
 //!
 //! A flow is planned in stages (`flow.rs`): its target (`flow_target.rs`), its files and columns (`flow_columns.rs`),
-//! the way of units into the target (`publishing.rs`), the comparisons (`flow_checks.rs`), the declared partitions
+//! how units become part of the target (`publishing.rs`), the comparisons (`flow_checks.rs`), the declared partitions
 //! (`intervals.rs`), the replaced part of the target (`flow_replacement.rs`), and its units (`layout.rs`, `units.rs`).
 
 pub mod additions;
@@ -80,7 +80,7 @@ pub use replace_mode::ReplacePlan;
 pub use routing::RoutePlan;
 pub use server_copy::FlowCopy;
 
-/// Text that a stream loads from a feed in one transaction: what a stop throws away.
+/// Text that a stream takes from a feed for one transaction; a stop discards at most this.
 const FED_TRANSACTION_BYTES: u64 = 64 << 20;
 
 /// A package resolved against real files and the real catalog.
@@ -90,13 +90,13 @@ pub struct Plan {
     pub facts: PlanFacts,
     /// The facts of the server.
     pub server: ServerFacts,
-    /// Statements that make the ledger and the staging schema where they are missing.
+    /// Statements that create the ledger and the staging schema if they are missing.
     pub setup: Vec<String>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
     /// Privileges that the plan needs, and whether they are held.
     pub privileges: Vec<Privilege>,
-    /// The server's disk, where it can be seen.
+    /// The server's disk, if it can be examined.
     pub disk: Option<DiskFacts>,
     /// The number of locks of the switch, compared with the server's limit.
     pub locks_needed: u64,
@@ -120,7 +120,7 @@ pub enum Earlier {
     None,
     /// All of it: these very files are loaded already.
     Loaded(Box<LedgerRun>),
-    /// Units; those in `kept` are as the plan would make them and are not loaded again.
+    /// Some of its units; those in `kept` are the same in the plan and are not loaded again.
     Stopped {
         /// The run.
         run: Box<LedgerRun>,
@@ -128,13 +128,13 @@ pub enum Earlier {
         kept: BTreeSet<UnitKey>,
         /// Units that lack splits, with the keys of the splits that they have.
         unfinished: BTreeMap<UnitKey, BTreeSet<SplitKey>>,
-        /// Units of the run that the plan has no use for: their files or settings changed.
+        /// Units of the run that the plan cannot use, because their files or settings changed.
         dropped: usize,
-        /// Files, by their keys, of which it has loaded, and that have other text now.
+        /// Keys of files that it has loaded, and whose text has changed.
         changed: BTreeSet<FileKey>,
-        /// Files that have the text that they had, and another time.
+        /// Files with the same text, but another time of change.
         touched: Vec<TouchedFile>,
-        /// The staging tables that it left.
+        /// The staging tables that it has left.
         tables: BTreeSet<String>,
     },
 }
@@ -150,29 +150,29 @@ pub struct FlowPlan {
     pub schema: String,
     /// The target's name.
     pub table: String,
-    /// The target as it is, where it exists.
+    /// The target before the run, if it exists.
     pub facts: Option<TableFacts>,
     /// The mode of the load.
     pub mode: Mode,
-    /// The way in which its units become part of the target.
+    /// How its units become part of the target.
     pub publish: Publish,
-    /// The tables that are taken out of the target before.
+    /// The tables that are taken out of the target first.
     pub replace: Option<ReplacePlan>,
     /// Statements of the user that the switch runs before it touches the target.
     pub pre_sql: Vec<String>,
-    /// Statements of the user that the switch runs when all rows are there.
+    /// Statements of the user that the switch runs when all rows are in the target.
     pub post_sql: Vec<String>,
     /// The model of the staging tables.
     pub model: Model,
     /// The grants that the schema's default privileges give on new tables in it.
     pub default_grants: Vec<DefaultGrant>,
-    /// The treatment of the target's indexes while rows are copied into it.
+    /// What happens to the target's indexes while rows are copied into it.
     pub indexes: IndexPolicy,
-    /// Types of those columns as the server writes them.
+    /// The types of the loaded columns as the server writes them.
     pub column_types: Vec<String>,
     /// The form in which rows are sent.
     pub wire: WireForm,
-    /// How the server stores them.
+    /// How the server stores the rows.
     pub server_copy: FlowCopy,
     /// The partition key.
     pub key: Option<KeyPlan>,
@@ -180,11 +180,11 @@ pub struct FlowPlan {
     pub units: Vec<UnitPlan>,
     /// Units of flows with a smaller number are loaded first.
     pub turn: usize,
-    /// A partition of the target that stands where the bounds want one, in words.
+    /// An existing partition of the target that conflicts with the bounds, in words.
     pub overlap: Option<String>,
 }
 
-/// Most callers need the way in which its files are read.
+/// Most callers need the reading of its files.
 impl Deref for FlowPlan {
     type Target = Reading;
 
@@ -194,7 +194,7 @@ impl Deref for FlowPlan {
 }
 
 impl Plan {
-    /// True if all rows come in the transaction of the switch: then one session carries it all.
+    /// True if all rows are loaded in the transaction of the switch, so that one session loads everything.
     pub fn is_one_transaction(&self) -> bool {
         !self.settings.staging
     }
@@ -213,22 +213,22 @@ impl FlowPlan {
         self.reject_limit.rows_accepted() > 0 && !self.commits_each_split()
     }
 
-    /// True if its rows go straight into the target.
+    /// True if its rows are written directly to the target.
     pub fn is_straight(&self) -> bool {
         matches!(self.publish, Publish::Straight(_))
     }
 
-    /// True if they do, and stay there split by split.
+    /// True if its rows are written directly to the target and committed split by split.
     pub fn commits_each_split(&self) -> bool {
         self.publish == Publish::Straight(Commit::EachSplit)
     }
 
-    /// True if they do, and stay there with those of all flows.
+    /// True if its rows are written directly to the target and committed together with those of all flows.
     pub fn commits_at_switch(&self) -> bool {
         self.publish == Publish::Straight(Commit::AtSwitch)
     }
 
-    /// True if rows come into a target that exists in the transaction of the switch, and not only tables.
+    /// True if the transaction of the switch inserts rows into an existing target, and does not only change metadata.
     pub fn copies_rows(&self) -> bool {
         match &self.publish {
             Publish::Insert | Publish::Upsert { .. } => true,
@@ -238,7 +238,7 @@ impl FlowPlan {
         }
     }
 
-    /// True if the switch leaves a mark of it. Rows that go straight into their target have it since before the first
+    /// True if the switch leaves a mark for it. If its splits are committed one by one, it was left before the first
     /// row.
     pub fn leaves_mark(&self) -> bool {
         self.mode == Mode::Append && !self.commits_each_split()
@@ -362,41 +362,39 @@ impl PlannedUnit for UnitPlan {
     }
 }
 
-/// True if the rows of all flows go straight into their targets.
+/// True if the rows of all flows are written directly to their targets.
 fn is_all_straight(flows: &[FlowPlan]) -> bool {
     flows.iter().all(FlowPlan::is_straight)
 }
 
-/// The way in which units become part of their target.
+/// How units become part of their target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Publish {
-    /// The target is made, partitioned by range, and the units are attached.
+    /// The target is created, partitioned by range, and the units are attached.
     CreatePartitioned {
         /// Its columns.
         columns: Vec<NewColumn>,
     },
-    /// The units are attached to the target that exists.
+    /// The units are attached to the existing target.
     Attach,
     /// The one unit becomes the target.
     Rename,
-    /// The one unit takes the place of the plain target that exists.
+    /// The one unit replaces the existing plain target.
     Swap,
-    /// The one unit's rows are merged into the target that exists.
+    /// The one unit's rows are merged into the existing target.
     Upsert {
-        /// The columns that tell which row is which.
+        /// The columns that identify a row.
         key: Vec<String>,
     },
-    /// Rows go straight into the target that exists; nothing is left for the switch to put in.
+    /// Rows are written directly to the existing target; nothing is left for the switch.
     Straight(Commit),
-    /// The one unit's rows are copied into the target that exists: the only switch that is not
-    /// metadata alone.
+    /// The one unit's rows are copied into the existing target. Only this switch changes more than metadata.
     Insert,
-    /// The one unit is partitioned as the target is, so that the server routes each row while it
-    /// is loaded.
+    /// The one unit is partitioned like the target, so that the server routes each row while it is loaded.
     Route(RoutePlan),
 }
 
-/// When rows that go straight into their target are committed.
+/// When rows that are written directly to their target are committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
     /// Each split in a transaction of its own (`atomic = false`).
@@ -432,11 +430,11 @@ pub enum WireForm {
 pub struct KeyPlan {
     /// The column's name.
     pub column: String,
-    /// Its place among the flow's columns.
+    /// Its index among the flow's columns.
     pub column_index: usize,
     /// Its type as the server writes it.
     pub type_sql: String,
-    /// Its collation, where the column has one of its own.
+    /// Its collation, if it differs from the type's.
     pub collation: Option<String>,
     /// The kind of its values.
     pub kind: KeyKind,
@@ -465,7 +463,7 @@ pub enum KeyKind {
     Timestamp,
     /// `text`, `varchar`, `char`.
     Text {
-        /// Characters that it holds at most.
+        /// The most characters.
         characters_max: Option<u32>,
     },
 }
@@ -475,36 +473,36 @@ pub enum KeyKind {
 pub struct UnitPlan {
     /// Counted from 1 within its flow.
     pub number: usize,
-    /// Names its files as they are now, its target and how it reads them.
+    /// Identifies its files with their state, its target, and how they are read.
     pub key: UnitKey,
     /// Its staging table.
     pub staging_table: String,
     /// The file ranges that it holds.
     pub splits: Vec<Split>,
-    /// Bytes of its files; of compressed ones an estimate.
+    /// Bytes of its files; an estimate for compressed files.
     pub bytes_count: u64,
-    /// The streams that may fill it.
+    /// Which streams may fill it.
     pub filling: Filling,
     /// Filled by several streams, each split in a transaction of its own and without FREEZE.
     pub shared: bool,
     /// The partition that it becomes.
     pub partition_name: Option<String>,
-    /// Its bounds where they are known before it is loaded.
+    /// Its bounds, if they are known before it is loaded.
     pub bounds: Option<UnitBounds>,
     /// The same bounds, for the check during conversion.
     pub key_bounds: Option<KeyBounds>,
-    /// The keys that have a partition, checked while rows are converted, where rows are routed.
+    /// The keys that have a partition, for the check during conversion if rows are routed.
     pub key_set: Option<KeySet>,
-    /// Statements that make its staging table.
+    /// Statements that create its staging table.
     pub create: Vec<String>,
     /// The COPY that fills it.
     pub copy: String,
-    /// The COPY that fills it where several streams do.
+    /// The COPY that fills it if several streams do.
     pub copy_shared: String,
     /// Counts its rows.
     pub measure: String,
-    /// Sums it up, where more than its rows is verified.
+    /// The query for its sums, if more than the number of rows is verified.
     pub verify: Option<String>,
-    /// Statements that ready it after it is filled, such as indexes.
+    /// Statements that prepare it after it is filled, such as indexes.
     pub ready: Vec<String>,
 }

@@ -11,14 +11,14 @@ use crate::quote::qualified;
 use crate::server_facts::ServerFacts;
 use crate::{Session, catalog};
 
-/// Refuses schemas whose tables are published as soon as they are made.
+/// Refuses schemas whose tables are published as soon as they are created.
 pub async fn refuse_published_schemas(
     session: &Session,
     package: &Package,
     server: &ServerFacts,
     flows: &[FlowPlan],
 ) -> Result<(), PlanFailure> {
-    // Rows that are written directly are published as they come.
+    // Rows that are written directly are published when they commit.
     let schemas: BTreeSet<&str> = flows
         .iter()
         .filter(|flow| !flow.is_straight())
@@ -43,14 +43,14 @@ pub async fn refuse_published_schemas(
     Ok(())
 }
 
-/// Refuses staging tables that stand there and belong to no run of the ledger.
+/// Refuses existing staging tables that belong to no run in the ledger.
 pub async fn refuse_leftovers(
     session: &Session,
     package: &Package,
     flows: &[FlowPlan],
     earlier: &Earlier,
 ) -> Result<(), PlanFailure> {
-    // Units that the plan does not need any more are dropped before their names are needed.
+    // Units that the plan does not need any more are dropped before their names are used.
     let (kept, known) = match earlier {
         Earlier::Stopped { kept, tables, .. } => (kept.clone(), tables.clone()),
         _ => (BTreeSet::new(), BTreeSet::new()),

@@ -1,4 +1,4 @@
-//! Names for partitions that are made.
+//! Names for new partitions.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use inrush_package::NAME_BYTES_MAX;
 
 use crate::quote::cut;
 
-/// Names for partitions that nothing else has.
+/// Names for partitions that no other relation has.
 pub struct PartitionNames<'a> {
     table: &'a str,
     taken: &'a BTreeSet<String>,
@@ -14,7 +14,7 @@ pub struct PartitionNames<'a> {
 }
 
 impl<'a> PartitionNames<'a> {
-    /// Names for partitions of `table`; `taken` are all names of its schema.
+    /// Names for partitions of `table`; `taken` are all names in its schema.
     pub fn new(table: &'a str, taken: &'a BTreeSet<String>) -> PartitionNames<'a> {
         PartitionNames {
             table,
@@ -23,7 +23,7 @@ impl<'a> PartitionNames<'a> {
         }
     }
 
-    /// The next name that nothing has.
+    /// The next free name.
     pub fn take(&mut self) -> String {
         loop {
             self.last += 1;

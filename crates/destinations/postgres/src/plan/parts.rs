@@ -1,4 +1,4 @@
-//! Large files in the order of their key, cut into partitions of about the same size.
+//! Cuts large files that are sorted by their key into partitions of about the same size.
 //!
 //! A cut is moved to the next change of the key, so no key is in two partitions. The order of a file is checked at the
 //! cuts only: their keys must ascend here. While the parts are loaded, each row is compared with the keys of its part's
@@ -22,7 +22,7 @@ use crate::engine::plan::error::PlanError;
 /// Bytes that are read at a time to find a change of the key.
 const LOOK_BYTES: usize = 64 << 10;
 
-/// A place where one part ends and the next begins.
+/// The position where one part ends and the next begins.
 struct Cut {
     start: RecordStart,
     key: KeyValue,
@@ -91,7 +91,7 @@ pub fn cut(
     Ok(found)
 }
 
-/// A range of an input that is read in ranges.
+/// A range of an input.
 fn piece(whole: &SourceSplit, range: Range<u64>, first_record: Option<RecordStart>) -> SourceSplit {
     SourceSplit {
         size_bytes: range.end - range.start,
@@ -101,7 +101,7 @@ fn piece(whole: &SourceSplit, range: Range<u64>, first_record: Option<RecordStar
     }
 }
 
-/// Says of files that cannot be cut that they are one partition each, whatever was asked for.
+/// Adds a note about files that cannot be cut: each is one partition, whatever was asked for.
 fn note_uncut(
     files: &[Arc<dyn Input>],
     parts: u32,
@@ -153,7 +153,7 @@ fn cuts_of(
     let mut cuts: Vec<Cut> = Vec::new();
     for split in ranges.iter().skip(1) {
         let (range, start) = (&split.range, split.first_record);
-        // A long run of one key may reach past the next place.
+        // A long run of one key may extend beyond the next cut.
         if cuts
             .last()
             .is_some_and(|cut| cut.start.byte_offset >= range.start)
@@ -174,7 +174,7 @@ fn cuts_of(
     Ok(cuts)
 }
 
-/// The first record behind a place whose key differs from that of the record before it.
+/// The first record after a position whose key differs from that of the record before it.
 fn next_change(
     stream: &mut dyn SourceStream,
     rest: &SourceSplit,
@@ -219,7 +219,7 @@ fn next_change(
     Ok(None)
 }
 
-/// Keys at the cuts must ascend; texts are the server's to compare.
+/// Fails if the keys at the cuts do not ascend; the server compares texts.
 fn check_order(flow: &str, file: &dyn Input, cuts: &[Cut]) -> Result<(), PlanError> {
     for pair in cuts.windows(2) {
         if let (Some(first), Some(second)) = (pair[0].key.number(), pair[1].key.number())
@@ -243,7 +243,7 @@ fn check_order(flow: &str, file: &dyn Input, cuts: &[Cut]) -> Result<(), PlanErr
     Ok(())
 }
 
-/// Makes a unit's rows be compared with the keys of its cuts.
+/// Lets the conversion compare a unit's rows with the keys of its cuts.
 pub fn bound(unit: &mut UnitPlan, key: &KeyPlan, part: &Part) {
     if matches!(key.kind, KeyKind::Text { .. }) || (part.lower.is_none() && part.upper.is_none()) {
         return;

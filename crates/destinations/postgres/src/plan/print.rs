@@ -53,7 +53,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The package, where it goes, and by how many streams.
+/// The package, its destination, and the number of streams.
 fn fmt_run(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
     told!(
         f,

@@ -17,7 +17,7 @@ use crate::engine::plan::plan_text::{
 use crate::engine::plan::{PlannedFlow, column_text, typed_rows};
 use crate::quote::identifier;
 
-/// Units of a flow that are printed whole; of more, the rest is counted.
+/// The number of units of a flow that are printed in full; the others are only counted.
 const UNITS_SHOWN: usize = 3;
 
 /// Prints a flow of a plan.
@@ -42,7 +42,7 @@ pub(super) fn fmt_flow(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan)
 
 fn files_of(flow: &FlowPlan) -> Vec<&Arc<dyn Input>> {
     let splits = flow.units.iter().flat_map(|unit| &unit.splits);
-    // The ranges of a file stand one after the other.
+    // The ranges of a file follow each other.
     let mut files: Vec<_> = splits.map(|split| &split.input).collect();
     files.dedup_by(|file, before| Arc::ptr_eq(file, before));
     files
@@ -64,7 +64,7 @@ fn fmt_files(
     )
 }
 
-/// The treatment of the target, and its partition key.
+/// What happens to the target, and its partition key.
 fn fmt_target(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan) -> fmt::Result {
     told!(f, "  {}", target_becomes(plan, flow))?;
     if let Some(replace) = &flow.replace {
@@ -141,7 +141,7 @@ fn fmt_rows(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
     Ok(())
 }
 
-/// By what the server stores rows that are sent in COPY's binary form.
+/// How the server stores rows that are sent in COPY's binary form.
 fn fmt_server_copy(f: &mut fmt::Formatter<'_>, server_copy: &FlowCopy) -> fmt::Result {
     match server_copy {
         FlowCopy::Plain { reason, .. } => told!(f, "  rows go by binary COPY: {reason}"),
@@ -234,7 +234,7 @@ fn separator(before: &str) -> &'static str {
     if before.is_empty() { "" } else { ", " }
 }
 
-/// The treatment of the data that is read from a pipe.
+/// What happens to data that is read from a pipe.
 fn kept_pipes(flow: &FlowPlan) -> &'static str {
     match flow.keeps_pipes() {
         true => {

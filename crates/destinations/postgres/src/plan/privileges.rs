@@ -31,13 +31,13 @@ struct SchemaNeed<'a> {
     pub schema: &'a str,
     /// Their purpose.
     pub needed_for: &'a str,
-    /// True if the plan makes it where it is missing.
+    /// True if the plan creates it if it is missing.
     pub made: bool,
-    /// True if something is made in it.
+    /// True if something is created in it.
     pub create: bool,
 }
 
-/// Looks up privileges on schemas, and CREATE on the database where one has to be made.
+/// Looks up privileges on schemas, and CREATE on the database if a schema must be created.
 async fn on_schemas(
     session: &Session,
     role: &str,
@@ -102,7 +102,7 @@ async fn on_schemas(
     Ok(privileges)
 }
 
-/// Looks up privileges on the ledger's tables, where they exist: another role may have made them.
+/// Looks up privileges on the ledger's tables, if they exist: another role may have created them.
 async fn on_ledger(
     session: &Session,
     role: &str,
@@ -134,7 +134,7 @@ async fn on_ledger(
     }))
 }
 
-/// Ownership of a ledger of an older version, which the run alters: of its schema, and of the table.
+/// Ownership of a ledger of an older version, which the run alters: of its schema and its table.
 async fn on_older_ledger(
     session: &Session,
     role: &str,
@@ -177,7 +177,7 @@ async fn may_create_schemas(session: &Session) -> Result<bool, PostgresError> {
     Ok(rows[0].get(0))
 }
 
-/// INSERT into the columns of a target that are loaded: all that going straight in takes.
+/// INSERT on the loaded columns of a target: all that direct writes need.
 async fn insert(
     session: &Session,
     schema: &str,
@@ -201,8 +201,7 @@ async fn insert(
     })
 }
 
-/// Ownership of a target: only its owner makes a table like it, attaches partitions to it, or puts
-/// another in its place.
+/// Ownership of a target: only its owner can create a table like it, attach partitions to it, or replace it.
 fn ownership(schema: &str, table: &str, owner: &str, owned: bool, role: &str) -> Privilege {
     Privilege {
         what: format!(
@@ -216,7 +215,7 @@ fn ownership(schema: &str, table: &str, owner: &str, owned: bool, role: &str) ->
     }
 }
 
-/// An error that names all that is missing, if anything is.
+/// An error that names all missing privileges, if there are any.
 pub fn require(role: &str, privileges: &[Privilege]) -> Result<(), PlanError> {
     let missing: Vec<&Privilege> = privileges
         .iter()

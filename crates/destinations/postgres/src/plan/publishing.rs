@@ -1,4 +1,4 @@
-//! Third stage of a flow's plan: what staging tables are made after, and how units become part of the target.
+//! Third stage of a flow's plan: the model of staging tables, and how units become part of the target.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::default_grants::{self, DefaultGrant};
 use crate::plan::failure::PlanFailure;
 use crate::staging::{Model, Storage};
 
-/// The way in which units become part of the target.
+/// How units become part of the target.
 pub struct Publishing {
     /// The method.
     pub publish: Publish,
@@ -27,7 +27,7 @@ pub struct Publishing {
 }
 
 impl Publishing {
-    /// Decides the way into the target. Notes for the user are added to `notes`.
+    /// Decides how units become part of the target. Notes for the user are added to `notes`.
     pub async fn decide(
         request: &FlowRequest<'_>,
         target: &FlowTarget<'_>,
@@ -71,7 +71,7 @@ async fn merged(
     Ok(Publish::Upsert { key })
 }
 
-/// The way in which units in staging tables become part of the target.
+/// How units in staging tables become part of the target.
 fn staged(request: &FlowRequest<'_>, target: &FlowTarget<'_>, columns: &FlowColumns) -> Publish {
     let flow = request.flow;
     match (&target.facts, &columns.key_name) {
@@ -98,8 +98,8 @@ fn model(target: &FlowTarget<'_>, columns: &FlowColumns) -> Model {
     }
 }
 
-/// The storage of staging tables: a future partition as its parent says, a table whose rows are copied to the target as
-/// the database's defaults say.
+/// The storage of staging tables: that of the parent for a future partition, the database's default for a table whose
+/// rows are copied to the target.
 fn storage(facts: &TableFacts) -> Storage {
     if facts.partitioning.is_none() {
         return Storage::default();

@@ -1,4 +1,4 @@
-//! The rows and partitions that a flow takes out of its target before its own rows take their place.
+//! The rows and partitions that a flow takes out of its target before its own rows replace them.
 
 use inrush_package::{Keep, NAME_BYTES_MAX, Replace, ReplaceBy, ReplaceScope};
 
@@ -17,31 +17,31 @@ use crate::{PostgresError, Session};
 /// The tables that are taken out of an existing target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacePlan {
-    /// The part of the target.
+    /// The part of the target that is replaced.
     pub scope: ReplaceScope,
     /// The rows of a plain target are deleted.
     pub by_rows: bool,
-    /// Their destination: dropped or kept.
+    /// What happens to them: they are dropped or kept.
     pub keep: KeepPlan,
-    /// The tables as far as they are known before the load; partitions that depend on the data are not listed.
+    /// The tables that are known before the load; partitions that depend on the data are not listed.
     pub old: Vec<OldTable>,
-    /// The properties that a new table gets from the old one, if it takes its place.
+    /// The properties that a new table gets from the old one, if it replaces it.
     pub swap: Option<SwapPlan>,
 }
 
-/// The destination of the tables that are taken out.
+/// What happens to the tables that are taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeepPlan {
-    /// It is dropped.
+    /// They are dropped.
     Drop,
-    /// It is kept until the target is replaced again.
+    /// They are kept until the target is replaced again.
     UntilNext,
-    /// It is kept under this name.
+    /// They are kept under this name.
     Under(String),
 }
 
 impl KeepPlan {
-    /// The destination that the package sets.
+    /// The choice in the package.
     pub fn of(keep: &Keep) -> KeepPlan {
         match keep {
             Keep::Whether(false) => KeepPlan::Drop,
@@ -75,7 +75,7 @@ impl ReplacePlan {
     }
 }
 
-/// Plans the tables that are taken out of a partitioned target; `asked` are the new partitions, if their bounds are
+/// Plans the tables that are taken out of a partitioned target. `asked` are the new partitions, if their bounds are
 /// known already.
 pub async fn of_partitions(
     session: &Session,
@@ -210,12 +210,12 @@ pub async fn of_plain(
     })
 }
 
-/// A partition that new ones cover only in part, so it can neither stay nor go.
+/// A partition that new ones cover only in part, so that it can be neither kept nor removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartlyCovered {
     /// The partition and its bound.
     pub partition: String,
-    /// The new one.
+    /// The new partition.
     pub asked: String,
 }
 
@@ -272,7 +272,7 @@ pub async fn covered(
     Ok(Ok(old))
 }
 
-/// Tables that `keep = true` has kept of a target and that still stand where it put them.
+/// Tables of a target that `keep = true` has kept, and that are still where it put them.
 pub async fn last_generation(
     session: &Session,
     target: &str,
@@ -303,7 +303,8 @@ pub async fn last_generation(
     Ok(found)
 }
 
-/// Refuses a name for kept tables that another object has. A table that the last `keep = true` kept is dropped first.
+/// Refuses a name for kept tables that another object has. The tables that the last `keep = true` kept are dropped
+/// first.
 pub async fn refuse_taken_names(
     session: &Session,
     ledger_schema: &str,
@@ -361,7 +362,7 @@ pub async fn refuse_taken_names(
     }
 }
 
-/// The tables that are taken out and their destination, in words.
+/// The tables that are taken out, and what happens to them, in words.
 pub fn words(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
     if replace.by_rows {
         return vec![

@@ -1,11 +1,11 @@
-//! Units whose rows are routed: their staging tables are partitioned as the target is.
+//! Units whose rows are routed: their staging tables are partitioned like the target.
 
 use super::UnitPlan;
 use super::routing::{self, RoutePlan, statements};
 use super::units::UnitPlanner;
 use crate::plan::failure::PlanFailure;
 
-/// Makes the staging tables of units partitioned ones, and tells them the keys that have a partition.
+/// Plans partitioned staging tables for units, and gives them the keys that have a partition.
 pub async fn route(
     planner: &UnitPlanner<'_>,
     route: &RoutePlan,

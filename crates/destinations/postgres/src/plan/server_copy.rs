@@ -1,10 +1,10 @@
-//! The way in which the server stores the rows of a flow: by COPY, or by the extension `inrush_fastcopy`, if the database
+//! Chooses how the server stores the rows of a flow: by COPY, or by the extension `inrush_fastcopy`, if the database
 //! has it.
 //!
-//! The plan decides by the catalog. The extension has the last word on each table before its rows are sent
-//! (`refusal()`, asked by the step [`OpenServerCopy`](super::unit_steps::Step::OpenServerCopy)): a unit whose table it
-//! refuses goes by COPY. Nothing changes in the middle of a unit, and a unit that is loaded again because the server refused
-//! a row goes by COPY.
+//! The plan decides by the catalog. Before rows are sent, the extension is asked about each table (`refusal()`, in the
+//! step [`OpenServerCopy`](super::unit_steps::Step::OpenServerCopy)): if it refuses a table, the unit is loaded by
+//! COPY. Nothing changes in the middle of a unit, and a unit that is loaded again because the server refused a row is
+//! loaded by COPY.
 
 use inrush_package::{RunSettings, ServerCopy};
 use inrush_rows::column::Column;
@@ -21,7 +21,7 @@ use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::staging::{self, CopyForm, Model};
 
-/// Types of keys whose ends the extension tells, as the server writes them.
+/// Key types, as the server writes them, whose smallest and largest value the extension can report.
 const KEY_TYPES: [&str; 6] = [
     "smallint",
     "integer",
@@ -31,42 +31,42 @@ const KEY_TYPES: [&str; 6] = [
     "timestamp with time zone",
 ];
 
-/// How the server stores the rows of a flow, where it refuses none.
+/// How the server stores the rows of a flow, if it refuses none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlowCopy {
     /// By COPY.
     Plain {
-        /// Why not by the extension.
+        /// Why the extension is not used.
         reason: String,
-        /// What a superuser runs so that it can be used, if the database has the extension.
+        /// The statement that a superuser must run to make it usable, if the database has the extension.
         fix: Option<String>,
     },
     /// By the extension.
     Extension {
         /// Its version.
         version: String,
-        /// The way of its tables, as far as the catalog tells.
+        /// The method for its tables, as far as the catalog shows it.
         way: Way,
-        /// Units that one COPY fills go by pages, where their tables allow it.
+        /// Units that one COPY fills are stored as pages, if their tables allow it.
         by_pages: bool,
     },
 }
 
-/// How a unit's rows go by the extension.
+/// How the extension stores a unit's rows.
 pub struct UnitFastCopy {
-    /// The query that opens the extension and asks which way the table goes.
+    /// The query that opens the extension and asks for the method for the table.
     pub opening: String,
-    /// The key whose ends the COPY tells.
+    /// The key whose smallest and largest value the COPY reports.
     pub key: Option<String>,
     table: (String, String),
     columns: Vec<String>,
     freeze: bool,
-    /// Pages are asked for.
+    /// Pages are requested.
     by_pages: bool,
 }
 
 impl UnitFastCopy {
-    /// The COPY that goes this way.
+    /// The COPY for this method.
     pub fn statement(&self, way: Way) -> String {
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let form = CopyForm::Extension {
@@ -76,7 +76,7 @@ impl UnitFastCopy {
         staging::copy_in(&self.table.0, &self.table.1, &columns, form, self.freeze)
     }
 
-    /// The COPY that the plan foresees.
+    /// The COPY as the plan expects it.
     pub fn planned(&self) -> String {
         self.statement(match self.by_pages {
             true => Way::Pages,
@@ -86,13 +86,13 @@ impl UnitFastCopy {
 }
 
 impl FlowPlan {
-    /// Whether a unit is to go by pages: they are written into an empty table, so by one COPY alone.
+    /// True if a unit should be stored as pages, which works only for one COPY into an empty table.
     pub fn goes_by_pages(&self, unit: &UnitPlan) -> bool {
         let is_asked = matches!(self.server_copy, FlowCopy::Extension { by_pages: true, .. });
         is_asked && !unit.shared && unit.splits.len() == 1
     }
 
-    /// How a unit's rows go by the extension; nothing where they go by COPY.
+    /// How the extension stores a unit's rows; `None` if they are loaded by COPY.
     pub fn fast_copy(&self, settings: &RunSettings, unit: &UnitPlan) -> Option<UnitFastCopy> {
         if !matches!(self.server_copy, FlowCopy::Extension { .. }) {
             return None;
@@ -119,13 +119,13 @@ impl FlowPlan {
     }
 }
 
-/// Whether the extension tells the ends of a key.
+/// True if the extension can report the smallest and largest value of a key.
 fn is_told(key: &KeyPlan) -> bool {
     let is_number = !matches!(key.kind, KeyKind::Text { .. });
     is_number && KEY_TYPES.contains(&key.type_sql.as_str())
 }
 
-/// Decides how the rows of a flow are stored. Refuses a flow that must go by the extension, and cannot.
+/// Decides how the rows of a flow are stored. Refuses a flow that must use the extension but cannot.
 pub async fn decide(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,
@@ -165,7 +165,7 @@ pub async fn decide(
     }
 }
 
-/// The way that a flow's tables go, or why they go none.
+/// The method for a flow's tables, or why there is none.
 async fn way(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,
@@ -178,7 +178,7 @@ async fn way(
     }
     let loaded = &columns.resolved.columns;
     if let Publish::Straight(_) = &publishing.publish {
-        // The table is there: the extension itself says it.
+        // The table exists, so the extension itself can be asked.
         let names: Vec<&str> = loaded.iter().map(|column| column.name.as_str()).collect();
         let opening = fast_copy::opening(&target.sql, &names, false);
         return Ok(fast_copy::open(request.session, &opening).await?);
@@ -198,8 +198,8 @@ async fn way(
     })
 }
 
-/// Why a staging table that is made after a table does not go by tuples: the rules of the extension's `refusal.c`, for what
-/// `LIKE` and the plan make of it.
+/// Why a staging table for this target cannot be stored as tuples: the rules of the extension's `refusal.c`, applied to
+/// the table that `LIKE` and the plan create.
 fn left_to_executor(
     facts: &TableFacts,
     model: &Model,
@@ -216,27 +216,12 @@ fn left_to_executor(
             "its staging tables are stored by the access method {method}"
         ));
     }
-    let mut before = 0;
-    for column in loaded {
-        let place = facts
-            .columns
-            .iter()
-            .position(|known| known.name == column.name);
-        let place = place.unwrap_or(usize::MAX);
-        if place < before {
-            return Some(format!(
-                "column `{}` is not where it is in the table",
-                column.name
-            ));
-        }
-        before = place;
-    }
     facts.columns.iter().find_map(|column| {
         if column.generated {
             return Some(format!("column `{}` is generated", column.name));
         }
         let is_loaded = loaded.iter().any(|other| other.name == column.name);
-        // A table whose rows are copied leaves numbers to the target.
+        // If rows are copied to the target, the target numbers them.
         let has_default = match column.identity || column.default_draws {
             true => !is_copied,
             false => column.has_default,

@@ -3,8 +3,7 @@
 use super::{Plan, begin_steps, switch_steps, unit_steps};
 
 impl Plan {
-    /// Passes every line that a run executes to `see`, in order. Values that only the load can know are in angle
-    /// brackets.
+    /// Passes every statement of a run to `see`, in order. Values that only the load can know are in angle brackets.
     pub fn each_statement(&self, see: &mut dyn FnMut(&str)) {
         for line in self.begin_lines() {
             see(&line);
@@ -19,7 +18,7 @@ impl Plan {
         switch_steps::each_line(self, see);
     }
 
-    /// The lines of the set-up, once, and of the beginning of the run.
+    /// The lines of the setup, and of the beginning of the run.
     pub fn begin_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         begin_steps::each_line(self, &mut |line| lines.push(line.to_owned()));
@@ -34,7 +33,7 @@ impl Plan {
     }
 }
 
-/// Lines for reading; a long list is shown by its ends.
+/// Shortens a long list to its first and last lines.
 pub(super) fn shortened(mut lines: Vec<String>) -> Vec<String> {
     const SHOWN: usize = 60;
     if lines.len() > SHOWN {

@@ -1,4 +1,4 @@
-//! The statements that bring the planner's statistics up to date, and when they run.
+//! The statements that update the planner's statistics, and when they run.
 //!
 //! The stream that fills a unit which becomes a table or a partition also analyzes it. So all streams share the work,
 //! and the statistics exist when the rows become visible. A partitioned parent has statistics of its own. `ANALYZE
@@ -48,7 +48,7 @@ pub fn of_target(plan: &Plan, flow: &FlowPlan) -> Option<String> {
     }
 }
 
-/// The statement that limits how long the statement of [`of_target`] waits for a lock; nothing else runs in the session
+/// The statement that limits how long the statement of [`of_target`] waits for a lock. The session runs nothing else
 /// meanwhile.
 pub fn lock_timeout(plan: &Plan) -> String {
     format!("SET lock_timeout = {}", plan.settings.lock_timeout_ms)

@@ -1,4 +1,4 @@
-//! The statements of the switch: written by the plan, run by the switch.
+//! The statements of the switch: the plan writes them, the switch runs them.
 
 use inrush_rows::column::Column;
 
@@ -16,17 +16,17 @@ pub struct UnitTask {
     pub staging_table: String,
     /// The partition that it becomes.
     pub partition_name: Option<String>,
-    /// Its first key as an SQL expression; none is unbounded.
+    /// Its first key as an SQL expression; `None` if unbounded.
     pub lower: Option<String>,
-    /// One past its last key as an SQL expression; none is unbounded.
+    /// One past its last key as an SQL expression; `None` if unbounded.
     pub upper: Option<String>,
-    /// True if it becomes a partition. A part without rows does only where its bounds were declared: nothing else tells
-    /// them.
+    /// True if it becomes a partition. A unit without rows becomes one only if its bounds were declared, because they
+    /// cannot be derived from data.
     pub attached: bool,
 }
 
 impl UnitTask {
-    /// A unit that does not become a partition, or of which that is not known yet.
+    /// A unit that does not become a partition, or for which that is not known yet.
     pub fn of(unit: &UnitPlan) -> UnitTask {
         UnitTask {
             key: unit.key.clone(),
@@ -62,16 +62,16 @@ pub fn declared(bounds: &UnitBounds) -> (Option<String>, Option<String>) {
 pub enum SwitchStep {
     /// A statement about tables alone.
     Metadata(String),
-    /// A statement that copies rows, whose count must be that of the rows loaded.
+    /// A statement that copies rows; the number of copied rows must be that of the loaded rows.
     CopyRows(CopyRows),
 }
 
 /// A statement that copies rows of a staging table into a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyRows {
-    /// It ends with the staging table's name.
+    /// The INSERT, up to the staging table's name.
     pub insert: String,
-    /// The clause behind the choice of rows, for rows whose key exists.
+    /// The clause after the row condition, for rows whose key exists.
     pub conflict: String,
 }
 
@@ -81,13 +81,13 @@ impl CopyRows {
         format!("{}{}", self.insert, self.conflict)
     }
 
-    /// The statement for those rows of which a condition holds.
+    /// The statement for the rows that meet a condition.
     pub fn only(&self, condition: &str) -> String {
         format!("{} WHERE {condition}{}", self.insert, self.conflict)
     }
 }
 
-/// The statement that makes a target, where the plan makes one.
+/// The statement that creates a target; `None` if the target exists.
 pub fn create_target(flow: &FlowPlan) -> Option<String> {
     match (&flow.publish, &flow.key) {
         (Publish::CreatePartitioned { columns }, Some(key)) => Some(format!(
@@ -122,7 +122,7 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
                 unit.lower.as_deref().unwrap_or("MINVALUE"),
                 unit.upper.as_deref().unwrap_or("MAXVALUE"),
             )));
-            // The partition's own constraint says it now.
+            // The partition's own bound replaces the CHECK now.
             statements.push(Metadata(format!(
                 "ALTER TABLE {partition} DROP CONSTRAINT {}",
                 identifier(BOUNDS_CHECK)
@@ -161,7 +161,7 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
     }
 }
 
-/// The properties that a partition has of its target, beside those that LIKE gave its staging table.
+/// Gives a partition the properties of its target that LIKE has not given to its staging table.
 pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
     use SwitchStep::Metadata;
     let schema = &flow.schema;
@@ -169,7 +169,7 @@ pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
     let mut statements: Vec<SwitchStep> = grants(flow, &partition).collect();
     if let Some(facts) = &flow.facts {
         for column in facts.numbered(&flow.columns) {
-            // From here on the parent numbers it.
+            // From now on the parent numbers it.
             statements.push(Metadata(staging::drop_default(schema, name, &column.name)));
         }
         if let Some(words) = facts.replica_identity_words() {
@@ -195,7 +195,7 @@ pub fn insert_rows<'a>(
     let columns: Vec<String> = columns.into_iter().map(identifier).collect();
     let columns = columns.join(", ");
     CopyRows {
-        // Without an identity column `OVERRIDING` says nothing.
+        // Without an identity column, `OVERRIDING` has no effect.
         insert: format!(
             "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {source}"
         ),
@@ -203,7 +203,7 @@ pub fn insert_rows<'a>(
     }
 }
 
-/// The names of columns, as [`insert_rows`] takes them.
+/// The names of columns, for [`insert_rows`].
 pub fn names(columns: &[Column]) -> impl Iterator<Item = &str> {
     columns.iter().map(|column| column.name.as_str())
 }
@@ -211,7 +211,7 @@ pub fn names(columns: &[Column]) -> impl Iterator<Item = &str> {
 /// Merges rows into a target by a key.
 pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> CopyRows {
     let others: Vec<&String> = columns.iter().filter(|name| !key.contains(name)).collect();
-    // Where the key is all there is, setting it to itself counts the row as one that was met.
+    // If the key has all columns, setting a key column to itself counts the row as updated.
     let set = match others.is_empty() {
         true => key.iter().take(1).collect(),
         false => others,
@@ -253,8 +253,8 @@ pub fn grants(flow: &FlowPlan, table: &str) -> impl Iterator<Item = SwitchStep> 
     statements.into_iter().map(SwitchStep::Metadata)
 }
 
-/// Moves a staging table into a schema, under a new name. The staging name is a digest that
-/// nothing else has, so it is not in the way there.
+/// Moves a staging table into a schema, under a new name. Its staging name is a unique digest, so it cannot conflict
+/// with a name in that schema.
 pub fn moved(staging: &str, schema: &str, staging_table: &str, name: &str) -> Vec<SwitchStep> {
     vec![
         SwitchStep::Metadata(format!(
@@ -274,8 +274,7 @@ pub fn expression(key: &str) -> String {
     literal(key).trim_start().to_owned()
 }
 
-/// The lock that a flow takes on a target that exists, as SQL names it: at the switch, or with its rows where they go
-/// straight into it.
+/// The lock mode for an existing target in SQL: for the switch or, with direct writes, for the rows.
 pub fn lock_mode(flow: &FlowPlan) -> &'static str {
     match &flow.publish {
         Publish::Straight(_) => "ROW EXCLUSIVE",
@@ -288,7 +287,7 @@ pub fn lock_mode(flow: &FlowPlan) -> &'static str {
         {
             "ACCESS EXCLUSIVE"
         }
-        // What keeps other writers of a plain target out, and what ATTACH takes on the parent.
+        // It excludes other writers of a plain target, and is what ATTACH takes on a parent.
         Publish::Insert | Publish::Upsert { .. } => "SHARE ROW EXCLUSIVE",
         _ => "SHARE UPDATE EXCLUSIVE",
     }

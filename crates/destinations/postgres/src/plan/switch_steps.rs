@@ -1,8 +1,8 @@
 //! The steps of the switch, in their order: `inrush check` prints them, and the switch performs them
 //! (`switch/run.rs`). Each unit's own statements are in [`switch_statements`].
 //!
-//! Flows whose targets refer to each other by foreign keys are switched in the order of the references, which the
-//! catalog tells; the plan has them in the package's order.
+//! Flows whose targets refer to each other by foreign keys are switched in the order of the references, which are read
+//! from the catalog; the plan lists flows in the package's order.
 
 use super::switch_statements::{
     SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit,
@@ -10,29 +10,29 @@ use super::switch_statements::{
 use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, statistics, take_out_steps};
 use crate::quote::{identifier, qualified};
 
-/// Staging tables of which a plan prints the names when it locks them.
+/// The most staging tables whose names a plan prints when it locks them.
 const NAMES_SHOWN: usize = 3;
 
 /// A step of the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Begins the transaction; in a load without staging tables, the part of it that is the switch.
+    /// Begins the transaction or, in a load without staging tables, a savepoint.
     Begin,
-    /// Limits how long a lock is waited for.
+    /// Limits the wait for a lock.
     LockTimeout,
-    /// Locks the run's row in the ledger alone: nothing else of the run commits meanwhile.
+    /// Locks the run's row in the ledger exclusively, so that nothing else of the run can commit.
     HoldFence,
     /// Locks the staging tables, so that they stay as they were verified.
     HoldStaging,
     /// The steps of all flows.
     Flows,
-    /// Has all constraints checked that COMMIT would check.
+    /// Checks all constraints that COMMIT would check.
     CheckConstraints,
-    /// Writes into the ledger which tables were made, attached and taken out.
+    /// Records in the ledger which tables were created, attached and taken out.
     RecordTables,
     /// Marks the run as switched.
     MarkSwitched,
-    /// Leaves the marks that tell of appended files if the ledger is lost.
+    /// Leaves the marks that show appended files if the ledger is lost.
     LeaveMarks,
     /// Commits it.
     Commit,
@@ -57,7 +57,7 @@ pub const STEPS: [Step; 10] = [
 pub enum FlowStep {
     /// A statement about tables alone.
     Run(String),
-    /// Locks a target that exists.
+    /// Locks an existing target.
     Lock,
     /// The package's own statements before the rows come.
     PreSql,
@@ -65,7 +65,7 @@ pub enum FlowStep {
     TakeOut,
     /// Makes each unit a part of the target.
     Units,
-    /// Makes an empty default partition where one was taken out with its rows.
+    /// Creates an empty default partition if one was taken out with its rows.
     RemakeDefault,
     /// The package's own statements after all rows have come.
     PostSql,
@@ -104,8 +104,8 @@ pub fn of_flow(flow: &FlowPlan) -> Vec<FlowStep> {
     steps
 }
 
-/// Sees the lines of the switch as the plan prints them. Values that only the load can tell stand in angle brackets, and
-/// a comment behind a statement says when it is run.
+/// Passes the lines of the switch to `see` as the plan prints them. Values that only the load can know are in angle
+/// brackets, and a comment after a statement says when it is run.
 pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
     let ledger = |table: &str| qualified(&plan.settings.ledger_schema, table);
     for step in &STEPS {
@@ -161,12 +161,12 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The statement that limits how long a lock is waited for.
+/// The statement that limits the wait for a lock.
 pub fn lock_timeout(plan: &Plan) -> String {
     format!("SET LOCAL lock_timeout = {}", plan.settings.lock_timeout_ms)
 }
 
-/// The staging tables that are locked, where there are some.
+/// The staging tables to lock; `None` if there are none.
 fn staging_names(plan: &Plan) -> Option<String> {
     let staged = plan.flows.iter().filter(|flow| !flow.is_straight());
     let units: Vec<_> = staged.flat_map(|flow| &flow.units).collect();
@@ -225,7 +225,7 @@ fn each_line_of_unit(
     see: &mut dyn FnMut(&str),
 ) {
     if flow.publish == Publish::Swap {
-        // Its indexes get the names of the old ones, by names in between that nothing else has.
+        // Its indexes get the names of the old ones, by unique intermediate names.
         let table = qualified(staging_schema, &task.staging_table);
         let name = identifier(&task.staging_table);
         see(&format!(
@@ -261,11 +261,11 @@ fn each_of_users(statements: &[String], see: &mut dyn FnMut(&str)) {
     see("SET LOCAL search_path = pg_catalog;");
 }
 
-/// The statement that locks the target of a flow, where it exists and nothing else locks it.
+/// The statement that locks the target of a flow, if it exists and nothing else locks it.
 pub fn lock(flow: &FlowPlan) -> Option<String> {
     let only = match &flow.publish {
         Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight(_) => return None,
-        // The target is made.
+        // The target is created.
         Publish::Route(route) if route.is_new => return None,
         Publish::Route(_) => "ONLY ",
         _ => "",
@@ -274,7 +274,7 @@ pub fn lock(flow: &FlowPlan) -> Option<String> {
     Some(format!("LOCK TABLE {only}{name} IN {mode} MODE"))
 }
 
-/// The units as they are before they are loaded. Bounds that only the data can tell stand in angle brackets.
+/// The units as they are before they are loaded. Bounds that depend on the data are in angle brackets.
 fn tasks(flow: &FlowPlan) -> impl Iterator<Item = UnitTask> + '_ {
     flow.units.iter().map(|unit| {
         let bounds = unit.bounds.as_ref().map(declared);

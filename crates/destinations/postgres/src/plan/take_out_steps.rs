@@ -1,4 +1,4 @@
-//! The steps that take rows or tables out of a target before its new rows take their place: `inrush check` prints them, and
+//! The steps that take rows or tables out of a target before its new rows are put in: `inrush check` prints them, and
 //! the switch performs them (`switch/take_out.rs`).
 
 use inrush_package::ReplaceScope;
@@ -9,11 +9,11 @@ use crate::old_tables::{self, OldTable};
 /// A step that takes something out of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakeOutStep {
-    /// Deletes all rows of a plain target, which stays.
+    /// Deletes all rows of a plain target, which is kept.
     DeleteRows,
     /// Drops the tables that the last replacement kept: `keep = true` keeps one generation.
     DropLastKept,
-    /// Takes each table out that is replaced, and drops or keeps it.
+    /// Takes out each replaced table, and drops or keeps it.
     TakeOutTables,
 }
 
@@ -49,7 +49,7 @@ pub fn of_table(
     statements
 }
 
-/// Sees the lines of what is taken out, as the plan prints them.
+/// Passes the lines about tables that are taken out to `see`, as the plan prints them.
 pub fn each_line(
     replace: &ReplacePlan,
     target: &str,

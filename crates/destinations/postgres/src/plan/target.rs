@@ -8,7 +8,7 @@ use crate::catalog::TableFacts;
 use crate::engine::plan::error::PlanError;
 use crate::quote::identifier;
 
-/// Refuses a target that cannot be loaded, and tells what should be known of one that can.
+/// Refuses a target that cannot be loaded, and returns notes about one that can.
 pub fn check(flow: &Flow, target: &FlowTarget<'_>) -> Result<Vec<String>, PlanError> {
     let Some(facts) = &target.facts else {
         check_new(flow, target)?;
@@ -35,7 +35,7 @@ pub fn check(flow: &Flow, target: &FlowTarget<'_>) -> Result<Vec<String>, PlanEr
     Ok(notes(flow, target, facts))
 }
 
-/// Refuses a target that does not exist and would have to.
+/// Refuses a missing target if it must exist.
 fn check_new(flow: &Flow, target: &FlowTarget<'_>) -> Result<(), PlanError> {
     if let Arrival::Straight(commit) = target.arrival {
         let setting = commit.setting();
@@ -66,7 +66,7 @@ fn check_kind(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanErr
     }
 }
 
-/// Refuses a target whose rows would be seen otherwise than its policies say, or not outlive a crash.
+/// Refuses a target with row security, or one whose rows would not survive a crash.
 fn check_storage(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), PlanError> {
     if facts.row_security {
         return Err(target.refusal(
@@ -163,8 +163,8 @@ fn check_replaceable(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), 
     Ok(())
 }
 
-/// Refuses a target with rows if the mode needs an empty one. A run that is loaded already has rows in its target, so
-/// ask this after the ledger.
+/// Refuses a target with rows if the mode needs an empty one. After a completed run the target has rows, so call this
+/// only if the ledger has no such run.
 pub fn check_empty(target: &str, mode: Mode, facts: Option<&TableFacts>) -> Result<(), PlanError> {
     let Some(facts) = facts.filter(|facts| facts.has_rows && mode == Mode::Create) else {
         return Ok(());
@@ -184,8 +184,8 @@ pub fn check_empty(target: &str, mode: Mode, facts: Option<&TableFacts>) -> Resu
     })
 }
 
-/// Rows that are attached fire no trigger: what one would have changed or written down elsewhere
-/// must not be left out without a word.
+/// Refuses triggers for attached rows: attaching fires no trigger, so the effects of the trigger would be silently
+/// missing.
 fn check_triggers(
     flow: &Flow,
     target: &FlowTarget<'_>,

@@ -1,4 +1,5 @@
-//! `unchecked_types`: the answer to columns whose text only the server reads, so that it may change their values silently.
+//! `unchecked_types`: what to do about columns whose text only the server reads, so that it may change their values
+//! silently.
 
 use inrush_package::UncheckedTypes;
 

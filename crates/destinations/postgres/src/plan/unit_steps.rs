@@ -1,7 +1,8 @@
-//! The steps of the transactions that fill a unit, in their order. `inrush check` prints them, and a stream performs
-//! them (`load/performer.rs`): there is no second list.
+//! The steps of the transactions that fill a unit, in order. `inrush check` prints them, and a stream performs them
+//! (`load/performer.rs`): there is no second list.
 //!
-//! A row that the server refuses leads to a transaction that no plan foresees: [`careful`] has its steps.
+//! If the server refuses a row, another transaction follows that the printed plan does not show: [`careful`] has its
+//! steps.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -22,35 +23,35 @@ pub enum Step<'a> {
     Begin,
     /// Begins a part of the transaction that the switch commits.
     BeginPart,
-    /// Locks the run's row in the ledger if its epoch is still this attempt's, so that no other process takes the run
-    /// over.
+    /// Locks the run's row in the ledger if its epoch is still this attempt's, so that no other process can take over
+    /// the run.
     HoldFence,
-    /// Statements that are known word for word.
+    /// Runs statements with a fixed text.
     Run(Cow<'a, str>),
-    /// Adds the CHECK of the keys that the ends of the unit's file promise, where they promise some.
+    /// Adds the CHECK of the keys that are expected from the first and last row of the unit's file, if there are any.
     ExpectKeys,
     /// Opens the server extension in this transaction, and asks whether it stores the rows of this table.
     OpenServerCopy,
     /// Sends the rows of splits, with a COPY for each.
     Copy(Range<usize>),
-    /// Takes the rows that the COPYs of this transaction counted, and the ends of the key that a CHECK or the COPYs tell.
-    /// The server looks through the table only for what they do not tell.
+    /// Takes the number of rows from the COPYs of this transaction, and the smallest and largest key from a CHECK or
+    /// the COPYs. The server scans the table only for what they do not report.
     TakeCounts,
     /// Counts the rows, and finds the smallest and the largest key.
     Measure,
     /// Compares the rows as the server stores them with the rows that were sent.
     Verify,
-    /// Adds the CHECK of the keys that were found, where none stands yet.
+    /// Adds the CHECK of the keys that were found, if there is none yet.
     CheckKeys,
     /// Removes the ledger's rows of the unit's splits.
     ForgetSplits,
-    /// Refuses to go on if the target is another table than at the unit's first split.
+    /// Fails if the target is not the same table as at the unit's first split.
     HoldTarget,
-    /// Has constraints checked at once that are deferred, except those that need rows of a later flow.
+    /// Makes deferred constraints be checked immediately, except those that need rows of a later flow.
     CheckConstraints,
     /// Writes the unit into the ledger.
     RecordUnit {
-        /// Its rows are counted.
+        /// True if its rows are counted.
         is_finished: bool,
     },
     /// Writes a group of copied splits into the ledger.
@@ -69,7 +70,7 @@ pub struct UnitTransaction<'a> {
     pub steps: Vec<Step<'a>>,
 }
 
-/// The transactions that fill a unit, in their order, where the server refuses no row.
+/// The transactions that fill a unit, in order, if the server refuses no row.
 pub fn transactions<'a>(
     plan: &'a Plan,
     flow: &'a FlowPlan,
@@ -101,7 +102,7 @@ pub fn transactions<'a>(
     }
 }
 
-/// A unit that one stream makes, fills and commits.
+/// A unit that one stream creates, fills and commits.
 pub fn private<'a>(
     plan: &'a Plan,
     flow: &'a FlowPlan,
@@ -115,18 +116,17 @@ pub fn private<'a>(
     }
     steps.extend(open_server_copy(flow));
     steps.extend(copies(splits));
-    // Nobody else sees the table before its COMMIT: what the COPYs counted is what it holds.
+    // Nobody else sees the table before its COMMIT, so it has as many rows as the COPYs counted.
     steps.push(Step::TakeCounts);
     steps.extend(finish(plan, flow, unit, &unit.ready));
     steps.extend([Step::RecordSplits(last(splits)), Step::Commit]);
     steps
 }
 
-/// The table of a unit that several streams fill. Rows that are written directly to a target have no such table, but a
-/// row in the ledger.
+/// The table of a unit that several streams fill. With direct writes there is no such table, only a row in the ledger.
 pub fn shared_table<'a>(plan: &Plan, unit: &'a UnitPlan) -> Vec<Step<'a>> {
     let mut steps = vec![Step::Begin, Step::HoldFence];
-    // It is made like the target, on which another session may hold a lock.
+    // It is created like the target, on which another session may hold a lock.
     steps.push(Step::Run(lock_timeout(plan).into()));
     steps.extend(unit.create.iter().map(run));
     steps.extend([Step::RecordUnit { is_finished: false }, Step::Commit]);
@@ -136,8 +136,8 @@ pub fn shared_table<'a>(plan: &Plan, unit: &'a UnitPlan) -> Vec<Step<'a>> {
 /// A split of a unit that several streams fill.
 pub fn shared_split<'a>(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<Step<'a>> {
     let mut steps = begin(plan);
-    // Streams wait for each other only to extend the table. That wait is for a lock, too, and may take as long as the
-    // disk does; `lock_timeout` must not end it.
+    // Streams wait for each other only to extend the table. That is a wait for a lock, too, and may take as long as the
+    // disk needs; `lock_timeout` must not end it.
     let held = staging::hold_for_rows(&plan.settings.staging_schema, &unit.staging_table);
     steps.push(Step::Run(
         format!("{held}; SET LOCAL lock_timeout = 0").into(),
@@ -163,7 +163,7 @@ pub fn shared_end<'a>(plan: &Plan, flow: &FlowPlan, unit: &'a UnitPlan) -> Vec<S
     steps
 }
 
-/// A split that goes straight into its target.
+/// A split that is written directly to its target.
 pub fn straight<'a>(plan: &Plan, flow: &FlowPlan) -> Vec<Step<'a>> {
     let mut steps = begin(plan);
     steps.extend(open_server_copy(flow));
@@ -171,7 +171,7 @@ pub fn straight<'a>(plan: &Plan, flow: &FlowPlan) -> Vec<Step<'a>> {
     steps
 }
 
-/// The rows of a split that goes straight into its target.
+/// The steps for the rows of a split that is written directly to its target.
 fn straight_rows<'a>() -> Vec<Step<'a>> {
     let mut steps = Vec::new();
     steps.extend([
@@ -195,7 +195,7 @@ fn begin_part<'a>(plan: &Plan) -> Vec<Step<'a>> {
     vec![Step::BeginPart, Step::Run(settings(plan).into())]
 }
 
-/// The rows of a flow of a load in one transaction.
+/// The steps for the rows of a flow in a load in one transaction.
 fn part_rows<'a>(splits: usize) -> Vec<Step<'a>> {
     let mut steps = copies(splits);
     steps.extend([
@@ -222,7 +222,7 @@ pub fn careful<'a>(
         steps.extend(part_rows(splits));
         return steps;
     }
-    // A constraint that is checked at COMMIT would refuse the unit and not the row.
+    // A constraint that is checked only at COMMIT would refuse the unit and not the row.
     let at_once = Step::Run("SET CONSTRAINTS ALL IMMEDIATE".into());
     if flow.commits_each_split() {
         let mut steps = begin(plan);
@@ -231,7 +231,7 @@ pub fn careful<'a>(
         return steps;
     }
     let mut steps = begin(plan);
-    // It may still have its indexes and the CHECK of its earlier rows.
+    // It may still have its indexes, and the CHECK of its earlier rows.
     let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
     steps.push(Step::Run(format!("DROP TABLE IF EXISTS {table}").into()));
     steps.push(Step::ForgetSplits);
@@ -246,10 +246,10 @@ pub fn careful<'a>(
     steps
 }
 
-/// True if the ends of its file may tell the keys of a unit before it is loaded.
+/// True if the first and last row of its file may show the keys of a unit before it is loaded.
 fn expects_keys(flow: &FlowPlan, unit: &UnitPlan) -> bool {
     let has_open_bounds = flow.key.is_some() && unit.bounds.is_none();
-    // A CHECK that a row does not meet would begin a second COPY.
+    // After a row that violates the CHECK, a second COPY would begin.
     let may_stop = !flow.goes_by_pages(unit);
     has_open_bounds && may_stop && !unit.shared && !flow.is_straight() && unit.splits.len() == 1
 }
@@ -272,12 +272,12 @@ pub fn settings(plan: &Plan) -> String {
     format!("SET LOCAL search_path = DEFAULT; {}", lock_timeout(plan))
 }
 
-/// Where the rows of a flow go by the server extension.
+/// The step that opens the server extension, if it stores the rows of a flow.
 fn open_server_copy<'a>(flow: &FlowPlan) -> Option<Step<'a>> {
     matches!(flow.server_copy, FlowCopy::Extension { .. }).then_some(Step::OpenServerCopy)
 }
 
-/// Copies splits. If there are many, the ledger gets their rows in groups, in between.
+/// The steps that copy splits. If there are many, their rows in the ledger are written in groups, in between.
 fn copies<'a>(splits: usize) -> Vec<Step<'a>> {
     let mut steps = Vec::new();
     for start in (0..splits.max(1)).step_by(SPLITS_AT_A_TIME) {
@@ -294,7 +294,7 @@ fn copies<'a>(splits: usize) -> Vec<Step<'a>> {
     steps
 }
 
-/// The splits that are written to the ledger at the end of the transaction; the others are in it by then.
+/// The number of splits that are written to the ledger at the end of the transaction; the others are in it by then.
 fn last(splits: usize) -> usize {
     match splits % SPLITS_AT_A_TIME {
         0 => splits.min(SPLITS_AT_A_TIME),
@@ -302,7 +302,7 @@ fn last(splits: usize) -> usize {
     }
 }
 
-/// The steps that prepare a filled staging table for a switch without a scan: the CHECK of its keys, indexes,
+/// The steps that prepare a filled staging table so that the switch needs no scan: the CHECK of its keys, indexes,
 /// statistics.
 fn finish<'a>(
     plan: &Plan,
@@ -325,8 +325,8 @@ fn finish<'a>(
 }
 
 impl UnitTransaction<'_> {
-    /// Sees its lines as the plan prints them. Values that only the load can tell stand in angle brackets, and a comment
-    /// behind a statement says when it is run, or how often.
+    /// Passes its lines to `see` as the plan prints them. Values that only the load can know are in angle brackets, and
+    /// a comment after a statement says when, or how often, it is run.
     pub fn each_line(
         &self,
         plan: &Plan,
@@ -344,7 +344,7 @@ impl UnitTransaction<'_> {
 }
 
 impl Step<'_> {
-    /// The COPY of the quick load, as the plan foresees it.
+    /// The COPY of the quick load, as the plan expects it.
     fn planned_copy<'u>(&self, plan: &Plan, flow: &FlowPlan, unit: &'u UnitPlan) -> Cow<'u, str> {
         match flow.fast_copy(&plan.settings, unit) {
             Some(fast) => fast.planned().into(),
@@ -402,7 +402,7 @@ impl Step<'_> {
                 "DELETE FROM {} WHERE run_id = <run> AND unit_key = <unit>;",
                 ledger("shard")
             ),
-            // It asks the catalog, and changes nothing.
+            // It only reads the catalog.
             Step::HoldTarget => return,
             Step::CheckConstraints => {
                 "SET CONSTRAINTS <those that need no rows of a later flow> IMMEDIATE; -- if there are some".to_owned()

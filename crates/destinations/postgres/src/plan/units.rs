@@ -1,4 +1,4 @@
-//! Load units: their files, the names of their staging tables, and the statements that create, fill and ready these.
+//! Load units: their files, the names of their staging tables, and the statements that create, fill and prepare these.
 
 use inrush_destination::{Filling, PublishesInto, UnitLayout};
 use inrush_rows::ids::UnitKey;
@@ -23,7 +23,7 @@ use crate::quote::{cut, qualified};
 use crate::staging::{self, CopyForm, UnitBounds};
 use crate::verify;
 
-/// Makes the units of a flow: it holds all that they have in common.
+/// Makes the units of a flow; it has everything that they have in common.
 pub struct UnitPlanner<'a> {
     /// The flow, and the inputs for its plan.
     pub request: &'a FlowRequest<'a>,
@@ -31,11 +31,11 @@ pub struct UnitPlanner<'a> {
     pub target: &'a FlowTarget<'a>,
     /// Its columns.
     pub columns: &'a FlowColumns,
-    /// The way in which units become part of the target.
+    /// How units become part of the target.
     pub publishing: &'a Publishing,
     checks: &'a FlowChecks,
     replacement: &'a Replacement,
-    /// Everything that shapes rows, in one text.
+    /// The description of all settings that affect rows.
     shape: String,
 }
 
@@ -79,8 +79,8 @@ impl<'a> UnitPlanner<'a> {
         }
     }
 
-    /// The units, as they are laid out: one for each part, for each interval, for each file, or one in all. `intervals` are
-    /// empty if units are no partitions.
+    /// Makes the units: one for each part, for each interval, for each file, or one in all. `intervals` is empty if
+    /// units are not partitions.
     pub fn plan(&self, intervals: &[Interval], parts: &[Part]) -> Result<Vec<UnitPlan>, PlanError> {
         let splits: Vec<Split> = match parts {
             [] => {
@@ -107,7 +107,7 @@ impl<'a> UnitPlanner<'a> {
             flow: self.target.flow_name.clone(),
             source,
         })?;
-        // Each is in one unit, which takes it.
+        // Each part is moved into its unit.
         let mut splits: Vec<Option<Split>> = splits.into_iter().map(Some).collect();
         let mut units = layout
             .units
@@ -179,7 +179,7 @@ impl<'a> UnitPlanner<'a> {
         })
     }
 
-    /// A unit whose rows go straight into the target: one that a stream loads as a whole.
+    /// A unit whose rows are written directly to the target, loaded by one stream as a whole.
     fn straight_unit(
         &self,
         number: usize,
@@ -242,7 +242,7 @@ impl<'a> UnitPlanner<'a> {
         staging::copy_in(schema, table, &columns, form, freeze)
     }
 
-    /// Statements that make a staging table, with what columns that the files leave out need.
+    /// Statements that create a staging table, including those for columns that the files leave out.
     fn create(&self, staging_table: &str, bounds: Option<&UnitBounds>) -> Vec<String> {
         let schema = self.staging_schema();
         let publish = &self.publishing.publish;
@@ -257,8 +257,8 @@ impl<'a> UnitPlanner<'a> {
         create
     }
 
-    /// Statements about columns that the files leave out, such as their numbering. `is_copied`: the rows are copied
-    /// into the target, which numbers them then.
+    /// Statements about columns that the files leave out, such as numbering them. `is_copied`: the rows are copied into
+    /// the target, which then numbers them.
     pub fn unfilled(&self, staging_table: &str, is_copied: bool) -> Vec<String> {
         let schema = self.staging_schema();
         let Some(facts) = &self.target.facts else {
@@ -283,14 +283,14 @@ impl<'a> UnitPlanner<'a> {
         numbered.chain(drawn).collect()
     }
 
-    /// Statements that ready a staging table after it is filled.
+    /// Statements that prepare a staging table for the switch after it is filled.
     fn ready(&self, staging_table: &str) -> Vec<String> {
         let schema = self.staging_schema();
         match (&self.publishing.publish, &self.target.facts) {
             (Publish::Attach | Publish::Swap, Some(facts)) => {
                 staging::build_indexes(schema, staging_table, facts)
             }
-            // Of rows with one key only one can be merged.
+            // Of several rows with one key, only one can be merged.
             (Publish::Upsert { key }, _) => {
                 vec![staging::build_key_index(schema, staging_table, key)]
             }
@@ -300,8 +300,7 @@ impl<'a> UnitPlanner<'a> {
 }
 
 impl UnitPlan {
-    /// Makes this unit one that several streams fill. Its table is committed before its rows, so
-    /// COPY cannot FREEZE them.
+    /// Makes this a unit that several streams fill. Its table is committed before its rows, so COPY cannot FREEZE them.
     pub fn share(&mut self, source: &dyn Source) -> Result<(), SourceError> {
         let pieces = self.pieces(source)?;
         self.share_in(pieces);
@@ -314,7 +313,7 @@ impl UnitPlan {
         self.splits = pieces;
     }
 
-    /// What several streams can load of it at the same time.
+    /// The pieces of it that several streams can load at the same time.
     pub(super) fn pieces(&self, source: &dyn Source) -> Result<Vec<Split>, SourceError> {
         let mut found = Vec::with_capacity(self.splits.len());
         for split in &self.splits {

@@ -1,4 +1,4 @@
-//! Upsert: checks of its key, by the server itself.
+//! Upsert: lets the server check its key.
 
 use tokio_postgres::error::SqlState;
 
@@ -8,8 +8,7 @@ use crate::Session;
 use crate::plan::failure::PlanFailure;
 use crate::quote::identifier;
 
-/// Refuses a key that the server cannot merge on. It is asked to plan the very statement, and to
-/// run nothing.
+/// Refuses a key that the server cannot merge on. The server is asked to plan the same statement, without running it.
 pub async fn check(
     session: &Session,
     target: &FlowTarget<'_>,

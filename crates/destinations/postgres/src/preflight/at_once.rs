@@ -16,16 +16,16 @@ use crate::plan::Plan;
 use crate::rows_error::RowsError;
 use crate::{DatabaseAddress, PostgresError, Session};
 
-/// The server, and how it is measured with.
+/// The server, and the settings of its measurement.
 #[derive(Clone, Copy)]
 pub struct TrialServer<'a> {
-    /// Moves the connections' bytes.
+    /// The runtime of the connections.
     pub runtime: &'a Runtime,
     /// The address of the server.
     pub address: &'a DatabaseAddress,
     /// The plan of the run.
     pub plan: &'a Plan,
-    /// The place of the trial tables.
+    /// Where trial tables are created.
     pub ground: &'a Ground,
     /// Asks to stop.
     pub stop: &'a Stop,
@@ -37,9 +37,9 @@ pub struct TrialServer<'a> {
 pub struct Opened {
     /// By stream.
     pub streams: Vec<(Session, Trial)>,
-    /// Seconds until a connection stood, the mean.
+    /// Mean seconds of opening a connection.
     pub connect_s: f64,
-    /// Seconds until a table stood, the mean.
+    /// Mean seconds of creating a table.
     pub create_s: f64,
 }
 
@@ -73,7 +73,7 @@ impl TrialServer<'_> {
         })
     }
 
-    /// Runs the part of each connection, all at once, and rolls it back.
+    /// Runs `work` on all connections at once, and rolls each back.
     pub fn run<T: Send>(
         &self,
         opened: Opened,
@@ -85,7 +85,7 @@ impl TrialServer<'_> {
         });
         self.runtime.block_on(async {
             for (session, trial) in opened.streams {
-                // A connection that broke has rolled back already.
+                // A broken connection has rolled back already.
                 let _ = trial.roll_back(&session).await;
                 session.close().await;
             }
@@ -93,7 +93,7 @@ impl TrialServer<'_> {
         results?.into_iter().collect()
     }
 
-    /// True if its processes can be looked at: it is reached by a socket of this machine.
+    /// True if its processes can be observed: it is reached by a socket of this machine.
     pub fn is_local(&self) -> bool {
         matches!(self.address.place().host, Host::Unix(_))
     }

@@ -1,4 +1,4 @@
-//! Measures the destination alone: rows that were converted before are sent by one connection and by all at once.
+//! Measures the destination alone: rows that were converted before are sent by one connection, then by all at once.
 
 use std::time::Instant;
 
@@ -43,7 +43,7 @@ async fn send(
     let mut writer = CopyWriter::begin(session, &copy, pool.clone(), stop, doing).await?;
     let mut block = pool.take();
     encoder.begin(&mut block);
-    // Each connection begins elsewhere among the blocks.
+    // Each connection begins with another block.
     let blocks = encoded.blocks.iter().cycle().skip(number * 7);
     for rows in blocks {
         block.extend_from_slice(rows);

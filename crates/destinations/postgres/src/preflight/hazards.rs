@@ -1,4 +1,4 @@
-//! Findings of plan and server before anything is measured: obstacles of the run, and hazards for its speed.
+//! Findings about plan and server before anything is measured: obstacles of the run, and hazards for its speed.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::{PostgresError, Session};
 /// Connections that a run has beside those of its streams.
 const OTHER_CONNECTIONS: i64 = 1;
 
-/// Locks in the way that are named at most.
+/// The most conflicting locks that are named.
 const LOCKS_MAX: usize = 5;
 
-/// A load that would fill more than this share of the free space leaves little room.
+/// A load that would fill more than this share of the free space is reported.
 const DISK_SHARE: f64 = 0.8;
 
-/// Another run of the package that is at work now.
+/// The finding about another run of the package that is in progress.
 pub async fn of_holder(session: &Session, plan: &Plan) -> Result<Option<Finding>, LedgerError> {
     let ledger = Ledger::new(&plan.settings.ledger_schema);
     let holder = ledger.holder(session, &plan.run_key).await?;
@@ -56,7 +56,7 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
     found
 }
 
-/// Connections that the server has left for this role, and other limits of its own.
+/// The findings about connections that the server has left for this role, and about its other limits.
 pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, PostgresError> {
     let doing = "asking for the server's limits";
     let rows = session
@@ -82,7 +82,7 @@ pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, P
     let needed = plan.streams as i64 + OTHER_CONNECTIONS;
     if let Some(row) = rows.first() {
         let is_superuser: bool = row.get(4);
-        // This session is counted among those in use.
+        // This session is included in the number of connections in use.
         let left = |limit: i64, used: i64| limit - used + 1;
         let role = i64::from(row.get::<_, i32>(0));
         let database = i64::from(row.get::<_, i32>(2));
@@ -107,7 +107,7 @@ pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, P
             ),
         ];
         for (limit, free, what, raise) in limits {
-            // A superuser is held to none of them.
+            // The limits do not apply to a superuser.
             if limit >= 0 && !is_superuser && free < needed {
                 found.push(stops(
                     format!("{what}, {free} of which are free, but the run needs {needed}"),
@@ -215,8 +215,8 @@ async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Postgr
 
 /// True if a held lock, by its name in `pg_locks`, conflicts with a wanted lock, by its name in SQL.
 fn is_in_the_way(held: &str, wanted: &str) -> bool {
-    // From the weakest to the strongest. A lock of a row's writer, and all that are stronger, conflict with those from
-    // the given one on, and with no weaker one.
+    // From the weakest to the strongest. Each wanted mode below conflicts with the held modes from `weakest` on, and
+    // with no weaker one.
     const HELD: [&str; 8] = [
         "AccessShareLock",
         "RowShareLock",
@@ -234,14 +234,14 @@ fn is_in_the_way(held: &str, wanted: &str) -> bool {
         _ => "ShareLock",
     };
     let place = |name: &str| HELD.iter().position(|held| *held == name);
-    // One that is not known is taken to be in the way.
+    // An unknown lock is assumed to conflict.
     place(held).is_none_or(|held| Some(held) >= place(weakest))
 }
 
 /// The findings about the server's WAL, from the predicted volume.
 pub fn of_wal(plan: &Plan, wal_bytes: f64, settings: &WalSettings) -> Vec<Finding> {
     let mut found = Vec::new();
-    // A checkpoint is begun so early that it ends before the limit is reached.
+    // A checkpoint begins early enough to end before the limit is reached.
     let between = settings.max_wal_bytes / (1.0 + settings.completion_target);
     if between > 0.0 && wal_bytes > between {
         let hint = match plan.server.wal_level.as_str() {
@@ -274,7 +274,7 @@ pub struct WalSettings {
 }
 
 impl WalSettings {
-    /// Asks for them.
+    /// Reads them from the server.
     pub async fn ask(session: &Session) -> Result<WalSettings, PostgresError> {
         let rows = session
             .query(

@@ -1,4 +1,4 @@
-//! Measures a plan in the order in which data flows: the files, the loader, the server, and from all of it the run.
+//! Measures a plan in the order in which data flows: the files, the loader, the server, and then the whole run.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub struct Preflight<'a> {
     pub runtime: &'a Runtime,
     /// The address of the server.
     pub address: &'a DatabaseAddress,
-    /// A session of it.
+    /// A session with it.
     pub session: &'a Session,
     /// The plan.
     pub plan: &'a Plan,
@@ -99,7 +99,7 @@ impl Preflight<'_> {
         };
         let unit = &flow.units[*unit];
         let is_one = found.works.len() == 1;
-        // A sample over several units has rows of several bounds: rows of one unit are not rejects of another.
+        // A sample over several units has rows with several bounds, and rows of one unit are not rejects of another.
         let converter = || match is_one {
             true => Ok(stamped(rows::converter(flow, unit)?)),
             false => sample_batches::converter(&flow.reading),

@@ -84,11 +84,11 @@ pub fn preflight(
 /// A plan that can be made.
 struct Planned {
     plan: Plan,
-    /// Another run of the package is at work.
+    /// Another run of the package is in progress.
     is_held: bool,
 }
 
-/// Plans, and finds what can be said of the run before anything is measured.
+/// Plans, and collects the findings that need no measurement.
 async fn plan_all(
     session: &Session,
     address: &DatabaseAddress,

@@ -1,7 +1,7 @@
 //! The network to the server: its round trip, and its rate in one direction.
 //!
-//! The rows of a COPY with `WHERE false` are received and thrown away one by one, so what this takes is the way, TLS
-//! and the server's taking of bytes, and no table.
+//! The server receives the rows of a COPY with `WHERE false` and discards them one by one. So the time is that of the
+//! network, of TLS and of receiving bytes, without any table.
 
 use std::time::Instant;
 
@@ -12,21 +12,21 @@ use crate::engine::preflight::at_once::on_a_thread_each;
 use crate::rows_error::RowsError;
 use crate::{PostgresError, Session};
 
-/// Round trips that are measured.
+/// The number of round trips that are measured.
 const ROUND_TRIPS: usize = 40;
 
-/// Bytes of a row: few rows cost the server little.
+/// Bytes of a row: large, so that the rows cost the server little.
 const ROW_BYTES: usize = 64 << 10;
 
 /// `PGCOPY\n\377\r\n\0`, no flags, no extension.
 const BEGINNING: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// The way to the server.
+/// The network to the server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Network {
-    /// Bytes in a second by one connection.
+    /// Bytes per second, by one connection.
     pub one_bytes_s: f64,
-    /// By all at once.
+    /// Bytes per second, by all connections at once.
     pub all_bytes_s: f64,
     /// Bytes that were sent.
     pub bytes: u64,
@@ -64,8 +64,8 @@ pub fn measure(server: &TrialServer<'_>, streams: usize) -> Result<Network, Rows
     Ok(found)
 }
 
-/// Bytes per second over this number of connections, each with a thread of its own like the streams of a run, and the
-/// number of bytes.
+/// Bytes per second over this number of connections, each with its own thread like the streams of a run, and the number
+/// of bytes.
 fn send_all(server: &TrialServer<'_>, streams: usize) -> Result<(f64, u64), RowsError> {
     let sessions = server.runtime.block_on(open(server, streams))?;
     let sent = on_a_thread_each(sessions.iter(), &|session| {

@@ -57,7 +57,7 @@ pub fn parts(plan: &Plan, schedule: &Schedule) -> Vec<String> {
     left_out.map(|(_, what)| what.to_owned()).collect()
 }
 
-/// True if the target is there and is such a one.
+/// True if the target exists and has this property.
 fn has_target(flow: &FlowPlan, wanted: fn(&TableFacts) -> bool) -> bool {
     flow.facts.as_ref().is_some_and(wanted)
 }

@@ -1,4 +1,4 @@
-//! The pieces of work of the streams in the model: each with the time that it needs beside its rows.
+//! The pieces of work for the model, each with its time beside its rows.
 
 use super::predict::MeasuredPlan;
 use crate::engine::preflight::model::{Beside, WorkPiece};
@@ -85,7 +85,8 @@ fn flush_s(measured: &MeasuredPlan<'_>, unit: &UnitPlan, tried: &Together, text_
     let table =
         text_bytes * tried.table_bytes as f64 / (tried.work.meter.text_bytes as f64).max(1.0);
     let bytes = match (measured.plan.server.wal_level.as_str(), unit.shared) {
-        // The table itself is flushed, or the log of rows whose trial needed none.
+        // With minimal WAL the table itself is flushed; otherwise the WAL of its rows, which the trial may not have
+        // written.
         ("minimal", _) => table,
         _ => table.min(WAL_SEGMENT_BYTES),
     };

@@ -13,7 +13,7 @@ use crate::engine::preflight::result::PreflightReport;
 use crate::engine::preflight::{cores, findings};
 use crate::plan::{Earlier, Plan};
 
-/// All that was measured.
+/// All measurements.
 pub struct MeasuredPlan<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -49,8 +49,8 @@ impl<'a> MeasuredPlan<'a> {
     }
 }
 
-/// Predicts the run, and tells what its volume means for the server; neither where rows are left to load and no flow has
-/// a speed.
+/// Predicts the run, and adds findings about the volume that it writes on the server. Does neither if rows are left to
+/// load and no flow has a measured speed.
 pub fn predict(
     preflight: &Preflight<'_>,
     measured: &MeasuredPlan<'_>,
@@ -59,32 +59,21 @@ pub fn predict(
     let MeasuredPlan { plan, server, .. } = *measured;
     let is_stopped = matches!(plan.earlier, Earlier::Stopped { .. });
     if is_stopped && measured.left.items.is_empty() {
-        let (switch_s, analyze_s) = time_around_load::after_s(measured);
-        let phases = PredictedPhases {
-            plan_s: time_around_load::before_s(measured, preflight.plan_s),
-            load_s: 0.0,
-            switch_s,
-            analyze_s,
-        };
+        let phases = phases(preflight, measured, 0.0);
         predict::tell_loaded(report, preflight.options, &plan.run_key, &phases);
     }
     let Some(largest) = measured.with_speed.first() else {
         return;
     };
     let pieces = pieces::of(measured);
-    let speeds = predict::speeds(&measured.with_speed);
+    let speeds = predict::speeds(&measured.with_speed, plan.streams);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
     let volume = Volume::of(measured, text_bytes);
     let shared = shared(measured, &volume, text_bytes);
     let answer = model::answer(&schedule, &shared, &seen(measured, largest));
-    let (switch_s, analyze_s) = time_around_load::after_s(measured);
-    let phases = PredictedPhases {
-        plan_s: time_around_load::before_s(measured, preflight.plan_s),
-        load_s: answer.load_s + time_around_load::split_s(measured),
-        switch_s,
-        analyze_s,
-    };
+    let load_s = answer.load_s + time_around_load::split_s(measured);
+    let phases = phases(preflight, measured, load_s);
     let costs = predict::costs(
         &measured.with_speed,
         measured.read,
@@ -115,6 +104,18 @@ pub fn predict(
     predict::tell(report, preflight.options, key, &phases, answer, leaves_out);
 }
 
+/// The phases of a run whose streams need this time.
+fn phases(preflight: &Preflight<'_>, measured: &MeasuredPlan<'_>, load_s: f64) -> PredictedPhases {
+    let after = time_around_load::after(measured);
+    PredictedPhases {
+        plan_s: time_around_load::before_s(measured, preflight.plan_s),
+        load_s,
+        switch_s: after.switch_s,
+        analyze_s: after.analyze_s,
+        after_fixed_s: after.fixed_s,
+    }
+}
+
 /// Seconds of the shared resources, including the server's WAL.
 fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> SharedSeconds {
     let MeasuredPlan {
@@ -136,7 +137,7 @@ fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> Shar
     }
 }
 
-/// The observations of the network and of the server alone, beside those of every destination.
+/// The observations of the network and of the server alone, in addition to those of every destination.
 fn seen(measured: &MeasuredPlan<'_>, largest: &FlowFound) -> ObservedLoad {
     let text_of_sent = flow_found::text_of_sent(measured.flows);
     let network = measured.server.network;

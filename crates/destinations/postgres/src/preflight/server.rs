@@ -19,10 +19,10 @@ use crate::engine::preflight::{MeasuringTime, STEP_TIME, findings};
 use crate::plan::{FlowPlan, Publish};
 use crate::rows_error::RowsError;
 
-/// For writing to the server's log.
+/// The longest time for writing to the server's WAL.
 const WAL_PATIENCE: Duration = Duration::from_millis(1500);
 
-/// The measurements of the server. Those of each flow are kept with the flow.
+/// The measurements of the server. The measurements of each flow are kept with the flow.
 #[derive(Default)]
 pub struct ServerFound {
     /// Seconds of a round trip.
@@ -35,8 +35,8 @@ pub struct ServerFound {
     pub settings: WalSettings,
     /// The steps that were not measured, and the reasons.
     pub why_not: Vec<(PreflightStep, String)>,
-    /// Findings: for each flow a row of the sample that the server refuses, and tables that differ from those of the
-    /// run.
+    /// Findings: for each flow a row of the sample that the server refuses, and trial tables that differ from those of
+    /// the run.
     pub findings: Vec<Finding>,
 }
 
@@ -111,7 +111,7 @@ impl ServerFound {
         Ok(())
     }
 
-    /// The speed at which the server takes a flow's rows, by one connection and by all.
+    /// Measures the speed at which the server takes a flow's rows, by one connection and by all.
     fn rows_alone(&mut self, at: &TrialServer<'_>, flow: &mut FlowFound) -> Result<(), RowsError> {
         let (planned, streams) = (&at.plan.flows[flow.index], at.plan.streams);
         let Some(decoded) = &flow.decoded else {
@@ -132,7 +132,7 @@ impl ServerFound {
         Ok(())
     }
 
-    /// All steps at once, by one stream and by all.
+    /// Measures all steps together, by one stream and by all.
     fn all_together(
         &mut self,
         at: &TrialServer<'_>,
@@ -148,7 +148,7 @@ impl ServerFound {
             || matches!(&planned.publish, Publish::Route(route) if !route.is_new);
         let one = match streams {
             1 => None,
-            // Half as long: this only shows the speed of a stream alone.
+            // Half of the time: this measures one stream alone.
             _ => {
                 let at = TrialServer {
                     measuring_time: at.measuring_time / 2,

@@ -50,7 +50,7 @@ pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<Ste
     ]
 }
 
-/// Bytes of text for each byte of the tables that were tried.
+/// Bytes of text for each byte of the trial tables.
 fn text_of_table(flows: &[FlowFound]) -> Option<f64> {
     let tried = flows.iter().filter_map(|flow| flow.together_all.as_ref());
     let (text, table) = tried.fold((0, 0), |(text, table), tried| {

@@ -8,13 +8,13 @@ use crate::plan::statistics;
 /// Statements of the ledger before the streams begin and at the switch, in all.
 const TRIPS_OF_RUN: f64 = 24.0;
 
-/// Seconds of planning (the run plans as long as the preflight did) and of the first work with the ledger.
+/// Seconds of planning (the run takes as long as the preflight did) and of the first statements for the ledger.
 pub fn before_s(measured: &MeasuredPlan<'_>, plan_s: f64) -> f64 {
-    // The run plans twice: once before it has the package's lock, and once with it.
+    // The run plans twice: before it has the package's lock, and again with the lock.
     2.0 * plan_s + TRIPS_OF_RUN * statement_s(measured)
 }
 
-/// Seconds of the pass over the files that finds where the ranges' first records begin, for dialects that need it.
+/// Seconds of the pass over the files that finds the first record of each range, for dialects that need it.
 pub fn split_s(measured: &MeasuredPlan<'_>) -> f64 {
     let mut seconds = 0.0;
     for (index, flow) in measured.plan.flows.iter().enumerate() {
@@ -33,12 +33,22 @@ pub fn split_s(measured: &MeasuredPlan<'_>) -> f64 {
     seconds
 }
 
-/// Seconds of the switch, and of ANALYZE after it.
-pub fn after_s(measured: &MeasuredPlan<'_>) -> (f64, f64) {
+/// The time after the last stream.
+pub struct AfterStreams {
+    /// Seconds of the switch.
+    pub switch_s: f64,
+    /// Seconds of ANALYZE after it.
+    pub analyze_s: f64,
+    /// The seconds of both that are the same for a load of any size.
+    pub fixed_s: f64,
+}
+
+/// The time of the switch, and of ANALYZE after it.
+pub fn after(measured: &MeasuredPlan<'_>) -> AfterStreams {
     let plan = measured.plan;
     let commit_s = measured.server.wal.map_or(0.0, |wal| wal.commit_s);
-    let statements = plan.switch_lines().len() as f64 + TRIPS_OF_RUN;
-    let mut switch_s = statements * statement_s(measured) + commit_s;
+    let mut fixed_s = TRIPS_OF_RUN * statement_s(measured) + commit_s;
+    let mut switch_s = fixed_s + plan.switch_lines().len() as f64 * statement_s(measured);
     let mut analyze_s = 0.0;
     for flow in &measured.with_speed {
         let planned = &plan.flows[flow.index];
@@ -50,14 +60,24 @@ pub fn after_s(measured: &MeasuredPlan<'_>) -> (f64, f64) {
             switch_s += copy_s * rows / tried.beside.rows.max(1.0);
         }
         if let Some(statement) = statistics::of_target(plan, planned) {
-            let tables = match statement.contains(" ONLY ") {
+            // Of a partitioned table one sample is taken, and otherwise one more of each partition.
+            let is_alone = statement.contains(" ONLY ");
+            let tables = match is_alone {
                 true => 1,
                 false => planned.units.len(),
             };
-            analyze_s += tried.beside.analyze_s * tables as f64;
+            let seconds = tried.beside.analyze_s * tables as f64;
+            analyze_s += seconds;
+            if is_alone {
+                fixed_s += seconds;
+            }
         }
     }
-    (switch_s, analyze_s)
+    AfterStreams {
+        switch_s,
+        analyze_s,
+        fixed_s,
+    }
 }
 
 /// Seconds of a small statement.

@@ -1,5 +1,5 @@
-//! All steps together, as a run does them: streams that read, scan, convert, encode and send at once, into tables made
-//! as the run makes them. What streams take from each other, cores above all, is in these figures and in no others.
+//! All steps together, as in a run: streams that read, scan, convert, encode and send at once, into tables created as
+//! in the run. Only these measurements show how streams slow each other down, above all by sharing cores.
 //!
 //! The work after the rows is timed too: counting, verifying, the CHECK, indexes, ANALYZE. Then everything is rolled
 //! back.
@@ -30,13 +30,13 @@ use crate::quote::qualified;
 use crate::rows_error::RowsError;
 use crate::{PostgresError, Session, staging, unit_transaction};
 
-/// A piece of work that is tried.
+/// A piece of work that is measured.
 pub struct TrialWork {
     /// The unit, by its index in the flow.
     pub unit: usize,
     /// The portions of its files that are read.
     pub portions: Vec<Portion>,
-    /// Several streams take its file from one reader.
+    /// The split of its file, if one reader feeds it to several streams.
     pub fed: Option<Split>,
 }
 
@@ -50,8 +50,8 @@ struct Ran {
     table_bytes: u64,
 }
 
-/// Tries pieces of work by this number of streams at once; if there are fewer pieces than streams, several streams take
-/// from one.
+/// Measures pieces of work with this number of streams at once; if there are fewer pieces than streams, several streams
+/// share one.
 pub fn measure(
     server: &TrialServer<'_>,
     flow: usize,
@@ -91,7 +91,7 @@ pub fn measure(
             .runtime
             .block_on(stream(server, session, trial, &making, source));
         if ran.is_ok() {
-            // Of the last one that has sent its rows.
+            // Until the last stream has sent its rows.
             *cpu_after
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner) = own_cpu_s();
@@ -99,9 +99,14 @@ pub fn measure(
         let mut ran = ran?;
         ran.beside.connect_s = connect_s;
         ran.beside.create_s = create_s;
+        let cpu_before = server.backend_cpu_s(session);
         server
             .runtime
             .block_on(finish(session, trial, copies && number == 0, &mut ran))?;
+        ran.beside.server_cpu_s = server
+            .backend_cpu_s(session)
+            .zip(cpu_before)
+            .map(|(after, before)| after - before);
         Ok(ran)
     };
     let all = server.run(opened, &work)?;
@@ -134,6 +139,12 @@ pub fn measure(
         sum.measure_s += one.measure_s * part;
         sum.ready_s += one.ready_s * part;
         sum.analyze_s += one.analyze_s * part;
+        // Only one stream copies, so that is no part of the mean.
+        if copies {
+            sum.server_cpu_s = None;
+        } else if let Some(cpu_s) = one.server_cpu_s {
+            sum.server_cpu_s = Some(sum.server_cpu_s.unwrap_or(0.0) + cpu_s * part);
+        }
         sum.copy_s = sum.copy_s.or(one.copy_s);
         found.work.add(ran.work);
     }
@@ -146,7 +157,7 @@ enum Source {
     Fed(Arc<dyn SharedSplit>),
 }
 
-/// The rows of a stream, to the server's answer.
+/// Sends the rows of a stream, until the server has answered.
 async fn stream(
     server: &TrialServer<'_>,
     session: &Session,
@@ -202,7 +213,7 @@ async fn stream(
     })
 }
 
-/// A COPY under way, whose rows are compared with the expected keys, as in a run.
+/// An open COPY, whose rows are compared with the expected keys, as in a run.
 struct Sending<'a> {
     server: &'a TrialServer<'a>,
     trial: &'a Trial,
@@ -279,7 +290,7 @@ impl<'a> Sending<'a> {
         Ok((self, batches.end()))
     }
 
-    /// The meter of sending; the batches have the time of making the rows.
+    /// The meter of sending; the time for making the rows is in the batches' meter.
     async fn end(self) -> Result<Meter, RowsError> {
         self.copying.end().await?;
         Ok(Meter {
@@ -311,7 +322,7 @@ async fn finish(
     }
     beside.measure_s = begun.elapsed().as_secs_f64();
     let begun = Instant::now();
-    // The guess of the keys holds for the sample, or was given up.
+    // The expected keys hold for the sample, or were given up.
     let is_checked = !trial.unit.shared && trial.unit.splits.len() == 1;
     if !is_checked {
         check_keys(session, &trial.plan, &trial.flow, &trial.unit, &measured).await?;
@@ -335,7 +346,7 @@ async fn finish(
     Ok(())
 }
 
-/// Copies the rows into a table like the target, indexes included, as the switch does.
+/// Copies the rows into a table like the target, including indexes, as the switch does.
 async fn copy(session: &Session, trial: &Trial, table: &str) -> Result<f64, PostgresError> {
     let doing = "copying rows as the switch does";
     let into = qualified(
@@ -353,7 +364,7 @@ async fn copy(session: &Session, trial: &Trial, table: &str) -> Result<f64, Post
     Ok(begun.elapsed().as_secs_f64())
 }
 
-/// Bytes of a table, or of the partitions of one.
+/// Bytes of a table with its partitions.
 async fn table_bytes(session: &Session, table: &str) -> Result<u64, PostgresError> {
     let rows = session
         .query(

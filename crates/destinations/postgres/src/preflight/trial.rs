@@ -1,8 +1,7 @@
-//! Trial tables: created as the run creates them, filled, and rolled back.
+//! Trial tables: created as in a run, filled, and rolled back.
 //!
-//! They are created by the plan's own statements, under names of their own, so that two preflights at a time do not
-//! wait for each other. None of them is ever committed: if this process or its connection ends, the server rolls them
-//! back.
+//! They are created by the plan's own statements under other names, so that two preflights at the same time do not wait
+//! for each other. They are never committed: if this process or its connection ends, the server rolls them back.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,22 +13,22 @@ use crate::quote::{identifier, literal, qualified};
 use crate::staging::{self, CopyForm, Model, NewColumn};
 use crate::{PostgresError, Session, catalog, fast_copy};
 
-/// Names what this command makes, while it stands.
+/// The beginning of the names of trial tables and schemas.
 const NAME: &str = "inrush_preflight";
 
-/// The place where tables can be tried.
+/// Where trial tables are created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ground {
-    /// In the staging schema, which is there.
+    /// In the existing staging schema.
     Staging,
-    /// In a schema of their own, made and rolled back with them: the staging schema is still to be made.
+    /// In a new schema that is rolled back with them, because there is no staging schema yet.
     OwnSchema,
-    /// As temporary tables, if the role may create no others. They write no WAL, and are not in shared buffers.
+    /// As temporary tables, if the role may create no others. They write no WAL, and do not use shared buffers.
     Temporary,
 }
 
 impl Ground {
-    /// The best that the role may use; nothing if it may make no table at all.
+    /// The best choice that the role may use; `None` if it may not create any table.
     pub async fn find(
         session: &Session,
         staging_schema: &str,
@@ -60,18 +59,18 @@ impl Ground {
 
 /// A unit under another name.
 pub struct Trial {
-    /// The plan, with the schema where the tables are made, and without flows.
+    /// The plan, without flows, and with the schema where the tables are created.
     pub plan: Plan,
     /// The flow.
     pub flow: FlowPlan,
     /// The unit.
     pub unit: UnitPlan,
-    /// Its tables are as the run's.
+    /// Its table has the properties of the run's table.
     pub is_faithful: bool,
 }
 
 impl Trial {
-    /// A unit to be tried by one connection.
+    /// A unit for one connection to measure.
     pub fn new(plan: &Plan, flow: usize, unit: usize, ground: &Ground, number: usize) -> Trial {
         let flow = &plan.flows[flow];
         let mut unit = flow.units[unit].clone();
@@ -89,7 +88,7 @@ impl Trial {
         if is_faithful && !is_straight {
             rename(&mut unit, &plan.settings.staging_schema, &schema, &table);
         } else {
-            // The unit has no table, or may not have the one that the plan makes.
+            // The unit has no staging table, or the role may not create the table of the plan.
             unit.create = create(flow, &schema, &table, is_faithful);
             let names: Vec<&str> = flow.columns.iter().map(|c| c.name.as_str()).collect();
             let form = match flow.wire {
@@ -106,12 +105,12 @@ impl Trial {
             unit.create.insert(0, make);
         }
         unit.staging_table = table;
-        // Other flows and units are of no use here, and there may be many.
+        // Other flows and units are not needed here, and there may be many.
         let mut own = without_flows(plan);
         own.facts.settings.staging_schema = schema;
         let mut flow = without_units(flow);
         if is_straight || !is_faithful {
-            // Its table is not the one that the extension was asked for.
+            // The extension was asked about another table.
             flow.server_copy = FlowCopy::Plain {
                 reason: "the tried table is another one".to_owned(),
                 fix: None,
@@ -125,7 +124,7 @@ impl Trial {
         }
     }
 
-    /// The COPY that fills the table, as a run would: by the server extension, where the table goes by it.
+    /// The COPY that fills the table as in a run: by the server extension, if it can store the table.
     pub async fn copy(&self, session: &Session) -> Result<Cow<'_, str>, PostgresError> {
         if let Some(fast) = self.flow.fast_copy(&self.plan.settings, &self.unit)
             && let Ok(way) = fast_copy::open(session, &fast.opening).await?
@@ -135,7 +134,7 @@ impl Trial {
         Ok(self.unit.copy.as_str().into())
     }
 
-    /// Begins the transaction and makes the table.
+    /// Begins the transaction and creates the table.
     pub async fn begin(&self, session: &Session) -> Result<(), PostgresError> {
         let doing = "making a table to be rolled back";
         session.execute("BEGIN", doing).await?;
@@ -149,7 +148,7 @@ impl Trial {
         self.number_apart(session, &table, doing).await
     }
 
-    /// Numbers from a sequence are gone for good, rolled back or not: the target's own are left alone.
+    /// Numbers that are drawn from a sequence are not rolled back, so the target's own sequences are not used.
     pub async fn number_apart(
         &self,
         session: &Session,
@@ -184,16 +183,16 @@ impl Trial {
         Ok(())
     }
 
-    /// Takes all of it back.
+    /// Rolls everything back.
     pub async fn roll_back(&self, session: &Session) -> Result<(), PostgresError> {
         session.execute("ROLLBACK", "rolling a table back").await
     }
 }
 
-/// A table like the target, or with the flow's columns where that cannot be had.
+/// A table like the target; if the role cannot create one, a table with the flow's columns.
 fn create(flow: &FlowPlan, schema: &str, table: &str, is_faithful: bool) -> Vec<String> {
     if flow.is_straight() && is_faithful {
-        // With its indexes: rows that go straight in meet them.
+        // With its indexes, which rows that are written directly must update.
         return vec![format!(
             "CREATE TABLE {} (LIKE {} INCLUDING ALL)",
             qualified(schema, table),
@@ -209,11 +208,11 @@ fn create(flow: &FlowPlan, schema: &str, table: &str, is_faithful: bool) -> Vec<
     staging::create_staging(schema, table, &Model::Columns(columns.collect()), None)
 }
 
-/// Puts other names into the statements of a unit. All of them quote the names that they have.
+/// Replaces the names in the statements of a unit. All names are quoted there.
 fn rename(unit: &mut UnitPlan, from_schema: &str, schema: &str, table: &str) {
     let open = |schema: &str, table: &str| {
         let name = qualified(schema, table);
-        // The names of a routed unit's partitions go on behind it.
+        // The names of a routed unit's partitions begin with it.
         name[..name.len() - 1].to_owned()
     };
     let (from, to) = (open(from_schema, &unit.staging_table), open(schema, table));

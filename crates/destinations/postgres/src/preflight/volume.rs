@@ -5,11 +5,11 @@ use super::predict::MeasuredPlan;
 use crate::engine::preflight::result::Finding;
 use crate::plan::Plan;
 
-/// Bytes that a run writes at the server.
+/// Bytes that a run writes on the server.
 pub struct Volume {
-    /// Into tables.
+    /// To tables.
     pub table_bytes: f64,
-    /// Into the log.
+    /// To the WAL.
     pub wal_bytes: f64,
 }
 
@@ -31,7 +31,8 @@ impl Volume {
             own.map(|unit| unit.bytes_count as f64).sum()
         };
         if measured.plan.server.wal_level == "minimal" {
-            // Tables that several streams fill are committed before their rows, which the trial's were not.
+            // Tables that several streams fill are committed before their rows, unlike those of the trial, so their
+            // rows are logged.
             wal = wal.max(tables * bytes(true) / bytes(false).max(1.0));
         }
         Volume {
@@ -40,7 +41,7 @@ impl Volume {
         }
     }
 
-    /// The findings about it.
+    /// The findings about this volume.
     pub fn findings(&self, plan: &Plan, settings: &WalSettings) -> Vec<Finding> {
         let mut found = hazards::of_wal(plan, self.wal_bytes, settings);
         if plan.settings.disk_check {

@@ -1,7 +1,7 @@
-//! Measures the server's write-ahead log: how long a COMMIT waits for it, and how many bytes it takes in a second.
+//! Measures the server's write-ahead log: how long a COMMIT waits for it, and how many bytes per second it takes.
 //!
-//! The trial writes logical messages. They change no table, and only a subscriber that asks for messages gets them. The
-//! only other way to write much WAL and leave nothing would be a load under `wal_level = minimal`.
+//! The trial writes logical messages. They change no table, and only a subscriber that asks for messages gets them.
+//! Nothing else writes much WAL without leaving something behind.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,16 @@ use super::at_once::TrialServer;
 use crate::rows_error::RowsError;
 use crate::{PostgresError, Session};
 
-/// COMMITs that are timed.
+/// The number of COMMITs that are timed.
 const COMMITS: usize = 12;
 
-/// Bytes of a message: as much as COPY logs of a page of rows.
+/// Bytes of a message: about as much as COPY writes to the WAL for a page of rows.
 const MESSAGE_BYTES: usize = 8000;
 
-/// Messages of a transaction, at most.
+/// The most messages of a transaction.
 const MESSAGES_MAX: usize = 1000;
 
-/// Transactions of each connection, at least, where there is time for them.
+/// The least number of transactions of each connection, if there is time for them.
 const TRANSACTIONS_MIN: usize = 3;
 
 /// The most bytes that all connections write. Disks and their caches take a first part quickly and the rest more
@@ -30,12 +30,12 @@ const BYTES_MAX: usize = 192 << 20;
 /// The last part of the written bytes, whose speed counts.
 const COUNTED_SHARE: f64 = 0.5;
 
-/// The server's log.
+/// The measurements of the WAL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wal {
-    /// Seconds of a COMMIT that has little to flush: the median.
+    /// Median seconds of a COMMIT that has little to flush.
     pub commit_s: f64,
-    /// Bytes in a second by all connections at once, flushed.
+    /// Flushed bytes per second, by all connections at once.
     pub all_bytes_s: f64,
     /// Bytes that were written.
     pub bytes: u64,
@@ -82,7 +82,8 @@ fn messages_of(bytes_max: usize) -> usize {
     (bytes_max / MESSAGE_BYTES / TRANSACTIONS_MIN).clamp(1, MESSAGES_MAX)
 }
 
-/// The speed at the end of the measurement: each mark is the moment when one more transaction of this size was flushed.
+/// The speed at the end of the measurement. Each mark is the time at which one more transaction of this size was
+/// flushed.
 fn speed(marks: &mut [f64], transaction_bytes: usize) -> f64 {
     marks.sort_by(f64::total_cmp);
     let bytes = |count: usize| (count * transaction_bytes) as f64;
@@ -153,7 +154,7 @@ mod tests {
         let speed = |marks: &mut [f64]| speed(marks, 8000);
         assert_eq!(speed(&mut []), 0.0);
         assert_eq!(speed(&mut [2.0]), 4000.0);
-        // Two quickly, then one each second.
+        // Two in quick succession, then one each second.
         assert_eq!(speed(&mut [2.2, 0.1, 0.2, 1.2]), 8000.0);
     }
 

@@ -1,4 +1,4 @@
-//! The work of the next run: all of it, or the rest of a stopped run; and the flows whose samples represent it.
+//! The work of the next run (all of it, or the rest of a stopped run), and the flows that are measured for it.
 
 use inrush_source::Split;
 
@@ -12,7 +12,7 @@ use crate::plan::{Earlier, FlowPlan, Plan, UnitPlan};
 /// The part of a plan that is left to load.
 pub struct WorkLeft<'a> {
     plan: &'a Plan,
-    /// In the order in which streams take it.
+    /// The pieces of work, in the order in which streams take them.
     pub items: Vec<WorkItem>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> WorkLeft<'a> {
         (flow, &flow.units[item.unit])
     }
 
-    /// Stored bytes of a piece of work; of a file that is fed, a taker's part.
+    /// Stored bytes of a piece of work; of a fed file, the share of one stream.
     pub fn stored_bytes(&self, item: &WorkItem) -> f64 {
         let (_, unit) = self.unit(item);
         let splits = &unit.splits[item.splits.clone()];

@@ -1,4 +1,4 @@
-//! The seam by which rows are copied into a target carefully, after the server has refused one.
+//! The trait for copying rows into a target carefully, after the server has refused one.
 
 use super::error::SwitchError;
 use crate::Session;
@@ -7,15 +7,15 @@ use crate::plan::switch_statements::CopyRows;
 /// The result of copying a staging table's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopiedRows {
-    /// Rows that the target has.
+    /// The number of rows that the target accepted.
     pub copied: u64,
-    /// The rows that the server refused; they are rejects. Where they stand in the staging table
-    /// (`ctid`), or where that tells nothing their numbers.
+    /// The rows that the server refused, which are rejects: their positions in the staging table (`ctid`) or, for a
+    /// partitioned one, their numbers.
     pub refused: Vec<String>,
 }
 
 impl CopiedRows {
-    /// Fails unless the number of all rows is this.
+    /// Fails unless copied and refused rows add up to `expected`.
     pub fn hold_against(&self, target: &str, expected: u64) -> Result<(), SwitchError> {
         let refused = self.refused.len() as u64;
         if self.copied + refused == expected {
@@ -31,7 +31,7 @@ impl CopiedRows {
 
 /// Copies rows so that the server may refuse some.
 pub trait CarefulRows {
-    /// True if the rows of this flow are copied so.
+    /// True if the rows of this flow are copied carefully.
     fn wants(&self, flow: usize) -> bool;
 
     /// Copies the rows of a staging table, inside the switch's transaction.

@@ -1,6 +1,6 @@
-//! Constraints that the server checks only at COMMIT (DEFERRABLE INITIALLY DEFERRED). By then nothing
-//! could be done any more for a row at fault, so they are checked right before it, once all targets
-//! have their rows; of a flow whose rows are copied carefully they are checked as its rows come.
+//! Constraints that the server checks only at COMMIT (DEFERRABLE INITIALLY DEFERRED). At COMMIT it would be too late to
+//! reject a row, so they are checked right before it, when all targets have their rows. For a flow whose rows are
+//! copied carefully, they are checked as its rows are copied.
 
 use super::error::SwitchError;
 use super::run::{SwitchTask, refused};
@@ -19,8 +19,8 @@ struct Deferrable {
 }
 
 /// Makes the constraints of a flow's target be checked with each statement from now on, because its rows are copied
-/// carefully. `later` are the flows whose targets get their rows after it. Constraints that may need those rows stay
-/// deferred: foreign keys to them, and triggers, because the tables that a trigger reads are not known.
+/// carefully. `later` are the flows whose targets get their rows afterwards. Constraints that may need those rows stay
+/// deferred: foreign keys to their targets, and triggers, because the tables that a trigger reads are unknown.
 pub async fn check_each_row(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -29,7 +29,7 @@ pub async fn check_each_row(
 ) -> Result<(), SwitchError> {
     let checked = at_once(session, task.plan, flow, later).await;
     checked.map_err(|error| {
-        // A constraint of another target has the name of one of them, and a row there breaks it.
+        // A constraint of another target may have the same name, and a row there may violate it.
         let facts = error.row_refusal();
         let table = facts.and_then(|facts| facts.table.as_deref());
         let mut flows = task.plan.flows.iter();
@@ -59,7 +59,7 @@ pub async fn at_once(
     }
 }
 
-/// Has everything checked that COMMIT would check. A row of a flow may be at fault.
+/// Checks everything that COMMIT would check. A row of a flow may be at fault.
 pub async fn check_all(
     session: &Session,
     task: &SwitchTask<'_>,

@@ -7,7 +7,7 @@ use crate::PostgresError;
 use crate::engine::verify::VerifyError;
 use crate::ledger::LedgerError;
 
-/// The server's function that takes one statement, and calls several of them an error of syntax. It raises no other one.
+/// The server function that accepts one statement, and reports several as a syntax error. It raises no other one.
 const TAKES_ONE_STATEMENT: &str = "exec_parse_message";
 
 /// An error of the switch.
@@ -32,7 +32,7 @@ pub enum SwitchError {
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The rows that were verified are not there any more.
+    /// The verified rows do not exist any more.
     #[error(transparent)]
     Verify(VerifyError),
     /// Two partitions would hold the same keys.
@@ -40,9 +40,9 @@ pub enum SwitchError {
     Overlap {
         /// The target.
         target: String,
-        /// The files of one, or a partition that exists.
+        /// The files of one partition, or an existing partition.
         first: String,
-        /// The files of the other.
+        /// The files of the other partition.
         second: String,
         /// Both ranges.
         overlap: String,
@@ -89,13 +89,13 @@ pub enum SwitchError {
         /// The difference from the plan, in words.
         what: String,
     },
-    /// Rows of the target did not go.
+    /// Not all rows of the target were deleted.
     #[error("{target} still has rows after all of them were deleted; nothing was switched")]
     NotDeleted {
         /// The target.
         target: String,
     },
-    /// A partition that new ones cover in part can neither stay nor go.
+    /// A partition that new ones cover only in part can be neither kept nor removed.
     #[error("{target} {what}; nothing was switched")]
     Partly {
         /// The target.
@@ -119,7 +119,7 @@ pub enum SwitchError {
         /// The cause of the lost connection.
         reason: String,
     },
-    /// A lock could not be had.
+    /// A lock was not granted.
     #[error(
         "the switch waited {tries} times for a lock, {waited_ms} ms each time, and did not get it{}",
         blockers.as_ref().map(|who| format!("; it is held by {who}")).unwrap_or_default()
@@ -129,7 +129,7 @@ pub enum SwitchError {
         tries: u32,
         /// The wait of each attempt, in milliseconds.
         waited_ms: u32,
-        /// The sessions that hold it.
+        /// The sessions that hold the lock.
         blockers: Option<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! The locks of the switch: their order, their modes, and the holders of locks that it waits for in vain.
+//! The locks of the switch: their order, their modes, and the sessions that prevented a lock.
 
 use inrush_package::Mode;
 
@@ -10,8 +10,8 @@ use crate::plan::{FlowPlan, switch_steps};
 use crate::quote::qualified;
 use crate::{Session, catalog};
 
-/// Locks the staging tables against writers, and checks that they are those whose rows were verified: a table that was
-/// dropped, emptied or rewritten since has other files.
+/// Locks the staging tables against writers, and checks that they are the tables whose rows were verified: a table that
+/// was dropped, emptied or rewritten since has other files.
 pub(super) async fn hold_staging(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -42,8 +42,8 @@ pub(super) async fn hold_staging(
     Ok(())
 }
 
-/// A fixed order of locks, so that two switches cannot wait for each other: by the names of the
-/// targets. Each is locked when its rows come, unless that is in another order.
+/// Locks targets in a fixed order, by their names, so that two switches cannot wait for each other. If the switch goes
+/// in that order anyway, nothing is locked here: each target is locked before its rows come.
 pub(super) async fn lock_by_name(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -61,7 +61,7 @@ pub(super) async fn lock_by_name(
     Ok(())
 }
 
-/// Locks a target that exists.
+/// Locks an existing target.
 pub(super) async fn lock(session: &Session, flow: &FlowPlan) -> Result<(), SwitchError> {
     let Some(statement) = switch_steps::lock(flow) else {
         return Ok(());

@@ -1,8 +1,8 @@
 //! The switch: all staging tables become part of their targets in one transaction.
 //!
-//! The plan has written its statements, all but the bounds that only the data can tell;
-//! [`tasks`] fills those in and refuses overlaps before anything is attached, [`run`] runs it, under its [`locks`]. Why it scans nothing:
-//! `docs/design/switch.md`.
+//! The plan has written its statements, except bounds that depend on the data. [`tasks`] inserts those and refuses
+//! overlaps before anything is attached, and [`run`] runs the switch, under its [`locks`]. Why the switch scans
+//! nothing: `docs/design/switch.md`.
 
 mod careful;
 pub mod deferred;

@@ -33,8 +33,8 @@ pub async fn references(
 }
 
 /// The order of flows whose targets have these names. Flows without a foreign key between them are in the order of the
-/// names; flows that are `is_late` come as late as their foreign keys allow. In a circle of foreign keys, one table has
-/// to be the first.
+/// names; flows for which `is_late` is true come as late as their foreign keys allow. In a circle of foreign keys, one
+/// table must be the first.
 pub fn order(
     names: &[String],
     references: &BTreeSet<(usize, usize)>,

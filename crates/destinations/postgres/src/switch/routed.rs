@@ -1,5 +1,5 @@
-//! The switch of a routed unit: its new partitions are attached, and its other rows are copied
-//! into the partitions that the target has.
+//! The switch of a routed unit: its new partitions are attached, and its other rows are copied into the existing
+//! partitions of the target.
 
 use super::careful::CarefulRows;
 use super::error::SwitchError;
@@ -12,7 +12,7 @@ use crate::plan::switch_statements::{SwitchStep, UnitTask, declared};
 use crate::quote::qualified;
 use crate::{Session, catalog, row_numbers};
 
-/// Switches a routed flow, and returns the tasks: one for each partition that was made.
+/// Switches a routed flow, and returns the tasks: one for each new partition.
 pub async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -93,7 +93,7 @@ async fn named(
     Ok(route)
 }
 
-/// The rows that are left in the staging table once new partitions are detached from it.
+/// The number of rows left in the staging table when new partitions are detached from it.
 async fn count(
     session: &Session,
     schema: &str,
@@ -105,7 +105,7 @@ async fn count(
     Ok(rows[0].get::<_, i64>(0) as u64)
 }
 
-/// The partitions that were made, for the report.
+/// The new partitions, for the report.
 fn made<'a>(route: &'a RoutePlan, unit: &'a UnitTask) -> impl Iterator<Item = UnitTask> + 'a {
     route.new_partitions().map(move |(node, name, bounds)| {
         let made = UnitTask {

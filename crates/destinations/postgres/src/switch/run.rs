@@ -24,7 +24,7 @@ use crate::{PostgresError, Session, catalog};
 
 /// The number of attempts of a switch that waits for a lock of another session.
 pub const TRIES: u32 = 5;
-/// The pause between two attempts. No lock is held in it, so that sessions which waited behind the switch can proceed.
+/// The pause between two attempts. No lock is held meanwhile, so that sessions which waited for the switch can proceed.
 pub const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
 /// Everything that the switch needs.
@@ -33,7 +33,7 @@ pub struct SwitchTask<'a> {
     pub plan: &'a Plan,
     /// The task for each target.
     pub targets: &'a [TargetTask],
-    /// Their units, as they were when their rows were verified.
+    /// Their units, as they were verified.
     pub verified: &'a [UnitRow],
     /// The ledger.
     pub ledger: &'a Ledger,
@@ -44,8 +44,7 @@ pub struct SwitchTask<'a> {
 }
 
 /// Switches all targets in one transaction, and marks the run as switched in it. If a lock is not granted in time,
-/// everything is rolled back and tried again a few times. Returns the tasks that were done, with the names of the
-/// partitions.
+/// everything is rolled back and tried again a few times. Returns the finished tasks, with the names of the partitions.
 pub async fn run(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -95,21 +94,21 @@ async fn attempt(
 }
 
 /// The statements that begin, end and roll back the switch if its transaction already contains the rows of all flows.
-/// The switch is then a savepoint, so that it can be tried again without loading the rows again after a lock timeout.
+/// The switch is then a savepoint, so that after a lock timeout it can be tried again without loading the rows again.
 const PART: [&str; 3] = [
     "SAVEPOINT inrush_switch; SET LOCAL search_path = pg_catalog",
     "COMMIT",
     "ROLLBACK TO SAVEPOINT inrush_switch",
 ];
 
-/// A switch under way.
+/// A switch in progress.
 #[derive(Default)]
 struct Switch {
     /// The flows in the order in which they are switched.
     order: Vec<usize>,
     /// The finished tasks.
     done: Vec<TargetTask>,
-    /// For the ledger.
+    /// The changed tables, for the ledger.
     tables: Vec<SwitchedTable>,
     /// The OIDs of the targets, in the plan's order.
     oids: Vec<u32>,
@@ -180,7 +179,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Switches all flows, each after those that it refers to.
+    /// Switches all flows, each after those whose targets its own target refers to.
     async fn flows(
         &mut self,
         session: &Session,
@@ -203,7 +202,7 @@ impl Switch {
     }
 }
 
-/// Switches one flow. Returns the tasks that were done, with the names of the partitions.
+/// Switches one flow. Returns the finished tasks, with the names of the partitions.
 async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -303,7 +302,8 @@ async fn publish_units(
                         .copy(careful, &unit.staging_table, &statement, target.rows)
                         .await?;
                     if let (Some(count), false) = (count, rows.refused.is_empty()) {
-                        // For one key there is one row, so the keys of refused rows keep theirs.
+                        // There is one row for each key, so the target's rows with the keys of refused rows stay
+                        // unchanged.
                         let count = format!("{count} AND s.ctid = ANY ($1::text[]::tid[])");
                         let rows = session.query(&count, &[&rows.refused], &doing).await?;
                         updated = updated.map(|all| all - rows[0].get::<_, i64>(0));
@@ -316,7 +316,7 @@ async fn publish_units(
     Ok(target)
 }
 
-/// Runs statements of the user, each alone, so that the server does not accept a second one in the same text, which
+/// Runs statements of the user one by one, so that the server does not accept a second one in the same text, which
 /// could end the transaction.
 async fn user_statements(
     session: &Session,
@@ -398,8 +398,8 @@ async fn brought_in(
     Ok(tables)
 }
 
-/// Runs a statement about tables alone. Attaching a partition holds its rows against the foreign
-/// keys of the target.
+/// Runs a statement that changes only metadata. When a partition is attached, the server checks its rows against the
+/// foreign keys of the target.
 pub(super) async fn metadata(
     session: &Session,
     flow: usize,

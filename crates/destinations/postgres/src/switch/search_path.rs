@@ -1,9 +1,9 @@
-//! The search path for names that others have written: in triggers and defaults of a target, and in statements of a
+//! The search path for names that the user has written: in triggers and defaults of a target, and in statements of a
 //! package.
 
 use crate::{PostgresError, Session};
 
-/// Until the transaction ends: as in any other session of this user.
+/// Sets the user's search path until the transaction ends.
 pub async fn of_users(session: &Session, doing: &str) -> Result<(), PostgresError> {
     let statement = "SET LOCAL search_path = DEFAULT";
     session.execute(statement, doing).await

@@ -19,13 +19,13 @@ use crate::{Session, table_swap};
 /// The tables that were taken out.
 #[derive(Debug, Default)]
 pub struct TakenOut {
-    /// For the ledger.
+    /// The tables, for the ledger.
     pub tables: Vec<SwitchedTable>,
-    /// A default partition that is to have an empty one in its place.
+    /// A default partition that an empty one must replace.
     pub default: Option<OldTable>,
 }
 
-/// Takes out what the new rows take the place of.
+/// Takes out the tables or rows that the new rows replace.
 pub async fn take_out(
     session: &Session,
     ledger: &Ledger,
@@ -54,7 +54,7 @@ pub async fn take_out(
     Ok(taken_out)
 }
 
-/// Takes a table out, as it is now.
+/// Takes one table out.
 async fn table(
     session: &Session,
     flow: &FlowPlan,
@@ -67,7 +67,7 @@ async fn table(
     let doing = format!("removing the old rows of {target}");
     if old.is_default() {
         if !catalog::has_rows(session, &old.qualified(), &doing).await? {
-            // Empty, it can stay.
+            // An empty default partition can stay.
             return Ok(());
         }
         taken_out.default = Some(old.clone());
@@ -100,7 +100,7 @@ async fn table(
     Ok(())
 }
 
-/// Makes an empty default partition in place of one that was taken out with its rows.
+/// Creates an empty default partition in place of one that was taken out with its rows.
 pub async fn remake_default(
     session: &Session,
     flow: &FlowPlan,
@@ -143,7 +143,7 @@ pub async fn attached(
     })
 }
 
-/// The partitions that go. Read under the lock: other sessions may have changed them since the plan.
+/// The partitions to take out, read under the lock: other sessions may have changed them since the plan.
 async fn replaced(
     session: &Session,
     flow: &FlowPlan,
@@ -174,7 +174,7 @@ async fn replaced(
     }
 }
 
-/// Refuses a swap if the table got objects since the plan that would be lost.
+/// Refuses a swap if the table has new objects since the plan that would be lost.
 async fn refuse_changed(
     session: &Session,
     flow: &FlowPlan,
@@ -197,7 +197,7 @@ async fn refuse_changed(
     Ok(())
 }
 
-/// Deletes all rows of a plain target, which stays.
+/// Deletes all rows of a plain target, which is kept.
 async fn delete_rows(
     session: &Session,
     flow: &FlowPlan,
@@ -225,8 +225,8 @@ async fn delete_rows(
     }))
 }
 
-/// Gives the indexes of a table that takes the place of another the names of that one's, and takes
-/// away what default privileges gave it. Both have their indexes in the same order.
+/// Gives the indexes of a new table the names of those of the table that it replaces, and revokes the grants of default
+/// privileges. Both tables have their indexes in the same order.
 pub async fn name_indexes(
     session: &Session,
     flow: &FlowPlan,
@@ -244,7 +244,7 @@ pub async fn name_indexes(
         .map(|index| index.name.clone())
         .collect();
     let mut statements = table_swap::undress(session, staging_schema, &unit.staging_table).await?;
-    // Within the staging schema first: it has a kept table's indexes under other names.
+    // First to names within the staging schema, where a kept table's indexes have other names.
     statements.extend(old_tables::relocate(
         &new,
         staging_schema,

@@ -36,7 +36,7 @@ impl<'a> TargetCopy<'a> {
         }
     }
 
-    /// Copies the rows of a staging table: in one statement, or carefully where the server has refused one of them. Fails
+    /// Copies the rows of a staging table: in one statement, or carefully if the server has refused one of them. Fails
     /// unless `expected` rows were copied or refused.
     pub(super) async fn copy(
         &self,

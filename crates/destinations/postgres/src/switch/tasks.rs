@@ -30,12 +30,11 @@ pub struct TargetTask {
     pub units: Vec<UnitTask>,
     /// Rows of all its units.
     pub rows: u64,
-    /// Rows that took the place of others of the same key, once they have.
+    /// Rows that replaced others with the same key; set when they have.
     pub rows_updated: Option<u64>,
 }
 
-/// Works out the bounds of a flow's units, and refuses units whose keys overlap each other or a
-/// partition that exists.
+/// Determines the bounds of a flow's units, and refuses units whose keys overlap each other or an existing partition.
 pub async fn tasks(
     session: &Session,
     flow_index: usize,
@@ -85,7 +84,7 @@ async fn from_data<'a>(
         return Ok(Vec::new());
     }
     let comparable = key.comparable_type();
-    // A part reaches to just above its largest key, and no farther than the next part.
+    // A part extends to just above its largest key, but not beyond the beginning of the next part.
     let sql = format!(
         "WITH part AS ( \
            SELECT number, smallest::{comparable} AS smallest, largest::{comparable} AS largest \
@@ -131,13 +130,13 @@ async fn from_data<'a>(
     Ok(found)
 }
 
-/// SQL for the key right after `largest`; NULL if no value of the type is greater.
+/// SQL for the key right after `largest`; NULL if the type has no greater value.
 fn successor(key: &KeyPlan) -> String {
     let comparable = key.comparable_type();
     match key.kind {
         KeyKind::Integer => {
-            // The largest values of int2, int4 and int8; a value of a wider type never equals
-            // a narrower one's by its own type's end.
+            // The largest values of int2, int4 and int8; a value of a narrower type never equals the largest value of a
+            // wider one.
             format!(
                 "CASE WHEN largest::int8 = (CASE pg_column_size(largest) WHEN 2 THEN 32767 \
                  WHEN 4 THEN 2147483647 ELSE 9223372036854775807 END) THEN NULL \
@@ -151,9 +150,9 @@ fn successor(key: &KeyPlan) -> String {
         ),
         KeyKind::Timestamp => between_infinities(
             &comparable,
-            // A second before the end there is nothing that the longest step can be added to.
+            // Within a second of the largest value, the longest step cannot be added.
             ["4714-11-24 00:00:00 BC", "294276-12-31 23:59:59"],
-            // Digits past the type's last digit are rounded away.
+            // Digits beyond the type's precision are rounded away.
             &format!(
                 "(SELECT min(s) FROM (SELECT (largest + step)::{comparable} AS s \
                  FROM unnest('{{1us,10us,100us,1ms,10ms,100ms,1s}}'::interval[]) step) later \
@@ -174,8 +173,8 @@ fn successor(key: &KeyPlan) -> String {
     }
 }
 
-/// The successor where what is finite, from `first` on, lies between two infinities, to which
-/// nothing can be added. From `last` on nothing is looked for between it and infinity.
+/// The successor for a type with two infinities, to which nothing can be added. Finite values begin at `first`; from
+/// `last` on, the successor is infinity.
 fn between_infinities(comparable: &str, [first, last]: [&str; 2], next: &str) -> String {
     format!(
         "CASE WHEN largest = 'infinity' THEN NULL \
@@ -202,7 +201,7 @@ async fn refuse_existing(
 ) -> Result<(), SwitchError> {
     let asked = ranges_of(units);
     if let Some(replace) = &flow.replace {
-        // Obstacles are removed; those that cannot be are reported here, before any lock is taken.
+        // Old tables that cannot be taken out are reported here, before any lock is taken.
         if let (ReplaceScope::Partitions, Some(facts)) = (replace.scope, &flow.facts) {
             let partitions = old_tables::partitions(session, facts.oid).await?;
             if let Err(partly) = replace_mode::covered(session, key, &asked, partitions).await? {

@@ -21,7 +21,7 @@ pub enum UndoError {
         /// The ledger's schema.
         schema: String,
     },
-    /// The run switched nothing in.
+    /// The run was not switched.
     #[error("run {run} has switched nothing in (its state is `{state}`): there is nothing to undo")]
     NotSwitched {
         /// The run.
@@ -39,7 +39,7 @@ pub enum UndoError {
         /// How to fix it, or what to do instead.
         hint: String,
     },
-    /// A lock could not be had.
+    /// A lock was not granted.
     #[error(
         "undo waited {tries} times for a lock on the target, {waited_ms} ms each; nothing was \
          changed"

@@ -1,4 +1,4 @@
-//! The undoing of one target: the tables that go out, the tables that come back, and the reasons against it.
+//! The undo of one target: the tables that are taken out, the tables that are put back, and the reasons against it.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::quote::{cut, identifier, qualified};
 use crate::staging::BOUNDS_CHECK;
 use crate::{Session, catalog};
 
-/// The method of undoing a run.
+/// How a run is undone.
 pub struct UndoMethod<'a> {
     pub session: &'a Session,
     pub run: &'a LedgerRun,
@@ -31,7 +31,7 @@ pub struct TargetUndo {
     oid: u32,
     /// The schema where tables are kept.
     staging_schema: String,
-    /// The run made the target: all of it goes.
+    /// The run created the target, so all of it is taken out.
     made: bool,
     /// Partitions that the run attached.
     attached: Vec<SwitchedTable>,
@@ -39,7 +39,7 @@ pub struct TargetUndo {
     kept: Vec<(SwitchedTable, Original)>,
 }
 
-/// The work at each target of a run.
+/// The work for each target of a run.
 pub async fn plan(
     session: &Session,
     book: &Ledger,
@@ -103,7 +103,7 @@ pub async fn plan(
 }
 
 impl TargetUndo {
-    /// Refuses where the tables are not as the run left them.
+    /// Fails if the tables are not as the run left them.
     pub async fn check(&self, session: &Session, run: &LedgerRun) -> Result<(), UndoError> {
         let impossible = |what: String, hint: &str| {
             Err(UndoError::Impossible {
@@ -168,8 +168,7 @@ impl TargetUndo {
         Ok(())
     }
 
-    /// Gives each table that comes back a CHECK that proves its bound, so that attaching it reads
-    /// nothing.
+    /// Gives each table that is put back a CHECK that proves its bound, so that attaching it reads no rows.
     pub async fn prove_bounds(&self, session: &Session) -> Result<(), UndoError> {
         for (table, _) in &self.kept {
             let Some(condition) = &table.condition else {
@@ -188,7 +187,7 @@ impl TargetUndo {
         Ok(())
     }
 
-    /// Does it, inside of the transaction.
+    /// Undoes the target, inside the transaction.
     pub async fn carry_out(&self, way: &UndoMethod<'_>) -> Result<UndoneTarget, UndoError> {
         let session = way.session;
         let doing = format!("undoing the load of {}", self.target);
@@ -216,7 +215,7 @@ impl TargetUndo {
         {
             self.put_away(way, &old, &mut done).await?;
         }
-        // What takes all that fits nowhere else comes last, when all else is there.
+        // A default partition comes last, when all others are attached.
         let (defaults, others): (Vec<_>, Vec<_>) = self
             .kept
             .iter()
@@ -229,7 +228,7 @@ impl TargetUndo {
         Ok(done)
     }
 
-    /// A table that leaves the target: dropped, or moved to the staging schema.
+    /// Takes a table out of the target: drops it, or moves it to the staging schema.
     async fn put_away(
         &self,
         way: &UndoMethod<'_>,
@@ -259,7 +258,7 @@ impl TargetUndo {
         Ok(())
     }
 
-    /// A table that comes back to where it stood.
+    /// Puts a table back to its former place.
     async fn put_back(
         &self,
         way: &UndoMethod<'_>,
@@ -280,7 +279,7 @@ impl TargetUndo {
                 hint: "rename that object, then run the same command".to_owned(),
             });
         }
-        // A name that is taken by now does an index no harm.
+        // If an index's old name is taken by now, the index keeps its name.
         let indexes: Vec<String> = original
             .indexes
             .iter()

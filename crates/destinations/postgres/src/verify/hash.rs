@@ -1,12 +1,11 @@
 //! PostgreSQL's own hash, as its operator classes compute it with the seed 0.
 //!
-//! The server has one hash of any bytes that can be called from SQL in all its versions: the hash
-//! of a record (`hash_record_extended`), which hashes each column by the hash of its type. That
-//! is Bob Jenkins' lookup3 (`hash_bytes_extended` in `hashfn.c`), and hash partitioning relies on
-//! it, so it does not change. It reads words in the machine's own order; [`self_test`](super::self_test) holds what
-//! the server computes against what we do before either is relied on.
+//! In all its versions, the server has one hash of arbitrary bytes that can be called from SQL: the hash of a record
+//! (`hash_record_extended`), which hashes each column by the hash of its type. For bytes that is Bob Jenkins' lookup3
+//! (`hash_bytes_extended` in `hashfn.c`). Hash partitioning relies on it, so it does not change. It reads words in the
+//! machine's byte order; [`self_test`](super::self_test) compares the server's result with ours before either is used.
 
-/// "set up the internal state": the golden ratio and a number of the server's own.
+/// "set up the internal state": the golden ratio and a constant of the server.
 const START: u32 = 0x9e37_79b9_u32.wrapping_add(3_923_095);
 
 /// The hash of any bytes: `hash_bytes_extended(bytes, 0)`.
@@ -39,15 +38,14 @@ pub(super) fn of_u32(number: u32) -> u64 {
     ended(start.wrapping_add(number), start, start)
 }
 
-/// The hash of a row whose columns before have the hash `before`, and the next one `column`; a
-/// NULL has the hash 0.
+/// The hash of a row: `before` is the hash of its columns so far, `column` that of the next one. A NULL has the hash 0.
 #[inline]
 pub(super) fn of_row(before: u64, column: u64) -> u64 {
     before.wrapping_mul(31).wrapping_add(column)
 }
 
-/// The hash of a row's hash, by which its sum with others tells them apart: the hash of a row alone
-/// is a sum over its columns.
+/// The hash of a row's hash. A row's hash is a sum over its columns, so sums of these hashes alone would not detect
+/// values that were exchanged between rows.
 #[inline]
 pub(super) fn of_row_hash(hash: u64) -> u64 {
     of_bytes(&hash.to_be_bytes())
@@ -82,8 +80,7 @@ fn ended(mut a: u32, mut b: u32, mut c: u32) -> u64 {
     u64::from(b) << 32 | u64::from(c)
 }
 
-/// The hash of the row that a server's hash is tried with: bytes of many lengths, a text, a NULL, numbers and
-/// a date.
+/// The hash of the row for testing a server's hash: bytes of many lengths, a text, a NULL, numbers and a date.
 pub fn hash_of_test() -> i64 {
     let bytes: [u8; 16] = std::array::from_fn(|index| index as u8 * 0x11);
     let columns = [
@@ -104,7 +101,7 @@ pub fn hash_of_test() -> i64 {
 mod tests {
     use super::*;
 
-    /// What PostgreSQL 15 and 18 answer.
+    /// The results of PostgreSQL 15 and 18.
     #[test]
     fn hashes_are_the_servers() {
         assert_eq!(of_bytes(&[1, 2, 3, 4, 5]) as i64, 465_911_709_181_733_856);

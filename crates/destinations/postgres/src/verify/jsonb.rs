@@ -1,5 +1,5 @@
-//! The text that the server makes of `jsonb`: keys by length and then by bytes, the last of equal
-//! ones, numbers in full, strings with the fewest escapes.
+//! The text that the server returns for `jsonb`: keys are sorted by length and then by bytes, of equal keys the last
+//! one is kept, numbers are written in full, strings with the fewest escapes.
 
 /// A value that is not closed yet.
 enum Open {
@@ -11,8 +11,7 @@ enum Open {
     },
 }
 
-/// Appends the text that the server makes of a document. Nothing is appended if the text is not JSON: the server
-/// refuses it.
+/// Appends the server's text of a document. Nothing is appended if the text is not JSON, which the server refuses.
 pub(super) fn append_canonical(text: &str, out: &mut Vec<u8>) {
     if let Some(canonical) = canonical(text.as_bytes()) {
         out.extend_from_slice(&canonical);
@@ -112,7 +111,7 @@ fn closed(open: Open) -> Vec<u8> {
             out.push(b']');
         }
         Open::Object { mut members, .. } => {
-            // Of equal keys the last one stays. A stable sort leaves it the last.
+            // Of equal keys the last one counts. A stable sort keeps it last.
             members.sort_by(|(one, _), (other, _)| {
                 one.len().cmp(&other.len()).then_with(|| one.cmp(other))
             });
@@ -142,14 +141,14 @@ fn skip_blanks(text: &[u8], at: usize) -> usize {
         .count()
 }
 
-/// A key and where its value begins.
+/// A key, and the position of its value.
 fn key(text: &[u8], at: usize) -> Option<(Vec<u8>, usize)> {
     let (key, behind) = string(text, at)?;
     let colon = skip_blanks(text, behind);
     (text.get(colon) == Some(&b':')).then_some((key, colon + 1))
 }
 
-/// A string without its escapes, and the text behind its quote.
+/// A string without its escapes, and the position after its closing quote.
 fn string(text: &[u8], at: usize) -> Option<(Vec<u8>, usize)> {
     if text.get(at) != Some(&b'"') {
         return None;
@@ -213,8 +212,7 @@ fn append_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// A number as `numeric` writes it: without an exponent, with the digits after the point that are
-/// left of it.
+/// A number as `numeric` writes it: without an exponent, and with the remaining digits after the point.
 fn plain_number(text: &[u8]) -> Option<Vec<u8>> {
     /// More digits than any `numeric` has; the server refuses them.
     const DIGITS_MAX: i64 = 200_000;
@@ -233,7 +231,7 @@ fn plain_number(text: &[u8]) -> Option<Vec<u8>> {
     if !is_number || exponent.abs() > DIGITS_MAX {
         return None;
     }
-    // Where the point stands in the digits; zeros are put where it stands outside.
+    // The position of the point in the digits; if it is outside, zeros are added.
     let point = whole.len() as i64 + exponent;
     let scale = (fraction.len() as i64 - exponent).max(0) as usize;
     let before = |count: i64| "0".repeat(count.max(0) as usize);

@@ -1,9 +1,9 @@
-//! `verify = "sums"` and `"rows"`: compares the rows that the server stores with the rows that were sent, in the server's own
-//! terms. Its hash of a record, the form in which it stores a number, its text of `jsonb` and the day it counts from are made
-//! here once more, so that a fault of the encoder is not repeated.
+//! `verify = "sums"` and `"rows"`: compares the rows that the server stores with the rows that were sent, in the
+//! server's own terms. Its hash of a record, its stored form of a number, its text of `jsonb` and its first day are
+//! implemented here a second time, so that a fault of the encoder is not repeated.
 //!
-//! [`query`] asks the server, the engine's `ColumnSums` and [`rows`] make our side, column by column as `ColumnForm` says,
-//! and [`plan`] tells the engine how many sums there are and compares both sides.
+//! [`query`] makes the queries for the server, the engine's `ColumnSums` and [`rows`] compute our side, column by column
+//! according to `ColumnForm`, and [`plan`] tells the engine how many sums there are and compares both sides.
 
 mod hash;
 mod jsonb;

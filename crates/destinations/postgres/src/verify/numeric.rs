@@ -1,8 +1,8 @@
 //! `numeric` in the form that the server stores and `numeric_send` returns. It is built here a second time, slowly and
 //! simply, so that an error of the encoder in `pgcopy` is not repeated.
 //!
-//! Four int16s (the number of digits, the weight of the first, the sign, the digits after the point
-//! that are shown), then the digits to base 10000, aligned at the point, without zeros at the ends.
+//! Four int16s (the number of digits, the weight of the first, the sign, the number of displayed digits after the
+//! point), then the digits to base 10000, aligned at the point, without zeros at the ends.
 
 const SIGN_NEGATIVE: u16 = 0x4000;
 const GROUP_DIGITS: usize = 4;
@@ -42,7 +42,7 @@ pub(super) fn of_decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
 /// The form of a number as it is written, `-?digits[.digits]`, or of `NaN` and the infinities. `scale` is the number of
 /// digits after the point that the column stores; for a column without a bound, the number of written digits.
 pub(super) fn of_text(text: &str, scale: Option<u16>, out: &mut Vec<u8>) {
-    // The fields of `numeric_send` for them: a sign that marks them, and a scale.
+    // Their fields in `numeric_send`: a special sign, and a scale.
     let special = match text {
         "NaN" => Some([0, 0, 0xC000, 0]),
         "Infinity" => Some([0, 0, 0xD000, 0x20]),
@@ -84,7 +84,7 @@ pub(super) fn of_text(text: &str, scale: Option<u16>, out: &mut Vec<u8>) {
     put(negative, scale, weight, groups.into_iter(), out);
 }
 
-/// Writes the groups, the highest first; `weight` is that of the first one.
+/// Writes the groups, the highest first; `weight` is the weight of the first one.
 fn put(
     negative: bool,
     scale: usize,
@@ -132,7 +132,7 @@ mod tests {
         out.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What PostgreSQL answers to `numeric_send`.
+    /// The results of PostgreSQL's `numeric_send`.
     #[test]
     fn forms_are_the_servers() {
         let text = |text: &str, scale| hex(|out| of_text(text, scale, out));

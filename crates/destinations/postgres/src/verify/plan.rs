@@ -1,4 +1,4 @@
-//! The comparisons that PostgreSQL's driver makes for each unit: chosen by the plan, once.
+//! The comparisons that PostgreSQL's driver makes for each unit. The plan chooses them once.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ pub struct Comparison {
     pub level: Verify,
     /// The loaded columns, in the order of the batches.
     pub columns: Vec<ComparedColumn>,
-    /// The database keeps texts in UTF-8, as we send them; a database in another encoding is asked for their UTF-8
-    /// bytes.
+    /// The database stores texts in UTF-8, as we send them; a database in another encoding converts them to UTF-8 for
+    /// the comparison.
     pub is_utf8: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Comparison {
 pub struct ComparedColumn {
     /// Its name.
     pub name: String,
-    /// The way in which it is summed up and hashed.
+    /// How it is summed up and hashed.
     pub form: ColumnForm,
     /// Its type as the server writes it.
     pub type_sql: String,
@@ -44,7 +44,7 @@ impl Comparison {
         }
     }
 
-    /// The plan of a tally that is made for this alone.
+    /// The plan of a tally that is made only for this comparison.
     pub fn alone(self: &Arc<Comparison>) -> VerifyPlan {
         VerifyPlan {
             columns: Vec::new(),
@@ -158,7 +158,7 @@ impl Comparison {
 
 impl DriverSums for Comparison {
     fn count(&self) -> usize {
-        // The rows are counted for every engine.
+        // The engine counts rows in any case.
         self.items().len() - 1
     }
 
@@ -171,7 +171,7 @@ impl DriverSums for Comparison {
     }
 }
 
-/// Creates our side of the comparison.
+/// Creates the sums of our side.
 #[derive(Debug)]
 struct OurSide {
     comparison: Arc<Comparison>,

@@ -7,7 +7,7 @@ use super::plan::{ComparedColumn, Comparison};
 use crate::engine::verify::{ColumnForm, SumForm};
 use crate::quote::identifier;
 
-/// The query that gives the server's side of a table, for [`Comparison::differences`]; `None` if rows are only counted.
+/// The query for the server's sums over a table, for [`Comparison::differences`]; `None` if rows are only counted.
 pub fn compared(plan: &Comparison, table: &str) -> Option<String> {
     let mut items = vec!["count(*)".to_owned()];
     match plan.level {
@@ -37,8 +37,8 @@ pub fn by_column(plan: &Comparison, table: &str) -> String {
     select(&items, table)
 }
 
-/// A query, and the answer that the server must give: bytes of many lengths, a text, a number and a NULL. For a
-/// database that does not store text in UTF-8, the query hashes the bytes of the text.
+/// A query, and the result that the server must return for it: bytes of many lengths, a text, a number and a NULL. For
+/// a database that does not store text in UTF-8, the query hashes the bytes of the text.
 pub fn self_test(is_utf8: bool) -> (String, i64) {
     let text = match is_utf8 {
         true => "'Gr\u{f6}\u{df}e \u{20ac}'::text COLLATE \"C\"",
@@ -54,8 +54,8 @@ pub fn self_test(is_utf8: bool) -> (String, i64) {
 }
 
 fn select(items: &[String], table: &str) -> String {
-    // The answer is an array and not a row of columns, because a result can have fewer than twice as many columns as a
-    // table can have.
+    // The result is one array and not one column for each sum, because a result can have fewer columns than twice the
+    // columns of a table.
     let texts: Vec<String> = items.iter().map(|item| format!("({item})::text")).collect();
     format!("SELECT ARRAY[{}] FROM {table}", texts.join(", "))
 }
@@ -64,7 +64,7 @@ fn hash_sum(columns: &str) -> String {
     format!("coalesce(sum(hash_record_extended(ROW({columns}), 0)), 0)")
 }
 
-/// Bytes of a binary form as a signed whole number.
+/// The bytes of a binary form as a signed integer.
 fn number_of(bytes: &str, bits: u32) -> String {
     let integer = if bits == 32 { "int4" } else { "int8" };
     format!("('x' || encode({bytes}, 'hex'))::bit({bits})::{integer}")

@@ -1,5 +1,5 @@
-//! Our side of `verify = "rows"`: a hash of each row, column by column, of each value as the
-//! server stores it.
+//! Our side of `verify = "rows"`: a hash of each row, column by column, over each value in the form in which the server
+//! stores it.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -14,7 +14,7 @@ use super::jsonb;
 use super::numeric;
 use crate::engine::verify::{ColumnForm, SumForm};
 
-/// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
+/// Days from 1970-01-01 to 2000-01-01, PostgreSQL's first day.
 const DAYS_1970_TO_2000: i32 = 10_957;
 
 /// Adds a column to the hashes of a batch's rows. Returns the sum of its own hashes.
@@ -40,7 +40,7 @@ pub(super) fn add(
         }
         ColumnForm::Money => {
             let values = array.as_primitive::<Decimal128Type>().values();
-            // The converter lets no more than 64 bits through.
+            // The converter accepts at most 64 bits.
             each(array, rows, |row| {
                 of_bytes(&(values[row] as i64).to_be_bytes())
             })

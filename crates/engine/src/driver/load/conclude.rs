@@ -21,7 +21,7 @@ use crate::run::gathering::Gathering;
 use crate::run::steps::SwitchedTarget;
 use crate::run::unit_reports::UnitEnd;
 
-/// The units of a run by the ledger, and the destination's own count of the rows that are staged for each flow.
+/// The units that the ledger has of a run, and for each flow the number of staged rows as the destination counts them.
 pub struct StagedUnits {
     accounts: UnitAccounts,
     rows: Vec<u64>,
@@ -30,7 +30,7 @@ pub struct StagedUnits {
 }
 
 impl StagedUnits {
-    /// What this attempt knows without the ledger: the units that were kept, and those that it committed itself.
+    /// The units that this attempt knows without reading the ledger: those that it kept and those that it committed.
     pub fn known(run: &ContractRun, gathering: &Gathering) -> StagedUnits {
         let mut accounts = run.kept.accounts().clone();
         for loaded in &gathering.loaded {
@@ -50,7 +50,7 @@ impl StagedUnits {
         self.careful.insert(flow);
     }
 
-    /// Adds units that were committed since.
+    /// Adds units that were committed after the ledger was read.
     pub fn add(&mut self, loaded: &LoadedPieces) {
         for piece in loaded {
             self.accounts.add((piece.flow, piece.unit), &piece.account);
@@ -94,7 +94,7 @@ pub fn staged_units(
     destination: &dyn Destination,
 ) -> Result<StagedUnits, Error> {
     let run = context.run;
-    // First, for the destination may look at all of its units, and so may the ledger.
+    // This comes first, because the destination and the ledger may read all units.
     let open = run.open.as_ref();
     let rows = open.staged_rows()?;
     // The check uses the ledger, not the memory of this process.
@@ -125,7 +125,7 @@ pub enum PublishEnd {
     },
 }
 
-/// The report's facts about the published targets. The notes of the destination are added to it.
+/// The report's facts about the published targets. Adds the destination's notes.
 pub fn switched(
     published: Published,
     gathering: &mut Gathering,

@@ -9,7 +9,7 @@ use crate::driver::plan::{ContractFlow, LedgerRecord, RangeUnit, UnitAccounts};
 use crate::ledger::{Account, SplitRecord};
 use crate::plan::{KeyStart, UnitPlace, identity};
 
-/// What is kept of the units of a plan.
+/// The units of a plan that are kept, wholly or in part.
 pub struct KeptUnits {
     accounts: UnitAccounts,
     /// Units that several streams fill.
@@ -37,7 +37,7 @@ struct KeptPart {
 }
 
 impl KeptUnits {
-    /// Nothing of these flows is kept.
+    /// Keeps no unit of these flows.
     pub fn none(flows: &[ContractFlow]) -> KeptUnits {
         KeptUnits {
             accounts: UnitAccounts::none(flows),
@@ -87,17 +87,17 @@ impl KeptUnits {
         }
     }
 
-    /// What is kept of each unit.
+    /// The account of each unit's kept rows.
     pub fn accounts(&self) -> &UnitAccounts {
         &self.accounts
     }
 
-    /// Whether something of a unit is kept.
+    /// True if a unit is kept, wholly or in part.
     pub fn has(&self, place: UnitPlace) -> bool {
         self.accounts.get(place).is_some()
     }
 
-    /// Whether a unit is kept that was committed in one record: nothing is left to load of it.
+    /// True if a unit is kept that was committed in one record: nothing is left to load of it.
     pub fn is_whole(&self, place: UnitPlace) -> bool {
         self.has(place) && !self.in_parts.contains_key(&place)
     }
@@ -109,7 +109,7 @@ impl KeptUnits {
         parts.is_some_and(|parts| split.is_some_and(|split| parts.splits.contains(&split)))
     }
 
-    /// The kept records of a unit, by their keys, with their rows.
+    /// The kept records of a unit: the key and the row account of each.
     pub fn records<'a>(
         &'a self,
         place: UnitPlace,

@@ -29,7 +29,7 @@ pub struct LedgerChecks<'a> {
     missing: Vec<Vec<usize>>,
     /// Records of files of which splits are missing, by flow and input.
     incomplete: BTreeMap<(usize, usize), Vec<SplitRecord>>,
-    /// All records of each flow of which something is promised.
+    /// All records of each flow that has promises.
     promised: Vec<Vec<SplitRecord>>,
     first_error: Option<Error>,
     /// The sums of the rows that were sent.
@@ -37,7 +37,7 @@ pub struct LedgerChecks<'a> {
 }
 
 impl<'a> LedgerChecks<'a> {
-    /// Nothing has come so far.
+    /// Starts without any record.
     pub fn new(context: &'a ContractContext<'a>) -> LedgerChecks<'a> {
         let flows = &context.run.plan.flows;
         LedgerChecks {
@@ -52,8 +52,8 @@ impl<'a> LedgerChecks<'a> {
         }
     }
 
-    /// Takes a record. Those of units that the plan does not have are passed over: the destination's count of rows
-    /// tells of them.
+    /// Takes a record. A record of a unit that the plan does not have is ignored: the destination's count of rows
+    /// reveals such a unit.
     pub fn see(&mut self, record: LedgerRecord) {
         let Some(place) = self.index.place_of(&record) else {
             return;
@@ -116,7 +116,7 @@ impl<'a> LedgerChecks<'a> {
         }
     }
 
-    /// The accounts of all units, each of which has come and is right.
+    /// The accounts of all units, if every file is complete and correct.
     pub fn finish(mut self) -> Result<UnitAccounts, Error> {
         let flows = &self.context.run.plan.flows;
         for (flow_index, flow) in flows.iter().enumerate() {
@@ -173,7 +173,7 @@ impl<'a> LedgerChecks<'a> {
         self.context
             .runtime
             .block_on(file_checks::check(&flow.reading, files, &own))?;
-        // What comes through a pipe may have no text, and then no range.
+        // A pipe may have been empty, and has no range then.
         if own.is_empty() && !is_fed {
             return Err(Error::Verification {
                 what: format!("the ledger's units of {}", file.name().display()),

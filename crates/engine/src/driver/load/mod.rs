@@ -1,4 +1,4 @@
-//! The steps of a run into a destination of the contract of `inrush_destination`, without knowing which one it is.
+//! The steps of a load into any destination that implements the contract of `inrush_destination`.
 //!
 //! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps;
 //! [`streams`] runs the streams, each of which loads units through its [`stream`]; [`conclude`] reads the ledger and
@@ -15,9 +15,10 @@ mod stream;
 mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
-use inrush_destination::Destination;
+use inrush_destination::{Ability, Destination, RunRecord};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
@@ -30,16 +31,18 @@ use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::work_items::WorkItem;
 use crate::pipeline::{Failure, RunOptions, Success, runtime};
+use crate::report::RunFolder;
 use crate::run::account::Verified;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
 use crate::run::prepared::KeptRecord;
-use crate::run::steps::{LoadSteps, LostRejects, Preparation, SwitchedTarget};
+use crate::run::steps::{JoinSteps, LoadSteps, LostRejects, Preparation, SwitchedTarget};
+use crate::shares::{SentPlan, ShareLoaded};
 
-/// A run under way, with its means.
+/// A running load.
 type ContractContext<'a> = RunContext<'a, ContractRun>;
 
-/// Plans a package without running it.
+/// Plans a package without loading it.
 pub fn check(
     open: OpenDestination,
     package: &Package,
@@ -50,7 +53,7 @@ pub fn check(
     runtime.block_on(prepare::plan(destination.as_ref(), package, options))
 }
 
-/// Runs a package to its end, or until it is asked to stop.
+/// Loads a package, until it is done or asked to stop.
 pub fn run(
     open: OpenDestination,
     package: &Package,
@@ -64,6 +67,22 @@ pub fn run(
     crate::run::run(&steps, package, options)
 }
 
+/// Loads a share of a run that another process holds.
+pub fn load_share(
+    open: OpenDestination,
+    package: &Package,
+    options: &RunOptions<'_>,
+    plan_file: &Path,
+    share: usize,
+) -> Result<ShareLoaded, Error> {
+    let steps = ContractSteps {
+        destination: prepare::reach(open, package, options)?,
+        package,
+        options,
+    };
+    crate::shares::load_share(&steps, options, plan_file, share)
+}
+
 /// Loads a package into a destination of the contract.
 struct ContractSteps<'a> {
     destination: Box<dyn Destination>,
@@ -74,7 +93,7 @@ struct ContractSteps<'a> {
 impl LoadSteps for ContractSteps<'_> {
     type Run = ContractRun;
     type Committed = StagedUnits;
-    /// The destination knows what it has staged.
+    /// The switch needs no list of tasks: the destination has its own record of the staged units.
     type Tasks = ();
 
     const PACED_BY: &'static str = "`rate_bytes_max` asks";
@@ -107,6 +126,11 @@ impl LoadSteps for ContractSteps<'_> {
         streams::run(context, work, gauges, gathering)
     }
 
+    fn joins(&self) -> Option<&dyn JoinSteps<ContractRun>> {
+        let can = &self.destination.abilities().can;
+        can.contains(&Ability::SeveralHosts).then_some(self as _)
+    }
+
     fn committed(&self, context: &ContractContext<'_>) -> Result<StagedUnits, Error> {
         conclude::staged_units(context, self.destination.as_ref())
     }
@@ -131,7 +155,7 @@ impl LoadSteps for ContractSteps<'_> {
                 PublishEnd::RowsRefused { target, refusal } => (target, refusal.into()),
             };
             if !careful.insert(flow) {
-                // The rows were looked for, and not found.
+                // The careful load has not found the rows.
                 return Err(Error::Driver(refusal));
             }
             let reload = Reload {
@@ -159,5 +183,30 @@ impl LoadSteps for ContractSteps<'_> {
         _: Option<&Error>,
     ) -> StagedUnits {
         verified.unwrap_or_else(|| StagedUnits::known(context.run, gathering))
+    }
+}
+
+impl JoinSteps<ContractRun> for ContractSteps<'_> {
+    fn record<'r>(&self, run: &'r ContractRun) -> &'r RunRecord {
+        run.open.record()
+    }
+
+    fn targets_digest(&self, run: &ContractRun) -> String {
+        prepare::targets_digest(&run.plan)
+    }
+
+    fn join(
+        &self,
+        runtime: &Runtime,
+        sent: &SentPlan,
+        folder: RunFolder,
+    ) -> Result<ContractRun, Error> {
+        let destination = self.destination.as_ref();
+        let joining = prepare::join(destination, self.package, self.options, sent, folder);
+        runtime.block_on(joining)
+    }
+
+    fn shut_out(&self, run: &ContractRun) -> Result<(), Error> {
+        Ok(run.open.shut_out()?)
     }
 }

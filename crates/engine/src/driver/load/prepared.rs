@@ -19,9 +19,9 @@ use crate::run::steps::LostRejects;
 
 /// A run that is planned and holds its lock.
 pub struct ContractRun {
-    /// The part that is alike for all destinations.
+    /// The part that is the same for all destinations.
     pub prepared: PreparedRun<ContractPlan>,
-    /// The run as the destination has it.
+    /// The destination's side of the run.
     pub open: Box<dyn OpenRun>,
     /// The units that are kept.
     pub kept: KeptUnits,
@@ -48,7 +48,7 @@ impl DriverRun for ContractRun {
         self.kept.accounts().count()
     }
 
-    /// Of a file that is fed, only its feed tells that all of it is committed.
+    /// All of a fed file is committed only if its feed says so.
     fn committed(&self, unit: UnitPlace) -> Committed<'_> {
         match self.kept.is_whole(unit) {
             true => Committed::All,
@@ -87,7 +87,7 @@ impl DriverRun for ContractRun {
 }
 
 impl ContractRun {
-    /// Takes records out of the destination, and others that cannot be there without them.
+    /// Removes records from the destination, together with records that depend on them.
     pub fn forget(&mut self, keys: Vec<UnitKey>) -> Result<(), Error> {
         if keys.is_empty() {
             return Ok(());

@@ -33,8 +33,8 @@ pub struct Reload<'a> {
 }
 
 impl Reload<'_> {
-    /// Loads the units. `refusal` is the destination's error about a row; `forgotten` is called when no row of the
-    /// units is in staging any more. A later error is part of the result, with the units that were loaded before it.
+    /// Loads the units. `refusal` is the destination's error about a row; `forgotten` is called as soon as no row of
+    /// the units is in staging. If loading fails, the result has the error and the units that were loaded before it.
     pub fn load(
         &self,
         refusal: DriverError,
@@ -87,7 +87,7 @@ impl Reload<'_> {
             let bytes = unit.splits().iter().map(|split| split.size_bytes).sum();
             let loading = loader.careful_unit(RowTally::from(account), bytes, None, &mut result);
             if let Err(error) = row_loop::blocking(loading) {
-                // An error of the undoing adds nothing to the first error.
+                // The first error is reported; an error of the rollback adds nothing to it.
                 let _ = stream.abort();
                 result.error = Some(error);
                 break;

@@ -25,7 +25,7 @@ use crate::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
 use crate::pipeline::work::{FileWriter, Work};
 use crate::plan::{PlannedUnit, UnitPlace};
 
-/// A stream with its way into the destination. Every call blocks, so that nothing here is ever pending.
+/// A stream and its connection to the destination. Every call blocks, so its futures are never pending.
 pub struct ContractStream<'a> {
     /// What the run shares.
     pub context: &'a ContractContext<'a>,
@@ -44,7 +44,7 @@ impl ContractStream<'_> {
 
 impl<'a> Transactions for ContractStream<'a> {
     type Flow = ContractFlow;
-    /// What a careful load needs is the destination's own business.
+    /// The destination decides by itself what a careful load needs.
     type Additions = ();
     type Transaction<'t>
         = RecordTransaction<'t, 'a>
@@ -81,7 +81,7 @@ impl<'a> Transactions for ContractStream<'a> {
         reject_files::of_record(&flow.reading.name, &self.record_key(place, part))
     }
 
-    /// Each record is ready by itself.
+    /// Nothing is left to do after the last split: each record is complete by itself.
     async fn finish_shared(&self, _: UnitPlace) -> Result<(), Error> {
         Ok(())
     }
@@ -169,7 +169,7 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
     }
 }
 
-/// Writes batches into the unit that is begun.
+/// Writes batches into the open unit.
 struct StreamWriter<'t, 'a> {
     target: &'t ContractStream<'a>,
     flow: &'t ContractFlow,
@@ -242,7 +242,7 @@ impl FileWriter for StreamWriter<'_, '_> {
 }
 
 impl StreamWriter<'_, '_> {
-    /// Waits until a batch may be written. What counts are the bytes of its Arrow columns.
+    /// Waits until a batch may be written. The rate limit counts the bytes of its Arrow columns.
     fn pace(&self, batch: &RecordBatch) {
         let ContractContext {
             pace,

@@ -61,7 +61,7 @@ fn work_off(
         };
         let loader = Loader::new(load_run, &target, number, &item);
         if let Err(error) = row_loop::blocking(loader.load(result)) {
-            // What undoing says is no news beside it.
+            // The first error is reported; an error of the rollback adds nothing to it.
             let _ = stream.abort();
             return Err(error);
         }

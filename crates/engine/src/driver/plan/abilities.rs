@@ -1,8 +1,8 @@
-//! The abilities that a load by this driver has: those of the destination that the driver uses, and its own.
+//! The abilities of a load by this driver: its own, and those of the destination that it makes use of.
 
 use inrush_destination::{Abilities, Ability, Destination};
 
-/// Abilities of a destination that the driver uses. It has no call for the others yet, whatever a destination says.
+/// Abilities of a destination that the driver makes use of. It has no call for the others yet.
 const USED: &[Ability] = &[
     Ability::Create,
     Ability::Append,
@@ -14,6 +14,7 @@ const USED: &[Ability] = &[
     Ability::Routing,
     Ability::UserSql,
     Ability::VerifySums,
+    Ability::SeveralHosts,
     Ability::StagedBytes,
 ];
 /// Abilities that the driver gives every destination.

@@ -10,11 +10,11 @@ use crate::plan::columns::{KnownColumns, Match, TargetColumns, column};
 
 /// The columns of a flow, resolved.
 pub struct Resolved {
-    /// As they are read.
+    /// The columns as the files are read.
     pub columns: Vec<Column>,
-    /// As the destination is told of them.
+    /// The columns as the destination gets them.
     pub planned: Vec<ColumnPlan>,
-    /// Fields of a record, those that are skipped too.
+    /// Fields of a record, including those that are skipped.
     pub field_count: usize,
 }
 
@@ -28,7 +28,7 @@ pub fn names(facts: &TargetFacts) -> TargetColumns {
     }
 }
 
-/// Resolves the columns that are known, against the target where it exists.
+/// Resolves the columns, against the target if it exists.
 pub fn resolve(
     destination: &dyn Destination,
     known: &KnownColumns<'_>,
@@ -104,7 +104,7 @@ fn existing(known: &KnownColumns<'_>, column: &TargetColumn) -> Result<ResolvedT
         ));
     }
     let Some(column_type) = &column.column_type else {
-        // SQLite has columns without one.
+        // SQLite has columns without a type.
         let its_type = match column.sql.as_str() {
             "" => "no type".to_owned(),
             sql => format!("the type {sql}, which Inrush cannot load"),

@@ -12,7 +12,7 @@ use crate::plan::changed::{self, FilesBefore, PlannedFiles};
 use crate::plan::loaded::{LoadedFiles, WantedFiles};
 use crate::plan::{PlanError, PlanOptions, identity};
 
-/// Looks the package up in the ledger; what a user should know is added to `notes`.
+/// Looks the package up in the ledger. Notes for the user are added to `notes`.
 pub async fn find(
     destination: &dyn Destination,
     run_key: &RunKey,
@@ -27,7 +27,7 @@ pub async fn find(
         && runs.last().is_some_and(is_switched)
         && let Some(run) = runs.pop()
     {
-        // What was mended since has been loaded, or rejected again, all the same.
+        // The corrected rejects were loaded, or rejected again, and still count.
         return Ok(loaded(destination, run.record, flows)?);
     }
     if !options.again && !options.is_replay {
@@ -106,7 +106,7 @@ pub async fn find(
     })
 }
 
-/// A run that has loaded all of it, with what it has loaded into the target of each flow.
+/// A run that has loaded all files of the plan, and its rows by flow.
 fn loaded(
     destination: &dyn Destination,
     run: RunRecord,
@@ -114,7 +114,7 @@ fn loaded(
 ) -> inrush_destination::Result<ContractEarlier> {
     let mut accounts = vec![Account::default(); flows.len()];
     each_record(destination, &run, &mut |record| {
-        // By target and not by unit: what the plan would make of the files today may differ.
+        // Counted by target and not by unit, because the plan may cut the files into other units today.
         for (flow, account) in flows.iter().zip(&mut accounts) {
             if flow.reading.target == record.target {
                 account.add(&record.account());
@@ -127,8 +127,8 @@ fn loaded(
     })
 }
 
-/// Refuses to append files once more that a run has appended which the ledger does not know, where the destination's
-/// tables tell of it.
+/// Refuses to append files that a run has already appended, if the ledger does not know that run but the destination's
+/// tables do.
 fn refuse_lost_ledger(
     destination: &dyn Destination,
     run_key: &RunKey,
@@ -155,7 +155,7 @@ fn refuse_lost_ledger(
     Ok(())
 }
 
-/// Tells of the files that a run has switched in, range by range.
+/// Passes each range of each file that a run has switched in.
 fn see_switched(
     destination: &dyn Destination,
     run: &PastRun,

@@ -17,13 +17,13 @@ use crate::verify::{ColumnSums, DriverSums, VerifyPlan};
 
 /// Makes the plan of one flow.
 pub struct ContractFlowPlanner<'a> {
-    /// Where the rows go.
+    /// The destination.
     pub destination: &'a dyn Destination,
-    /// What it can do.
+    /// Its abilities.
     pub abilities: &'a Abilities,
     /// The package.
     pub package: &'a Package,
-    /// What is known beside it.
+    /// The options of the plan beside the package.
     pub options: &'a PlanOptions<'a>,
     /// The flow.
     pub flow: &'a Flow,
@@ -34,7 +34,7 @@ pub struct ContractFlowPlanner<'a> {
 }
 
 impl ContractFlowPlanner<'_> {
-    /// The plan; what a user should know is added to `notes`.
+    /// The plan. Notes for the user are added to `notes`.
     pub fn plan(&self, notes: &mut Vec<String>) -> Result<ContractFlow, PlanError> {
         let name = self
             .flow
@@ -143,8 +143,7 @@ impl ContractFlowPlanner<'_> {
         })
     }
 
-    /// The columns whose values make the partitions: as the package says, which must be as the
-    /// target has it.
+    /// The columns whose values decide the partition. The package and the target must agree on them.
     fn partition_by(
         &self,
         name: &str,
@@ -185,8 +184,7 @@ impl ContractFlowPlanner<'_> {
     }
 }
 
-/// The destination's own types of the columns. What else a [`ColumnPlan`] says is said by the
-/// columns that are read.
+/// The destination's types of the columns. All other facts of a [`ColumnPlan`] come from the columns that are read.
 fn types_of(planned: &[ColumnPlan]) -> Vec<String> {
     planned.iter().map(|column| column.sql.clone()).collect()
 }

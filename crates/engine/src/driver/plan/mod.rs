@@ -39,11 +39,11 @@ use crate::report::ServerReport;
 use crate::run::plan::{PlanFacts, RunPlan};
 use crate::verify::ColumnSums;
 
-/// What is kept of each file range from the plan to the report, where each has its account and its time, beside its path.
+/// Bytes that are kept of each file range from the plan to the report (its account, its time), beside its path.
 /// Measured with Parquet: 1,050.
 const FILE_BYTES: u64 = 1_500;
 
-/// A package resolved against real files and a destination that is reached by the contract.
+/// A package resolved against real files and a destination that implements the contract.
 #[derive(Clone, Debug)]
 pub struct ContractPlan {
     /// The parts that do not depend on the destination.
@@ -52,7 +52,7 @@ pub struct ContractPlan {
     pub abilities: Abilities,
     /// The flows.
     pub flows: Vec<ContractFlow>,
-    /// What earlier runs of the same package did and left.
+    /// The units and rows of earlier runs of the same package.
     pub earlier: ContractEarlier,
 }
 
@@ -68,13 +68,13 @@ impl Deref for ContractPlan {
 /// One flow, planned.
 #[derive(Clone, Debug)]
 pub struct ContractFlow {
-    /// What is read of its files.
+    /// The reading of its files.
     pub reading: Reading,
-    /// What becomes of the target.
+    /// What the flow's mode does to the target.
     pub mode: Mode,
-    /// The target as the run will fill it.
+    /// The target after the run.
     pub target: TargetPlan,
-    /// The target as it is, where it exists.
+    /// The target before the run, if it exists.
     pub facts: Option<TargetFacts>,
     /// The load units.
     pub units: Vec<RangeUnit>,
@@ -85,20 +85,20 @@ pub struct ContractFlow {
 /// What earlier runs of the same package did and left.
 #[derive(Clone, Debug)]
 pub enum ContractEarlier {
-    /// Nothing.
+    /// There is none.
     None,
-    /// All of it: these very files are loaded already.
+    /// These very files are loaded already.
     Loaded {
         /// The run.
         run: Box<RunRecord>,
-        /// What the run has loaded into the target of each flow.
+        /// The rows that the run has loaded, by flow.
         accounts: Vec<Account>,
     },
-    /// Units of a run that stopped.
+    /// Units of a stopped run.
     Stopped {
         /// The run.
         run: Box<RunRecord>,
-        /// What is not loaded again: units that the plan has, and whose files have the text that was loaded.
+        /// Units that are kept: the plan has them, and their files still have the text that was loaded.
         kept: UnitAccounts,
         /// Units that the run has begun to load by several streams: parts of these are kept.
         in_parts: BTreeSet<UnitPlace>,
@@ -168,7 +168,7 @@ impl RunPlan for ContractPlan {
         }
     }
 
-    /// The destination has its own way to write the name of a table.
+    /// The destination writes the name of a table in its own way.
     fn saved_tables(&self, package: &Package) -> Vec<String> {
         let flows = package.flows.iter();
         flows.map(|flow| flow.table.clone()).collect()
@@ -182,7 +182,7 @@ pub async fn build(
     options: &PlanOptions<'_>,
 ) -> Result<ContractPlan, PlanError> {
     let abilities = abilities::of(destination);
-    require_of_run(&package.run, &abilities)?;
+    require_of_run(&package.run, options, &abilities)?;
     let mut names: Vec<TargetName> = Vec::new();
     for flow in &package.flows {
         let name = flow.parsed_table()?;
@@ -267,7 +267,7 @@ pub async fn build(
     Ok(plan)
 }
 
-/// A name as it is compared: where case does not tell names apart, in lower case.
+/// A name for comparison: in lower case if the destination ignores case.
 fn folded(abilities: &Abilities, name: &str) -> String {
     match abilities.folds_names {
         true => name.to_lowercase(),
@@ -312,7 +312,7 @@ fn memory_bound(
             OwnMemory::Limited { library_bytes, .. } => library_bytes,
             OwnMemory::None | OwnMemory::Unknown => 0,
         },
-        // The record as text, its tail carried over, and its value on its way.
+        // Three copies of the record: as text, as the tail carried into the next chunk, and as a value.
         long_record_bytes: 4 * records.max().unwrap_or(0) as u64,
         ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::splits), streams, cost)
     }

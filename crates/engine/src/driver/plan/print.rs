@@ -13,13 +13,13 @@ use crate::plan::abilities::lacking_names;
 use crate::plan::plan_text::{TARGET_LOADED, dialect_words, reject_limit, size_words, split_words};
 use crate::plan::{column_text, typed_rows};
 
-/// Units of a flow that are printed; of more, the rest is counted.
+/// The number of units of a flow that are printed; the others are only counted.
 const UNITS_SHOWN: usize = 3;
 /// Splits of a unit that are printed, likewise.
 const SPLITS_SHOWN: usize = 3;
 
 impl ContractPlan {
-    /// What the run does, step by step.
+    /// The steps of the run, one line each.
     pub fn steps(&self) -> Vec<String> {
         let mut steps = Vec::new();
         for flow in &self.flows {

@@ -6,7 +6,7 @@ use inrush_package::{Flow, Mode, ReplaceScope};
 use super::ContractFlow;
 use crate::plan::PlanError;
 
-/// What becomes of the target of a flow, as the contract says it.
+/// The contract's write mode for a flow's mode.
 pub fn write_mode(name: &str, flow: &Flow) -> Result<WriteMode, PlanError> {
     match (flow.mode, flow.replace.scope) {
         (Mode::Create, _) => Ok(WriteMode::Create),
@@ -21,7 +21,7 @@ pub fn write_mode(name: &str, flow: &Flow) -> Result<WriteMode, PlanError> {
     }
 }
 
-/// Refuses a target that has rows where none may be, or that is missing where one must be.
+/// Refuses a target that must be empty and has rows, or that must exist and does not.
 pub fn filled(flow: &ContractFlow) -> Result<(), PlanError> {
     let refuse = |what: &str, hint: &str| {
         Err(PlanError::Target {

@@ -1,4 +1,4 @@
-//! Finds a planned unit by its key, and what the ledger has of each unit of a plan.
+//! Finds a planned unit by its key, and holds what is committed of each unit of a plan.
 
 use inrush_destination::{Destination, RunRecord};
 use inrush_rows::ids::UnitKey;
@@ -8,14 +8,14 @@ use crate::driver::unit_detail::splits_of;
 use crate::ledger::{Account, SplitRecord};
 use crate::plan::{UnitPlace, identity};
 
-/// The places of a plan's units, by their keys: the keys themselves stand in the plan.
+/// The positions of a plan's units, sorted by key. The keys themselves stay in the plan.
 pub struct UnitIndex<'a> {
     flows: &'a [ContractFlow],
     places: Vec<(u32, u32)>,
 }
 
 impl<'a> UnitIndex<'a> {
-    /// Of the units of these flows.
+    /// An index of the units of these flows.
     pub fn new(flows: &'a [ContractFlow]) -> UnitIndex<'a> {
         let places = flows.iter().zip(0..).flat_map(|(flow, flow_at)| {
             let units = (0..).take(flow.units.len());
@@ -26,7 +26,7 @@ impl<'a> UnitIndex<'a> {
         UnitIndex { flows, places }
     }
 
-    /// The place of the unit with this key.
+    /// The position of the unit with this key.
     pub fn find(&self, wanted: &UnitKey) -> Option<UnitPlace> {
         let places = &self.places;
         let found = places.binary_search_by(|place| key(self.flows, *place).cmp(wanted));
@@ -48,43 +48,43 @@ fn key(flows: &[ContractFlow], (flow, unit): (u32, u32)) -> &UnitKey {
     &flows[flow as usize].units[unit as usize].key
 }
 
-/// For each flow, and each of its units, the account of what is committed of it.
+/// For each unit of each flow, the account of its committed rows.
 #[derive(Clone, Debug, Default)]
 pub struct UnitAccounts(Vec<Vec<Option<Account>>>);
 
 impl UnitAccounts {
-    /// Nothing is committed.
+    /// No unit is committed.
     pub fn none(flows: &[ContractFlow]) -> UnitAccounts {
         let of_flow = |flow: &ContractFlow| vec![None; flow.units.len()];
         UnitAccounts(flows.iter().map(of_flow).collect())
     }
 
-    /// The account of a unit, where it is committed.
+    /// The account of a unit; `None` if nothing of it is committed.
     pub fn get(&self, (flow, unit): UnitPlace) -> Option<Account> {
         *self.0.get(flow)?.get(unit)?
     }
 
-    /// Notes that so much more is committed of a unit.
+    /// Adds a committed part of a unit.
     pub fn add(&mut self, (flow, unit): UnitPlace, account: &Account) {
         self.0[flow][unit].get_or_insert_default().add(account);
     }
 
-    /// Notes that nothing is committed of the units of a flow.
+    /// Removes what is committed of a flow's units.
     pub fn forget(&mut self, flow: usize) {
         self.0[flow].fill(None);
     }
 
-    /// Notes what is committed of a unit.
+    /// Sets what is committed of a unit.
     pub fn set(&mut self, (flow, unit): UnitPlace, account: Option<Account>) {
         self.0[flow][unit] = account;
     }
 
-    /// Those of a flow's units, in their order.
+    /// The accounts of a flow's units, in their order.
     pub fn of_flow(&self, flow: usize) -> &[Option<Account>] {
         self.0.get(flow).map_or(&[], Vec::as_slice)
     }
 
-    /// All accounts of a flow together.
+    /// The sum of a flow's accounts.
     pub fn total(&self, flow: usize) -> Account {
         let mut total = Account::default();
         for account in self.of_flow(flow).iter().flatten() {
@@ -105,17 +105,17 @@ pub struct LedgerRecord {
     pub key: UnitKey,
     /// The target.
     pub target: String,
-    /// The splits whose rows were committed with it; none where another program wrote it.
+    /// The splits whose rows were committed with it; empty if another program wrote it.
     pub splits: Vec<SplitRecord>,
 }
 
 impl LedgerRecord {
-    /// The key of the unit.
+    /// The key of its unit.
     pub fn unit_key(&self) -> UnitKey {
         identity::unit_of(&self.key)
     }
 
-    /// Whether it is all of its unit.
+    /// True if it covers its whole unit.
     pub fn is_whole(&self) -> bool {
         self.unit_key() == self.key
     }

@@ -65,8 +65,7 @@ impl RangeUnit {
         }
     }
 
-    /// Keys of records: if anything of the unit was committed by a run that loaded all of it, one of them stands in the
-    /// ledger.
+    /// Keys of records. If a run has loaded all of the unit, it has committed at least one of these.
     pub fn first_record_keys(&self) -> Vec<UnitKey> {
         let mut keys = vec![self.key.clone()];
         if self.filling != Filling::OneStream {

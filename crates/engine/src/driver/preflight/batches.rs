@@ -1,4 +1,5 @@
-//! Measures the destination alone: rows that were converted before are written by one stream and by all at once.
+//! Measures the destination alone: rows that were converted before are written by one stream, then by all streams at
+//! once.
 
 use std::time::{Duration, Instant};
 
@@ -54,17 +55,17 @@ pub fn of_sample(preflight: &ContractPreflight<'_>, found: &FlowFound) -> Result
 }
 
 impl Batches {
-    /// Whether there is any.
+    /// True if there are none.
     pub fn has_rows(&self) -> bool {
         self.batches.iter().any(|batch| batch.num_rows() > 0)
     }
 
-    /// Bytes that a rate counts for each byte of text.
+    /// Bytes that a rate limit counts for each byte of text.
     pub fn paced_of_text(&self) -> f64 {
         self.value_bytes as f64 / (self.text_bytes as f64).max(1.0)
     }
 
-    /// Lets so many streams at once write them, again and again as far as the time goes.
+    /// Writes the batches by this number of streams at once, again and again until the time is over.
     pub fn write(
         &self,
         scratch: &Scratch<'_>,
@@ -80,7 +81,7 @@ impl Batches {
          -> Result<Throughput, Error> {
             let begun = Instant::now();
             let (mut rows, mut written) = (0, 0_u64);
-            // Each stream begins elsewhere among them.
+            // Each stream begins with another batch.
             for batch in self.batches.iter().cycle().skip(number * 7) {
                 rows += batch.num_rows() as u64 - stream.write(batch)?.not_taken() as u64;
                 written += 1;
@@ -93,7 +94,7 @@ impl Batches {
             }
             commit(stream, target, number, rows)?;
             let took_s = begun.elapsed().as_secs_f64();
-            // Told in bytes of text: nobody sees what such a destination is sent.
+            // Given in bytes of text, because the bytes that such a destination gets cannot be seen.
             let sent_bytes = written as f64 * per_batch;
             Ok(Throughput {
                 sent_bytes_s: sent_bytes / took_s.max(1e-9),

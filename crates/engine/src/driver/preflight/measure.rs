@@ -1,5 +1,4 @@
-//! Measures a plan in the order in which data flows: the files, the loader, the destination, and from all of it the
-//! run.
+//! Measures a plan in the order in which data flows: the files, the loader, the destination, and then the whole run.
 
 use inrush_destination::Destination;
 use inrush_package::Package;
@@ -29,7 +28,7 @@ pub struct ContractPreflight<'a> {
     pub destination: &'a dyn Destination,
     /// The plan.
     pub plan: &'a ContractPlan,
-    /// What a run is told.
+    /// The options of a run.
     pub options: &'a RunOptions<'a>,
     /// The options of the preflight itself.
     pub preflight_options: &'a PreflightOptions,
@@ -117,7 +116,7 @@ impl ContractPreflight<'_> {
         Ok(flow_found::largest(found))
     }
 
-    /// Measures the speed at which the destination takes each flow; returns the reason if something has no figure.
+    /// Measures the speed at which the destination takes each flow. Returns the reason if a figure is missing.
     fn destination(
         &self,
         flows: &mut [FlowFound],
@@ -163,7 +162,7 @@ fn take(
         |streams, measuring_time| together::measure(scratch, found, streams, measuring_time);
     let one = match streams {
         1 => None,
-        // Half of the time: this shows the speed of a stream alone.
+        // Half of the time: this measures one stream alone.
         _ => Some(together(1, measuring_time.together / 2)?),
     };
     let all = together(streams, measuring_time.together)?;

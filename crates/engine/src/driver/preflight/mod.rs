@@ -1,6 +1,6 @@
-//! A preflight of a load into a destination of the contract. The sample is loaded into another destination of the same kind,
-//! beside the real one, which is thrown away ([`scratch`]). If there is no such place (a driver that connects to a server), the
-//! preflight says that the destination was not measured.
+//! A preflight of a load into a destination of the contract. The sample is loaded into a temporary destination of the
+//! same kind, beside the real one ([`scratch`]). If a temporary one cannot be made (a driver that connects to a
+//! server), the preflight says that the destination was not measured.
 
 mod batches;
 mod measure;

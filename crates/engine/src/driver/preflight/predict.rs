@@ -31,7 +31,7 @@ pub fn predict(
         return;
     };
     let (pieces, switch_s) = pieces(preflight, &with_speed);
-    let speeds = predict::speeds(&with_speed);
+    let speeds = predict::speeds(&with_speed, plan.streams);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let left = (0..plan.flows.len()).flat_map(|flow| preflight.left(flow));
     let stored_bytes: u64 = left.map(RangeUnit::stored_bytes).sum();
@@ -52,6 +52,7 @@ pub fn predict(
         load_s: answer.load_s,
         switch_s,
         analyze_s: 0.0,
+        after_fixed_s: 0.0,
     };
     report.costs = predict::costs(&with_speed, read, &pieces, &phases, plan.streams);
     let mut leaves_out = Vec::new();

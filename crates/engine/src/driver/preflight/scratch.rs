@@ -1,4 +1,4 @@
-//! Destinations that are thrown away, in a folder beside the real one: on the same disk.
+//! Temporary destinations, in a folder beside the real one and so on the same disk.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::preflight::at_once::on_a_thread_each;
 
-/// The folder that a preflight makes beside the destination, and takes away again: for whoever ends the process.
-/// Nothing where there is no place beside it.
+/// The folder that a preflight makes beside the destination and removes again, so that an interrupt handler can remove
+/// it too. `None` if the destination has no path.
 pub fn folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
     let connection = package.single_connection().ok()?;
     let kind = DestinationKind::of(connection.address())?;
@@ -25,12 +25,12 @@ pub fn folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
     Some(place.parent().unwrap_or(Path::new("")).join(name))
 }
 
-/// The folder, which goes with this.
+/// The folder; removed on drop.
 pub struct Scratch<'a> {
-    /// Whose plan is tried in it.
+    /// The preflight whose plan is tried.
     pub preflight: &'a ContractPreflight<'a>,
     folder: PathBuf,
-    /// A folder in it for one destination after the other. What stands beside the destination's file, such as a log, is
+    /// The folder of one temporary destination at a time. Files beside the destination's own file, such as a log, are
     /// removed with it.
     inner: PathBuf,
     /// The URL of a destination in `inner`.
@@ -38,7 +38,7 @@ pub struct Scratch<'a> {
 }
 
 impl<'a> Scratch<'a> {
-    /// Makes it; none where the destination has no place for another one beside it.
+    /// Makes the folder; `None` if the destination cannot have a temporary one beside it.
     pub fn make(preflight: &'a ContractPreflight<'a>) -> Result<Option<Scratch<'a>>, Error> {
         let Some(folder) = folder(preflight.package, preflight.options) else {
             return Ok(None);
@@ -57,8 +57,8 @@ impl<'a> Scratch<'a> {
         }))
     }
 
-    /// Lets streams load into a destination of its own, which is removed then; also the seconds of publishing. Each is
-    /// told the target's name, its own number, and its way in.
+    /// Runs `work` in this number of streams, each with the target's name, its number and its stream, and publishes.
+    /// Returns the results and the seconds of publishing. The temporary destination is removed afterwards.
     pub fn run<T: Send>(
         &self,
         flow: usize,
@@ -67,7 +67,7 @@ impl<'a> Scratch<'a> {
     ) -> Result<(Vec<T>, f64), Error> {
         make_folder(&self.inner)?;
         let done = self.load(flow, streams, work);
-        // What cannot be removed now is taken away with the whole folder.
+        // If it cannot be removed now, it is removed with the outer folder.
         let _ = std::fs::remove_dir_all(&self.inner);
         done
     }
@@ -126,7 +126,7 @@ impl<'a> Scratch<'a> {
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        // Nobody is left who could be told that it failed.
+        // A failure here cannot be reported to anybody.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -138,7 +138,7 @@ fn make_folder(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// Commits the rows of a stream, of which the destination has its own count.
+/// Commits the rows of a stream and compares their number with the destination's count.
 pub fn commit(
     stream: &mut dyn UnitStream,
     target: &str,

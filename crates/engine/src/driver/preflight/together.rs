@@ -12,7 +12,7 @@ use crate::preflight::flow_found::FlowFound;
 use crate::preflight::sample_batches::{self, Portions, SampleWork};
 use crate::preflight::together::{BesideRows, Together};
 
-/// What a stream came through.
+/// The result of one stream.
 #[derive(Default)]
 struct Ran {
     work: SampleWork,
@@ -21,7 +21,7 @@ struct Ran {
     commit_s: f64,
 }
 
-/// Tries a flow's sample by so many streams at once.
+/// Loads a flow's sample by this number of streams at once.
 pub fn measure(
     scratch: &Scratch<'_>,
     found: &FlowFound,
@@ -70,7 +70,7 @@ pub fn measure(
     let mut together = Together {
         took_s,
         client_cores: (own_cpu_s() - cpu_before) / took_s,
-        // Its threads are the loader's.
+        // The destination's threads belong to this process, so their time is part of the loader's.
         server_cores: None,
         ..Together::default()
     };

@@ -15,33 +15,33 @@ const SECTOR_BYTES: u64 = 512;
 
 /// The machine's figures, and the open files from which they are read.
 pub struct MachineColumns {
-    /// All cores, busy, microseconds.
+    /// CPU time of all cores while busy, microseconds.
     pub cpu: Figure,
-    /// Taken by the host, microseconds.
+    /// CPU time taken by the host, microseconds.
     pub stolen: Figure,
-    /// The loader, microseconds.
+    /// CPU time of the loader, microseconds.
     pub loader: Figure,
-    /// Held back by a limit of the control group, microseconds.
+    /// Time held back by a limit of the control group, microseconds.
     pub throttled: Figure,
     /// Bytes read from block devices.
     pub disk_read: Figure,
     /// Bytes written to block devices.
     pub disk_written: Figure,
-    /// The busiest block device, milliseconds.
+    /// Busy time of the busiest block device, milliseconds.
     pub disk_busy: Figure,
     /// Resident memory of the loader, bytes.
     pub memory: Figure,
     throttling: Option<PathBuf>,
     page_bytes: u64,
-    /// Whole block devices, without those that are memory.
+    /// Whole block devices, without those that are in memory.
     disks: BTreeSet<String>,
-    /// Milliseconds that each device was busy when it was looked at last.
+    /// Milliseconds that each device was busy, at the last sample.
     busy_before: BTreeMap<String, u64>,
     busiest_ms: u64,
 }
 
 impl MachineColumns {
-    /// Makes room for them.
+    /// Adds columns for the figures.
     pub fn new(steps: &mut Steps) -> MachineColumns {
         MachineColumns {
             cpu: steps.column(FigureKind::Sum),
@@ -60,7 +60,7 @@ impl MachineColumns {
         }
     }
 
-    /// Looks at all of them.
+    /// Samples all figures.
     pub fn read(&mut self, look: &mut Look) {
         if let Some(cpu) = MachineCpu::read() {
             look.set(self.cpu, cpu.busy_us);
@@ -85,11 +85,11 @@ impl MachineColumns {
     fn read_disks(&mut self, text: &str, look: &mut Look) {
         let (mut read, mut written, mut busiest) = (0, 0, 0);
         for disk in text.lines().filter_map(Disk::parse) {
-            // A partition's figures are in its disk's.
+            // A partition's figures are included in its disk's.
             if !self.disks.contains(disk.name) {
                 continue;
             }
-            // A loop device's bytes come by the disk that its file is on.
+            // A loop device's bytes are counted at the disk with its file.
             if !disk.name.starts_with("loop") && !disk.name.starts_with("dm-") {
                 read += disk.sectors_read * SECTOR_BYTES;
                 written += disk.sectors_written * SECTOR_BYTES;
@@ -136,7 +136,7 @@ fn disks() -> BTreeSet<String> {
         .collect()
 }
 
-/// Microseconds that a control group was held back, as either version of them writes it.
+/// Microseconds that a control group was held back, from either version of the file.
 fn throttled_us(text: &str) -> Option<u64> {
     let value = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;

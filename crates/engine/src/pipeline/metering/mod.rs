@@ -1,6 +1,6 @@
-//! Samples all parts of a run ten times a second while its streams run: the phase of each thread, the state of its connection
-//! and its backend, and the machine. Streams count for themselves ([`Gauge`]); nothing here waits for them, and they do
-//! not wait for this. Why both sides of a connection are sampled together: `docs/design/meters.md`.
+//! Samples all parts of a run ten times a second while its streams run: the phase of each thread, the state of its
+//! connection and its backend, and the machine. Streams keep their own counts ([`Gauge`]); neither the sampling thread
+//! nor the streams wait for each other. Why both sides of a connection are sampled together: `docs/design/meters.md`.
 
 mod machine_figures;
 mod series;
@@ -22,7 +22,7 @@ use self::steps::Steps;
 use crate::gauge::Gauge;
 use crate::plan::PlannedFlow;
 
-/// Between two looks.
+/// The time between two samples.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The rows and bytes of one flow so far, over all streams.
@@ -33,7 +33,7 @@ pub struct FlowCount {
 }
 
 impl FlowCount {
-    /// Rows were read, and bytes of its files.
+    /// Adds rows that were read, and bytes of the files.
     pub fn add(&self, rows: u64, stored_bytes: u64) {
         self.rows.fetch_add(rows, Ordering::Relaxed);
         self.stored_bytes.fetch_add(stored_bytes, Ordering::Relaxed);
@@ -68,7 +68,7 @@ pub trait Backends: Send {
     /// The figures of the whole server since the first sample, and the microseconds of CPU that sampling took there.
     fn end(&mut self) -> Looking<'_, Option<(ServerMeasurements, u64)>>;
 
-    /// CPU time of a stream's backend and its wait for a CPU, microseconds, where it is on this machine.
+    /// CPU time of a stream's backend and its wait for a CPU, in microseconds; `None` if it is on another machine.
     fn cpu_us(&self, stream: usize) -> Option<(u64, u64)>;
 
     /// True if the server is on this machine.
@@ -78,7 +78,7 @@ pub trait Backends: Send {
     fn series(&self, stream: usize) -> Option<BackendSeries>;
 }
 
-/// A look that has to wait for the server.
+/// A sample that has to wait for the server.
 pub type Looking<'l, T> = Pin<Box<dyn Future<Output = T> + 'l>>;
 
 /// The streams, feeds and flows that are sampled.
@@ -101,7 +101,7 @@ pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
     let mut look = steps.look();
     columns.read(&subjects, &mut look);
     steps.begin(&look);
-    // Intervals that are over and in the steps.
+    // The number of intervals that are over and counted.
     let mut intervals = 0_u32;
     loop {
         let is_over = tokio::select! {
@@ -114,7 +114,7 @@ pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
         }
         let mut look = steps.look();
         columns.read(&subjects, &mut look);
-        // A thread that got no CPU in time has several intervals to account for.
+        // If this thread got no CPU in time, several intervals have passed.
         let passed = begun.elapsed().as_secs_f64() / INTERVAL.as_secs_f64();
         let passed = match is_over {
             true => passed.ceil(),

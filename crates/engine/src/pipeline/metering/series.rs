@@ -14,7 +14,7 @@ use super::{INTERVAL, Subjects};
 use crate::gauge::Gauge;
 use crate::meter::Meter;
 
-/// The places of all figures.
+/// The columns of all figures.
 pub struct Columns {
     streams: Vec<StreamColumns>,
     feeds: Vec<[Figure; 3]>,
@@ -47,7 +47,7 @@ struct TcpColumns {
 }
 
 impl Columns {
-    /// Makes room for all figures.
+    /// Adds columns for all figures.
     pub fn new(subjects: &Subjects<'_>, steps: &mut Steps) -> Columns {
         Columns {
             streams: subjects
@@ -69,7 +69,7 @@ impl Columns {
         }
     }
 
-    /// Looks at all that needs no waiting.
+    /// Samples all figures that need no waiting.
     pub fn read(&mut self, subjects: &Subjects<'_>, look: &mut Look) {
         for (index, (columns, gauge)) in self.streams.iter().zip(subjects.gauges).enumerate() {
             columns.read(gauge, look);
@@ -162,7 +162,7 @@ impl Columns {
                 sample_ms: step_ms,
                 ..server
             }),
-            // The report adds them: the units are known at the end.
+            // The report adds them, because the units are known only at the end.
             stored: Vec::new(),
             machine: self.machine(steps, backends_cpu_us),
             metering_cpu_s: 0.0,
@@ -295,7 +295,7 @@ fn phase_ns(meter: &Meter, phase: Phase) -> u64 {
     }
 }
 
-/// Figures of a step, in fewer digits; a figure that does not fit is not a figure of one step.
+/// The figures of all steps, as smaller numbers. A larger value becomes the largest that fits; no real step has one.
 fn narrow(series: Vec<u64>) -> Vec<u32> {
     let narrow = |figure| u32::try_from(figure).unwrap_or(u32::MAX);
     series.into_iter().map(narrow).collect()

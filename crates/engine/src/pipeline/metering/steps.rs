@@ -1,18 +1,18 @@
-//! Cumulative figures, looked at again and again, as series of equal steps.
+//! Turns samples of cumulative figures into series of equal steps.
 
-/// Steps at most; where there would be more, each two become one.
+/// The most steps; if there are more, each two become one.
 pub const STEPS_MAX: usize = 1_200;
 
 /// The kind of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureKind {
-    /// A sum that grows: a step has the increase in its time.
+    /// A growing sum: a step has its increase in that time.
     Sum,
-    /// A state: a step has the last one.
+    /// A state: a step has the last value.
     State,
 }
 
-/// A figure at a place of its own in each look.
+/// A figure, by its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figure(usize);
 
@@ -26,11 +26,11 @@ pub struct Steps {
     rows: Vec<Box<[u64]>>,
     /// How often the steps were doubled.
     doublings: u32,
-    /// Looks that the last row has, where steps are longer than looks are apart.
+    /// Samples in the last row, if a step has several samples.
     last_looks: usize,
 }
 
-/// One look at all figures.
+/// One sample of all figures.
 #[derive(Debug)]
 pub struct Look {
     figures: Vec<Option<u64>>,
@@ -51,7 +51,7 @@ impl Look {
 }
 
 impl Steps {
-    /// Makes room for one more figure; before the first look.
+    /// Adds a column for one more figure; only before the first sample.
     pub fn column(&mut self, kind: FigureKind) -> Figure {
         self.kinds.push(kind);
         self.seen.push(false);
@@ -59,7 +59,7 @@ impl Steps {
         Figure(self.kinds.len() - 1)
     }
 
-    /// A look that knows nothing yet.
+    /// A sample without any value.
     pub fn look(&self) -> Look {
         Look {
             figures: vec![None; self.kinds.len()],
@@ -84,7 +84,7 @@ impl Steps {
             let before = &mut self.before[index];
             let now = match figure {
                 Some(figure) => {
-                    // A sum that is first seen in the middle says nothing of the time before.
+                    // A sum that is first known now says nothing about the time before.
                     if !self.seen[index] && self.kinds[index] == FigureKind::Sum {
                         *before = *figure;
                     }
@@ -98,7 +98,7 @@ impl Steps {
                 FigureKind::State => now,
             };
             *before = match self.kinds[index] {
-                // Read while another thread writes, a sum may go back for once.
+                // A sum that is read while another thread writes it may go back once.
                 FigureKind::Sum => now.max(*before),
                 FigureKind::State => now,
             };
@@ -133,7 +133,7 @@ impl Steps {
         }
     }
 
-    /// Makes of each two steps one.
+    /// Joins each two steps.
     fn double(&mut self) {
         let is_odd = self.rows.len() % 2 == 1;
         let full = 1 << self.doublings;
@@ -161,12 +161,12 @@ impl Steps {
         self.rows.len()
     }
 
-    /// A figure over all steps; `None` if it was never known.
+    /// The total of a figure over all steps; `None` if it was never known.
     pub fn series(&self, column: Figure) -> Option<Vec<u64>> {
         self.seen[column.0].then(|| self.rows.iter().map(|row| row[column.0]).collect())
     }
 
-    /// A figure over all steps, zero if it was not known.
+    /// The total of a figure over all steps; zero if it was never known.
     pub fn series_or_zero(&self, column: Figure) -> Vec<u64> {
         self.rows.iter().map(|row| row[column.0]).collect()
     }
@@ -214,7 +214,7 @@ mod tests {
         let mut look = steps.look();
         look.set(known, 5);
         steps.add(&look, 1);
-        // Known in the middle of a step: the sum before it does not belong to this step.
+        // The sum became known in the middle of a step: its value before that does not belong to the step.
         look.set(known, 7);
         steps.add(&look, 1);
         assert_eq!(steps.series(known), Some(vec![0, 2]));

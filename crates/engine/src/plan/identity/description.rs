@@ -1,13 +1,13 @@
-//! The description of what shapes a unit's rows: the text whose digest is a part of the unit's key.
+//! Describes all settings that affect a unit's rows, as a text whose digest is part of the unit's key.
 //!
-//! A stopped run is resumed if the description of its units is the same as then. It is JSON with names of its own,
-//! which do not follow the names of the engine's types: a renamed field or variant changes no key, so an upgrade does
-//! not throw away the units of a stopped run. Each function destructures its type completely, so a new field does not
-//! compile until somebody has decided its part in the description. Defaults are left out: a new setting changes no
-//! description of a package without it.
+//! A stopped run is resumed if its units have the same description as before. The description is JSON with names of its
+//! own that differ from the names of the engine's types: a renamed field or variant changes no key, so an upgrade does
+//! not discard the units of a stopped run. Each function destructures its type completely, so a new field does not
+//! compile until its part in the description is decided. Defaults are left out, so a new setting changes no description
+//! of a package without it.
 //!
-//! The description of a package must not change; `golden_test.rs` holds it to that. A change that cannot be avoided
-//! raises [`VERSION`](super::VERSION).
+//! The description of a package must not change; `golden_test.rs` checks that. If a change cannot be avoided, raise
+//! [`VERSION`](super::VERSION).
 
 use inrush_package::Trailer;
 use inrush_rows::column::{Column, ColumnType, SpecialType};
@@ -32,7 +32,7 @@ impl Description {
         self
     }
 
-    /// Adds a fact that is not as it is by default.
+    /// Adds a fact if it differs from the default.
     pub fn say_unless<T: PartialEq + Into<Value>>(
         &mut self,
         name: &str,
@@ -45,8 +45,7 @@ impl Description {
         }
     }
 
-    /// Adds a setting by its word in a package, which cannot be renamed, for users have written it
-    /// down.
+    /// Adds a setting by its word in a package. Such a word cannot be renamed, because users have written it.
     pub fn say_word<T: Serialize + Default + PartialEq>(
         &mut self,
         name: &str,
@@ -58,7 +57,7 @@ impl Description {
         }
     }
 
-    /// Adds a fact that is there.
+    /// Adds a fact if there is one.
     pub fn say_some(&mut self, name: &str, value: Option<impl Into<Value>>) -> &mut Description {
         match value {
             Some(value) => self.say(name, value),
@@ -66,7 +65,7 @@ impl Description {
         }
     }
 
-    /// Its text.
+    /// The text of the description.
     pub fn into_text(self) -> String {
         Value::Object(self.0).to_string()
     }
@@ -183,10 +182,10 @@ fn fixed_width(fixed: &FixedWidth) -> Description {
     said
 }
 
-/// The description of the sums that are made while rows are loaded: splits that were loaded without them have no sums
-/// to compare.
+/// The description of the sums that are computed while rows are loaded. Splits that were loaded without them have no
+/// sums to compare.
 pub fn sums(said: &mut Description, trailer: Option<&Trailer>, summed: &[usize]) {
-    // Columns by their places.
+    // Columns by their positions.
     said.say_some(
         "trailer",
         trailer.map(|trailer| trailer.starts_with.clone()),
@@ -194,7 +193,7 @@ pub fn sums(said: &mut Description, trailer: Option<&Trailer>, summed: &[usize])
     .say_unless("summed", summed.to_vec(), &Vec::new());
 }
 
-/// A delimiter may be any bytes, and JSON has characters only.
+/// A delimiter may have any bytes, but JSON has only characters.
 fn short_text(text: &ShortText) -> Vec<u8> {
     text.as_bytes().to_vec()
 }
@@ -279,7 +278,7 @@ fn special_type(special: &SpecialType) -> Value {
         SpecialType::Byte { has_octal } => json!({ "byte": has_octal }),
         SpecialType::Money { scale } => json!({ "money": scale }),
         SpecialType::TimeTz { fraction_digits } => json!({ "timetz": fraction_digits }),
-        // As the first builds described it: a unit that one of them has loaded is not loaded again.
+        // As the first builds described it, so that units which they loaded are not loaded again.
         SpecialType::Jsonb => json!("json"),
         SpecialType::Array { element } => json!({ "array": column_type(element) }),
     }

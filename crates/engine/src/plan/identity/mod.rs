@@ -12,23 +12,23 @@ use inrush_rows::plural::counted_do;
 use inrush_source::{Input, Split};
 use sha2::{Digest, Sha256};
 
-/// The version of the descriptions that unit keys are digests of; a key ends with it. Version 1 had
-/// no ending, and digested texts that followed the names of the engine's types.
+/// The version of the descriptions whose digests are in unit keys; a key ends with it. Version 1 had no such ending,
+/// and its descriptions contained names of the engine's types.
 pub const VERSION: u32 = 2;
 
 /// The separator in a key between the unit's key and the part of the unit that the record is of. A unit's key is a digest
 /// and a version.
 const PART_MARK: char = '-';
 
-/// A digest of several texts; none can be mistaken for a part of its neighbour.
+/// A digest of several texts. The end of each text is part of the digest, so texts cannot run into each other.
 pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut digest = Digesting::default();
     texts.into_iter().for_each(|text| digest.add(text));
     digest.end()
 }
 
-/// The digest of one text, of whose lines `each` hands over one after the other, the same each time: there may be a hundred
-/// thousand, and the text is never in memory.
+/// The digest of a text that `each` passes line by line, the same lines each time. There may be a hundred thousand
+/// lines, and the whole text is never in memory.
 pub fn digest_of_lines(each: impl Fn(&mut dyn FnMut(&str))) -> String {
     let mut bytes_count = 0;
     let mut line_count: u64 = 0;
@@ -64,7 +64,7 @@ impl Digesting {
     }
 }
 
-/// Names a package and its targets: the same package resumes its stopped run, even if its settings were changed in
+/// Identifies a package and its targets. The same package resumes its stopped run, even if its settings were changed in
 /// between.
 pub fn run_key(package: &str, targets: &[String]) -> RunKey {
     let mut targets: Vec<&str> = targets.iter().map(String::as_str).collect();
@@ -72,12 +72,12 @@ pub fn run_key(package: &str, targets: &[String]) -> RunKey {
     RunKey::new(digest(std::iter::once(package).chain(targets)))
 }
 
-/// Names a file, however its path is written.
+/// Identifies a file, however its path is written.
 pub fn file_key(file: &dyn Input) -> FileKey {
     FileKey::new(digest(file.identity().iter().map(String::as_str)))
 }
 
-/// Names a split within its unit: the same file has the same key in any working folder and for any spelling of its
+/// Identifies a split within its unit. The same file has the same key in any working folder and for any spelling of its
 /// path.
 pub fn split_key(split: &Split) -> SplitKey {
     let mut texts = split.input.identity();
@@ -86,8 +86,8 @@ pub fn split_key(split: &Split) -> SplitKey {
     SplitKey::new(digest(texts.iter().map(String::as_str)))
 }
 
-/// Names a unit by its files, their sizes, and the description of what shapes its rows. A file's time is not part of
-/// it: the file's contents tell if it still has the same text.
+/// Identifies a unit by its files, their sizes, and the description of the settings that affect its rows. A file's time
+/// is not part of it: the file's text is compared instead.
 pub fn unit_key(run_key: &RunKey, shape: &str, splits: &[Split]) -> UnitKey {
     let mut digest = Digesting::default();
     digest.add(run_key.as_str());
@@ -159,7 +159,12 @@ pub fn another_version<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use inrush_source::Source;
+
     use super::*;
+    use crate::plan::test_source::{TestInput, TestSource};
 
     #[test]
     fn keys_end_with_the_version_of_their_description() {
@@ -176,11 +181,36 @@ mod tests {
         assert!(told.contains(": 1 unit starts again"), "{told}");
     }
 
+    /// The digests were made by another program from the rule: a stopped run is resumed by them.
+    #[test]
+    fn a_unit_is_named_by_its_splits_in_their_order() {
+        let split = |name: &str, size_bytes| {
+            let input = Arc::new(TestInput::new(name, size_bytes));
+            let source = TestSource {
+                input: Arc::clone(&input),
+                needs_locate: false,
+            };
+            Split::of(input, source.whole(0))
+        };
+        let splits = [split("a.csv", 10), split("b.csv", 7)];
+        let key = |splits: &[Split]| unit_key(&RunKey::new("run"), "{}", splits);
+        assert_eq!(
+            key(&splits[..1]).as_str(),
+            "bbc6c5caa4d208796b0338d0b6c4ca7e16a08d16d076c0d07d751b161a7d3787.2"
+        );
+        assert_eq!(
+            key(&splits).as_str(),
+            "835859301c81d185180fafd45421adcfc407875d140963007a4a09f76f8aceef.2"
+        );
+        let other_order: Vec<Split> = splits.iter().rev().cloned().collect();
+        assert_ne!(key(&other_order), key(&splits));
+    }
+
     #[test]
     fn ranges_of_a_unit_have_keys_that_name_it() {
         let unit = unit_key(&RunKey::new("run"), "{}", &[]);
         let key = range_key(&unit, 4_194_304);
-        // As ledgers have it: a stopped run is resumed by it.
+        // The form that ledgers have: a stopped run is found by it.
         assert_eq!(key.as_str(), format!("{unit}-4194304"));
         assert_eq!(
             (unit_of(&key), unit_of(&unit)),

@@ -110,12 +110,12 @@ export function allClients(report) {
 export function costs(report) {
   const runs = middleRuns(report);
   if (runs.length === 0) return null;
-  const or = (value, write) => (value === null || value === undefined ? "?" : write(value));
+  const or = (value, write) => (value === null || value === undefined ? "-" : write(value));
   const two = (value) => value.toFixed(2);
   return section(
     "cost",
     "What a call costs",
-    h("p", { class: "lead" }, "A call is not a round trip: TCP's own round trip and the server's time stand beside the whole."),
+    h("p", { class: "lead" }, "A call is not a round trip: TCP's own round trip and the server's time stand beside the whole. A dash is what was not measured: packets and round trips are those of TCP."),
     table(
       "What a call costs, by clients",
       [{ name: "Clients" }, ...["Client CPU", "Server CPU", "WAL bytes", "Packets", "Client switches", "Server switches", "Calls/s per core", "Commits per flush", "Whole call", "Server's part", "TCP round trip"].map((name) => ({ name, right }))],

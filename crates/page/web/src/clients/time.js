@@ -115,7 +115,7 @@ function secondsTable(run) {
       micro(each.p99_us),
       micro(each.most_us),
       each.cpu_clients.toFixed(2),
-      each.cpu_server === null ? "?" : each.cpu_server.toFixed(2),
+      each.cpu_server === null ? "-" : each.cpu_server.toFixed(2),
       each.cpu_others.toFixed(2),
       count(each.running),
       bytes(each.wal_bytes),

@@ -1,36 +1,36 @@
-//! The cause of a server's refusal of a row: a stable code, the column at fault, and words for the person who fixes the
-//! row.
+//! The cause of a server's refusal of a row: a stable code, the column at fault, and a text for the person who fixes
+//! the row.
 
 use inrush_rows::reject::RejectCode;
 
 use crate::RefusalFacts;
 use crate::staging::BOUNDS_CHECK;
 
-/// A refusal as a reject tells it.
+/// The cause of a refusal, for a reject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusalCause {
     /// The stable name of the cause.
     pub code: RejectCode,
-    /// The column at fault, where it is one.
+    /// The column at fault, if there is one.
     pub column: Option<String>,
     /// What is wrong, and the fix.
     pub reason: String,
 }
 
-/// What is known of the table that the row was sent to.
+/// The facts about the table that the row was sent to.
 #[derive(Clone, Copy, Debug)]
 pub struct RefusedTable<'a> {
-    /// The table's name, as the server says it.
+    /// The table's name, as the server reports it.
     pub table: &'a str,
-    /// The target's name, to say in its place.
+    /// The target's name, which replaces it in messages.
     pub target: &'a str,
     /// The flow's columns.
     pub columns: &'a [String],
-    /// What the constraint at fault says, where it was looked up.
+    /// The definition of the violated constraint, if it was looked up.
     pub definition: Option<&'a str>,
 }
 
-/// Says what a refusal means.
+/// The cause of a refusal.
 pub fn cause(facts: &RefusalFacts, place: &RefusedTable<'_>) -> RefusalCause {
     let names = || place.columns.iter().map(String::as_str);
     let column = facts
@@ -127,7 +127,7 @@ fn check(facts: &RefusalFacts, place: &RefusedTable<'_>) -> (RejectCode, String)
              partition: cut the files by the key, or declare wider `bounds`"
                 .to_owned(),
         ),
-        // The server names no constraint for bounds of partitions.
+        // The server names no constraint for the bounds of a partition.
         (None, None) => (
             RejectCode::OutsidePartition,
             format!("it fits no partition: {}", said(facts, place)),
@@ -152,7 +152,7 @@ fn check(facts: &RefusalFacts, place: &RefusedTable<'_>) -> (RejectCode, String)
     }
 }
 
-/// The detail, such as `Key (id)=(5) already exists.`, and what the constraint says.
+/// The detail, such as `Key (id)=(5) already exists.`, and the definition of the constraint.
 fn in_brackets(facts: &RefusalFacts, place: &RefusedTable<'_>) -> String {
     let detail = facts.detail.as_deref().unwrap_or(&facts.message);
     let detail = renamed(detail, place);
@@ -164,7 +164,7 @@ fn in_brackets(facts: &RefusalFacts, place: &RefusedTable<'_>) -> String {
     }
 }
 
-/// The server's words: message, detail and hint.
+/// The server's texts: message, detail and hint.
 fn said(facts: &RefusalFacts, place: &RefusedTable<'_>) -> String {
     let mut text = renamed(&facts.message, place);
     // PostgreSQL's detail shows the whole row; it is kept unchanged.
@@ -181,7 +181,7 @@ fn said(facts: &RefusalFacts, place: &RefusedTable<'_>) -> String {
     text
 }
 
-/// Staging tables mean nothing to whoever reads a reject.
+/// Replaces the staging table's name, which means nothing to the reader of a reject.
 fn renamed(text: &str, place: &RefusedTable<'_>) -> String {
     text.replace(
         &format!("\"{}\"", place.table),

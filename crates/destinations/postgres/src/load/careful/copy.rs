@@ -1,4 +1,4 @@
-//! Batches on their way to the server, behind a savepoint each.
+//! Sends batches to the server, with a savepoint before each.
 
 use std::ops::Range;
 
@@ -21,12 +21,12 @@ use crate::plan::{FlowPlan, Publish, UnitPlan};
 use crate::quote::qualified;
 use crate::{RefusalFacts, Session};
 
-/// Rows that are refused before they are counted with those of other streams.
+/// After this many refused rows, they are counted together with those of other streams.
 const REFUSED_AT_ONCE_MAX: u64 = 64;
 /// Rows that are encoded at a time, so that blocks stay as small as those of other loads.
 const ROWS_PER_SLICE: usize = 256;
 
-/// Where a batch goes.
+/// The table that a batch is sent to.
 pub struct CarefulCopy<'a> {
     session: &'a Session,
     flow: &'a FlowPlan,
@@ -45,9 +45,8 @@ pub struct CarefulCopy<'a> {
 }
 
 impl<'a> CarefulCopy<'a> {
-    /// Goes into a unit's staging table, or straight into its target, by statements of an open
-    /// transaction. `additions` are what the staging table was given; `doing` says whence and whither, for
-    /// errors.
+    /// For a unit's staging table or, with direct writes, its target, in an open transaction. `additions` are the
+    /// constraints and indexes that the staging table got; `doing` names source and table, for errors.
     pub fn new(
         session: &'a Session,
         flow: &'a FlowPlan,
@@ -87,8 +86,8 @@ impl<'a> CarefulCopy<'a> {
         })
     }
 
-    /// Loads rows of a batch, from `from` on, but for those that the server refuses. After some of these it stops, so that
-    /// they are counted soon.
+    /// Loads the rows of a batch from `from` on, except those that the server refuses. It stops after some refusals, so
+    /// that they are counted soon.
     pub async fn send(
         &mut self,
         batch: &RecordBatch,
@@ -122,12 +121,12 @@ impl<'a> CarefulCopy<'a> {
         })
     }
 
-    /// All batches are in.
+    /// Called when all batches are sent.
     pub async fn end(self) -> Result<(), Error> {
         Ok(self.savepoint.release(self.session, &self.doing).await?)
     }
 
-    /// What a refusal means.
+    /// The cause of a refusal.
     async fn cause(&mut self, facts: &RefusalFacts) -> Result<super::cause::RefusalCause, Error> {
         let definition = match &facts.constraint {
             Some(name) => {
@@ -153,7 +152,7 @@ impl<'a> CarefulCopy<'a> {
         batch: &RecordBatch,
         rows: Range<usize>,
     ) -> Result<u64, CopyStop> {
-        // Without FREEZE: a savepoint stands in its way.
+        // Without FREEZE, which a savepoint prevents.
         let mut writer = CopyWriter::begin(
             self.session,
             &self.unit.copy_shared,
@@ -186,7 +185,7 @@ impl<'a> CarefulCopy<'a> {
     }
 }
 
-/// The rows of a batch, as they are isolated.
+/// The rows of a batch, for the isolator.
 struct BatchRows<'c, 'a, 'b> {
     copy: &'c mut CarefulCopy<'a>,
     batch: &'b RecordBatch,

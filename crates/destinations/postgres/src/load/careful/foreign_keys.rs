@@ -1,6 +1,6 @@
-//! Foreign keys of a target, which it holds against rows of a partition when that is attached, all
-//! at once. Where one of them is broken they stand on the staging table before its rows come, so that each row is
-//! refused alone; attaching then finds them there, and reads nothing.
+//! Foreign keys of a target. When a partition is attached, the server checks all of its rows at once. If one of these
+//! keys is violated, the keys are added to the staging table before its rows are loaded again, so that each bad row is
+//! refused alone. ATTACH then finds the keys and does not check again.
 
 use crate::plan::{FlowPlan, Plan};
 use crate::quote::identifier;
@@ -11,13 +11,13 @@ use crate::{PostgresError, Session};
 pub struct ForeignKey {
     /// The constraint.
     pub name: String,
-    /// What it says, every name in full.
+    /// Its definition, with qualified names.
     definition: String,
 }
 
 impl ForeignKey {
-    /// Those of a flow's target that rows can be held against before the switch. Not among them
-    /// are those that refer to tables which the package itself loads, whose rows come with the switch:
+    /// The foreign keys of a flow's target that can be checked before the switch. Keys that refer to tables which the
+    /// package itself loads are not included, because those rows come with the switch:
     /// [`PackageKey`](super::package_keys::PackageKey).
     pub async fn of_target(
         session: &Session,
@@ -25,7 +25,7 @@ impl ForeignKey {
         flow: &FlowPlan,
     ) -> Result<Vec<ForeignKey>, PostgresError> {
         let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
-        // One that refers to a partitioned table has constraints below it, of the same table.
+        // A key that refers to a partitioned table has further constraints below it, on the same table.
         let sql = "SELECT conname::text, pg_get_constraintdef(c.oid) FROM pg_constraint c \
              WHERE contype = 'f' AND conrelid = to_regclass($1::text) \
                AND NOT EXISTS (SELECT FROM pg_constraint p \

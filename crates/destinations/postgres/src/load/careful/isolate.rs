@@ -1,46 +1,45 @@
-//! Finds the rows that a server refuses, one by one, while all others go in.
+//! Finds the rows that a server refuses, one by one, and loads all others.
 //!
-//! Rows go in ranges, each of them whole or not at all (a savepoint). Where a range is refused and
-//! the server says at which row, what stands before that row goes first; where it does not say,
-//! the range is halved. A row is at fault only if it is refused right behind all rows that are
-//! in: so the outcome is that of a load row by row, and of duplicates the first one stays, even
-//! where the server finds faults in another order than that of the rows.
+//! Rows are sent in ranges, each of which is loaded completely or not at all (a savepoint). If a range is refused and
+//! the server names the row, the rows before it are sent first; if the server names none, the range is halved. A row is
+//! rejected only if it is refused when all loaded rows are before it. So the result is the same as that of loading row
+//! by row, and of duplicates the first one is kept, even if the server finds faults in another order.
 
 use std::ops::Range;
 
 use crate::RefusalFacts;
 
-/// Where faults stand close together, no more rows than these are sent in vain.
+/// The smallest range, for places where faults are close together.
 const WINDOW_ROWS_MIN: usize = 16;
 
-/// Why a range of rows did not go in.
+/// Why a range of rows was not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowRefusal {
-    /// The row that the server was at, counted from 0 within the range.
+    /// The row that the server was processing, counted from 0 within the range.
     pub row: Option<usize>,
-    /// What it said.
+    /// The server's error.
     pub facts: Box<RefusalFacts>,
 }
 
 /// A row that the server refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedRow {
-    /// Which.
+    /// Its index.
     pub row: usize,
-    /// What the server said.
+    /// The server's error.
     pub facts: Box<RefusalFacts>,
 }
 
-/// Takes rows to a server.
+/// Loads rows into a server.
 pub trait RowSink {
-    /// An error that no row is to blame for.
+    /// An error that no row has caused.
     type Error;
 
-    /// Loads these rows, all of them or none.
+    /// Loads these rows, all or none.
     async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, Self::Error>;
 }
 
-/// Sends rows in ranges that are as long as faults let them be.
+/// Sends rows in ranges that are as long as possible.
 #[derive(Clone, Copy, Debug)]
 pub struct Isolator {
     window_rows: usize,
@@ -56,8 +55,8 @@ impl Isolator {
         }
     }
 
-    /// Loads these rows, but for those that are returned, in their order. It stops behind the
-    /// row that makes `refused_max` of them; where it did stop comes back too.
+    /// Loads these rows, except those that it returns, in order. It stops after the row that is the `refused_max`-th of
+    /// them; the index where it stopped is returned too.
     pub async fn run<S: RowSink>(
         &mut self,
         sink: &mut S,
@@ -66,7 +65,7 @@ impl Isolator {
     ) -> Result<(Vec<RefusedRow>, usize), S::Error> {
         let mut refused = Vec::new();
         let mut at = rows.start;
-        // A row that was refused behind rows that are not in yet: at fault if they all go in.
+        // A row that was refused after rows that are not loaded yet: it is at fault if they are all loaded.
         let mut suspect: Option<RefusedRow> = None;
         while at < rows.end {
             if suspect.as_ref().is_some_and(|suspect| suspect.row == at) {
@@ -89,7 +88,7 @@ impl Isolator {
                     }
                 }
                 Err(RowRefusal { row, facts }) => {
-                    // What stood before it is not in: whether it is at fault is open again.
+                    // The rows before it are not loaded, so whether it is at fault is open again.
                     suspect = None;
                     let length = end - at;
                     let row = if length == 1 { Some(0) } else { row };
@@ -122,19 +121,19 @@ mod tests {
 
     use super::*;
 
-    /// What is wrong with a row beside its key.
+    /// A fault of a row, apart from its key.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Fault {
         None,
-        /// Found while the rows come, before the keys of those before it are looked at.
+        /// Found as the rows arrive, before the keys of earlier rows are checked.
         Check,
-        /// Found at the end of the statement, without a word on where.
+        /// Found at the end of the statement, without naming the row.
         Trigger,
-        /// Found with no word on where, as a server in another language may tell it.
+        /// Found without naming the row, as a server in another language may report it.
         Unplaced,
     }
 
-    /// A table with a unique key, filled in transactions that are undone as a whole.
+    /// A table with a unique key; its transactions are rolled back as a whole.
     struct Table {
         rows: Vec<(u8, Fault)>,
         keys: BTreeSet<u8>,
@@ -193,7 +192,7 @@ mod tests {
         }
     }
 
-    /// The rows that a load row by row takes.
+    /// The rows that a load row by row accepts.
     fn serial(rows: &[(u8, Fault)]) -> Vec<usize> {
         let mut keys = BTreeSet::new();
         let taken =

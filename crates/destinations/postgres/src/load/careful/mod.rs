@@ -1,15 +1,15 @@
-//! Careful loading: after the server has refused a row of a unit, the unit is loaded once more,
-//! so that this row and all others like it become rejects and the rest goes in.
+//! Careful loading: after the server has refused a row of a unit, the unit is loaded once more. This row and all others
+//! that the server refuses become rejects, and the rest is loaded.
 //!
-//! One stream loads all of the unit in one transaction, its rows in the order of the files:
-//! without FREEZE, with indexes and constraints made before the rows come, and a savepoint
-//! before each batch. [`isolate`] finds the refused rows, [`copy`] sends a batch to the server, [`cause`] says what a refusal
-//! means. Constraints that a target checks only when a partition is attached are put on its staging table before
-//! the rows come: [`foreign_keys`], and foreign keys that refer to other tables of the package: [`package_keys`].
-//! [`switch_rows`] does the same for rows that go from staging into a target that exists.
+//! One stream loads the whole unit in one transaction, with its rows in the order of the files, without FREEZE, with
+//! indexes and constraints created before the rows come, and a savepoint before each batch. [`isolate`] finds the
+//! refused rows, [`copy`] sends a batch to the server, [`cause`] explains a refusal. Constraints that a target checks
+//! only when a partition is attached are added to its staging table before the rows come: [`foreign_keys`], and foreign
+//! keys that refer to other tables of the package: [`package_keys`]. [`switch_rows`] does the same for rows that are
+//! copied from staging into an existing target.
 //!
-//! Of a unit that is written directly to its target, only the refused transaction is loaded
-//! carefully. Which unit or transaction is loaded again is decided by the engine's loader.
+//! If a unit is written directly to its target, only the refused transaction is loaded again, carefully. The engine's
+//! loader decides which unit or transaction is loaded again.
 
 mod cause;
 mod copy;

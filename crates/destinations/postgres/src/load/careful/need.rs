@@ -1,5 +1,5 @@
-//! Finds the constraints and indexes that the staging tables of a flow lack. With them, the server refuses a bad row
-//! alone, before the target would refuse all rows.
+//! Finds the constraints and indexes that the staging tables of a flow lack. If they have them, the server refuses only
+//! the bad rows; otherwise the target would refuse all rows.
 
 use super::foreign_keys::ForeignKey;
 use super::package_keys::{PackageKey, RefusedStaged};
@@ -8,21 +8,20 @@ use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::quote::qualified;
 use crate::{PostgresError, Session, row_numbers};
 
-/// What is needed to find the rows that a target refuses, beside rows that came in the order of the
-/// files.
+/// The requirements for finding the rows that a target refuses, apart from loading the rows in the order of the files.
 #[derive(Debug, Default)]
 pub struct Need {
-    /// Numbers, where the rows stand in many tables.
+    /// A column of row numbers, if the rows are in many tables.
     has_numbers: bool,
-    /// The foreign keys that are held against all rows of a partition when it is attached.
+    /// The foreign keys that ATTACH checks for all rows of a partition.
     keys: Vec<ForeignKey>,
-    /// Those of them that refer to tables which the package itself loads.
+    /// Those that refer to tables which the package itself loads.
     package_keys: Vec<PackageKey>,
 }
 
 impl Need {
-    /// What helps against a refusal at the switch, of rows that were copied or of a table that was
-    /// to be attached; nothing where all rows have to go with one.
+    /// The requirements after a refusal at the switch, of copied rows or of a table to be attached; `None` if no single
+    /// row can be blamed.
     pub async fn of(
         session: &Session,
         plan: &Plan,
@@ -39,7 +38,7 @@ impl Need {
             has_numbers,
             ..Need::default()
         };
-        // Statements of the package that run before may bring rows that are nowhere yet.
+        // Earlier statements of the package may insert rows that do not exist yet.
         let brings_none = |other: &FlowPlan| {
             other.pre_sql.is_empty() && (other.name == flow.name || other.post_sql.is_empty())
         };
@@ -55,12 +54,12 @@ impl Need {
         Ok((is_copied || is_among).then_some(need))
     }
 
-    /// Whether units that one stream has loaded are what is needed.
+    /// True if units that one stream has loaded meet the requirements.
     pub fn is_order(&self) -> bool {
         !self.has_numbers && self.keys.is_empty() && self.package_keys.is_empty()
     }
 
-    /// What other tables need before units are loaded so.
+    /// Prepares other tables for loading units carefully.
     pub async fn prepare(&self, session: &Session, plan: &Plan) -> Result<(), PostgresError> {
         for key in &self.package_keys {
             key.index(session, plan).await?;
@@ -68,8 +67,8 @@ impl Need {
         Ok(())
     }
 
-    /// What the staging table of a unit is given. `refused` are the rows of all staging tables that
-    /// their own targets do not take.
+    /// The additions to the staging table of a unit. `refused` are the staged rows that their own targets do not
+    /// accept.
     pub fn additions(
         &self,
         plan: &Plan,

@@ -1,7 +1,7 @@
-//! Foreign keys that refer to tables which the same package loads. What a row looks for may be in the
-//! table already, or in its staging tables: no foreign key can stand on both. So while a unit is loaded
-//! carefully a trigger looks into both, at the end of each statement as a foreign key would. It
-//! goes before the unit is committed: attaching then holds the rows against the foreign key itself.
+//! Foreign keys that refer to tables which the same package loads. The referenced row may be in the table already, or
+//! in its staging tables, and no foreign key can refer to both. So while a unit is loaded carefully, a trigger looks
+//! into both, at the end of each statement like a foreign key. The trigger is dropped before the unit is committed;
+//! when the table is attached, the server checks the foreign key itself.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::quote::{identifier, literal, qualified};
 use crate::{PostgresError, Session};
 
-/// Rows of staging tables that their own targets refuse: where they stand, by the table's name.
+/// Rows of staging tables that their own targets refuse: their positions (`ctid` or number), by the table's name.
 pub type RefusedStaged = BTreeMap<String, Vec<String>>;
 
 /// A foreign key of a target that refers to the target of another flow.
@@ -21,28 +21,28 @@ pub struct PackageKey {
     /// The constraint.
     pub name: String,
     columns: Vec<String>,
-    /// The flow that loads the table it refers to.
+    /// The flow that loads the referenced table.
     referred_flow: usize,
     referred_columns: Vec<String>,
-    /// Which operator compares each pair of columns.
+    /// The operator that compares each pair of columns.
     operators: Vec<String>,
-    /// `MATCH FULL`: NULL stands in all columns or in none.
+    /// `MATCH FULL`: either all columns are NULL or none.
     is_full: bool,
 }
 
 impl PackageKey {
-    /// Those of a flow's target that can be looked after. Not among them are those over periods, to the
-    /// target itself, to a target whose old rows go or whose key the files do not have, and to one
-    /// that may take other rows than stand in its staging tables.
+    /// The foreign keys of a flow's target that can be checked this way. Excluded are keys over periods, keys that
+    /// refer to the target itself, to a target whose old rows are replaced or whose key is not in the files, and to a
+    /// target that may get other rows than those in its staging tables.
     pub async fn of_target(
         session: &Session,
         plan: &Plan,
         flow: &FlowPlan,
     ) -> Result<Vec<PackageKey>, PostgresError> {
         let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
-        // One that refers to a partitioned table has constraints below it, of the same table. Triggers
-        // BEFORE (2) each row (1) that is inserted (4) or updated (16) may change the key that it has
-        // in staging; policies would hide rows.
+        // A key that refers to a partitioned table has further constraints below it, on the same table. Triggers BEFORE
+        // (2) each row (1) on INSERT (4) or UPDATE (16) may change the key that it has in staging; policies would hide
+        // rows.
         let sql = "SELECT c.conname::text, t.number - 1, \
                 (SELECT array_agg(a.attname::text ORDER BY k.n) \
                  FROM unnest(c.conkey) WITH ORDINALITY k (attnum, n) \
@@ -102,8 +102,8 @@ impl PackageKey {
         referred.replace.is_none() && self.referred_columns.iter().all(has)
     }
 
-    /// Gives the staging tables of the table that it refers to an index on the key, where
-    /// they have none: each batch of rows looks into all of them.
+    /// Creates an index on the key in the staging tables of the referenced table, if they have none, because each batch
+    /// of rows looks into all of them.
     pub async fn index(&self, session: &Session, plan: &Plan) -> Result<(), PostgresError> {
         let doing = "indexing what foreign keys refer to";
         let columns: Vec<String> = self
@@ -130,8 +130,8 @@ impl PackageKey {
         Ok(())
     }
 
-    /// The tables that hold staged rows of the table it refers to, and may have no index of it. New partitions
-    /// have those of their target.
+    /// The tables with staged rows of the referenced table that may lack an index on the key. New partitions have the
+    /// indexes of their target.
     fn filled(&self, plan: &Plan) -> Vec<String> {
         let referred = &plan.flows[self.referred_flow];
         let schema = &plan.settings.staging_schema;
@@ -150,8 +150,8 @@ impl PackageKey {
         referred.units.iter().flat_map(of_unit).collect()
     }
 
-    /// What lets a staging table refuse rows that refer to none. `number` tells it from others of the
-    /// same table; rows of `refused` are not there to be found.
+    /// The trigger with which a staging table refuses rows whose referenced row does not exist. `number` distinguishes
+    /// it from others on the same table; rows in `refused` do not count as existing.
     pub fn additions(
         &self,
         plan: &Plan,
@@ -165,7 +165,7 @@ impl PackageKey {
         // Longer names would be cut off.
         let key = unit.key.short();
         let function = qualified(schema, &format!("inrush_{key}_{number}"));
-        // As the server does it, the one that was made first is asked first.
+        // As in the server, the key that was created first is checked first.
         let trigger = format!("inrush_key_{number:04}");
         let trigger = identifier(&trigger);
         let body = literal(&self.body(plan, flow, refused));
@@ -185,7 +185,7 @@ impl PackageKey {
         }
     }
 
-    /// Says what the server says of a foreign key that is broken.
+    /// The body of the trigger function, which raises the same error as the server.
     fn body(&self, plan: &Plan, flow: &FlowPlan, refused: &RefusedStaged) -> String {
         let text = |text: &str| literal(text).trim_start().to_owned();
         let columns: Vec<String> = self
@@ -243,7 +243,7 @@ impl PackageKey {
         )
     }
 
-    /// The keys that the table it refers to will have, as a query.
+    /// The query for the keys that the referenced table will have.
     fn there(&self, plan: &Plan, referred: &FlowPlan, refused: &RefusedStaged) -> String {
         let columns: Vec<String> = self
             .referred_columns

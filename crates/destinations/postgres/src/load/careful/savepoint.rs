@@ -4,14 +4,14 @@ use crate::{PostgresError, Session};
 
 const NAME: &str = "inrush_rows";
 
-/// A savepoint that moves on with the rows, so that there is never more than one.
+/// A savepoint that is replaced as rows are loaded, so that there is never more than one.
 #[derive(Default)]
 pub struct Savepoint {
     is_set: bool,
 }
 
 impl Savepoint {
-    /// Sets it here: what was done since the last one stays. `doing` is for errors.
+    /// Sets the savepoint here, so that everything since the last one is kept. `doing` is for errors.
     pub async fn set(&mut self, session: &Session, doing: &str) -> Result<(), PostgresError> {
         let mut statement = format!("SAVEPOINT {NAME}");
         if self.is_set {
@@ -22,8 +22,7 @@ impl Savepoint {
         Ok(())
     }
 
-    /// Undoes what was done since it was set. `after` are statements that undo what a rollback leaves
-    /// as it is.
+    /// Rolls back to the savepoint. `after` are statements for things that a rollback does not restore.
     pub async fn undo(
         &self,
         session: &Session,
@@ -38,7 +37,7 @@ impl Savepoint {
         session.execute(&statement, doing).await
     }
 
-    /// All rows are through: it is no longer needed.
+    /// Releases the savepoint after the last row.
     pub async fn release(self, session: &Session, doing: &str) -> Result<(), PostgresError> {
         if self.is_set {
             let statement = format!("RELEASE SAVEPOINT {NAME}");

@@ -1,10 +1,9 @@
-//! From a row of a staging table back to the file that it came from.
+//! Finds the file row that a row of a staging table came from.
 //!
-//! One stream has filled the table in the order of the files, in one transaction that made or
-//! emptied it, so its rows stand in that order: the one with number N is the N-th that went in.
-//! The files are read once more. Rows that cannot be converted are found again by that; those that the
-//! server refused when the unit was loaded are known by the ledger, and passed over. What is found is
-//! summed up, to be held against the rows of the staging table that it is taken for.
+//! One stream has filled the table in the order of the files, in one transaction that created or emptied it, so its
+//! rows are in that order: the row with number N was the N-th to be loaded. The files are read once more. Rows that
+//! cannot be converted are found again by the conversion; rows that the server refused when the unit was loaded are
+//! listed in the ledger, and skipped. The found rows are summed up and compared with the rows of the staging table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,24 +24,23 @@ use crate::plan::{FlowPlan, UnitPlan};
 /// A row of a staging table that the target's server refuses.
 #[derive(Clone, Debug)]
 pub struct RefusedStagingRow {
-    /// How many rows stand before it in the staging table.
+    /// The number of rows before it in the staging table.
     pub number: u64,
-    /// Why.
+    /// Why it was refused.
     pub cause: RefusalCause,
 }
 
 /// Rejects of one split of a unit.
 #[derive(Clone, Debug)]
 pub struct SplitRejects {
-    /// Names the split in the ledger.
+    /// Identifies the split in the ledger.
     pub split_key: SplitKey,
     /// Its rejects, in the order of the file.
     pub rejects: Vec<Reject>,
 }
 
-/// Finds refused rows, in the order of their numbers, in the files of a unit, and adds them to the
-/// tally. `records` are the unit's splits in the ledger. Nothing comes back where the files do not
-/// have these rows.
+/// Finds refused rows, in the order of their numbers, in the files of a unit, and adds them to the tally. `records` are
+/// the unit's splits in the ledger. Returns `None` if the files do not have these rows.
 pub fn find(
     flow: &FlowPlan,
     unit: &UnitPlan,
@@ -104,10 +102,10 @@ pub fn find(
             }
             reader.recycle(chunk);
         }
-        // Its buffers are for the next one.
+        // The next reader needs its memory.
         drop(reader.end());
         if left.peek().is_some() && !refused_before.is_empty() {
-            // Read to its end without them: it is not the file that was loaded.
+            // The file was read to its end without finding them, so it is not the file that was loaded.
             return Ok(None);
         }
     }

@@ -1,19 +1,19 @@
-//! The order in which rows came into a staging table.
+//! The order in which rows were loaded into a staging table.
 
 use crate::plan::{FlowPlan, Publish};
 use crate::row_numbers;
 
-/// What tells the order in which rows came into a staging table.
+/// How the order of rows in a staging table is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Their places (`ctid`).
+    /// By their positions (`ctid`).
     Places,
-    /// A column.
+    /// By a column of numbers.
     Numbers,
 }
 
 impl Order {
-    /// In the staging tables of a flow.
+    /// The order in the staging tables of a flow.
     pub fn of(flow: &FlowPlan) -> Order {
         match flow.publish {
             Publish::Route(_) => Order::Numbers,
@@ -21,7 +21,7 @@ impl Order {
         }
     }
 
-    /// A condition for these rows.
+    /// The SQL condition for these rows.
     pub fn any_of(self, places: &[String]) -> String {
         let places: Vec<String> = places.iter().map(|place| format!("\"{place}\"")).collect();
         let elements = places.join(",");
@@ -31,7 +31,7 @@ impl Order {
         }
     }
 
-    /// A condition for some of the rows.
+    /// The SQL condition for a range of rows.
     pub fn between(self, first: &str, last: &str) -> String {
         match self {
             Order::Places => format!("ctid >= '{first}'::tid AND ctid <= '{last}'::tid"),
@@ -42,12 +42,12 @@ impl Order {
         }
     }
 
-    /// How many rows went in before one, over all of the unit. `passed` are those that stand before
+    /// The number of rows that were loaded before this one, over the whole unit. `passed` is the number of rows before
     /// it in its table.
     pub fn rows_before(self, place: &str, passed: u64) -> u64 {
         match self {
             Order::Places => passed,
-            // Rows that became partitions have numbers too.
+            // Rows that became partitions have numbers, too.
             Order::Numbers => {
                 let number: u64 = place.parse().expect("the server writes an int8");
                 number - 1

@@ -1,5 +1,5 @@
-//! Rows on their way from staging into a target that exists, so that it may refuse some: for its
-//! own rows, its triggers, its foreign keys.
+//! Copies rows from staging into an existing target that may refuse some of them, because of its own rows, its triggers
+//! or its foreign keys.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,24 +29,24 @@ use crate::switch::{CarefulRows, CopiedRows, SwitchError};
 use crate::verify::Comparison;
 use crate::{PostgresError, Session, row_numbers, verify};
 
-/// Pages of a staging table whose rows are copied by one statement, where none is refused.
+/// Pages of a staging table whose rows one statement copies, as long as none is refused.
 const PAGES_PER_WINDOW: i64 = 64;
-/// Rows of one that is partitioned.
+/// The same for a partitioned staging table, in rows.
 const NUMBERS_PER_WINDOW: i64 = 8192;
 
-/// Copies rows carefully for those flows that had a row refused.
+/// Copies rows carefully for the flows that had a refused row.
 pub struct SwitchRows<'a> {
     context: &'a Context<'a>,
-    /// The flows, each with how many there were when it was added.
+    /// The flows, each with the number of flows when it was added.
     flows: BTreeMap<usize, usize>,
-    /// By staging table.
+    /// Rejects by staging table.
     rejects: BTreeMap<String, KeptRejects<'a>>,
-    /// What was refused in the last try.
+    /// The rows that were refused in the last attempt.
     refused: RefusedStaged,
 }
 
 impl<'a> SwitchRows<'a> {
-    /// For no flow yet.
+    /// Without any flow.
     pub fn new(context: &'a Context<'a>) -> SwitchRows<'a> {
         SwitchRows {
             context,
@@ -56,14 +56,14 @@ impl<'a> SwitchRows<'a> {
         }
     }
 
-    /// From now on the rows of this flow are copied carefully. False where they were already, and no
-    /// other flow has lost rows since.
+    /// From now on the rows of this flow are copied carefully. Returns false if they were already, and no other flow
+    /// has lost rows since.
     pub fn add(&mut self, flow: usize) -> bool {
         let others = self.flows.keys().filter(|other| **other != flow).count();
         self.flows.insert(flow, others) != Some(others)
     }
 
-    /// The rows that were refused in the last try.
+    /// The rows that were refused in the last attempt.
     pub fn refused(&self) -> &RefusedStaged {
         &self.refused
     }
@@ -74,7 +74,7 @@ impl<'a> SwitchRows<'a> {
         kept.flat_map(KeptRejects::told).collect()
     }
 
-    /// A try of the switch that was rolled back has rejected nothing.
+    /// Discards the rejects of an attempt of the switch that was rolled back.
     pub fn take_back(&mut self) -> Result<(), Error> {
         for kept in self.rejects.values_mut() {
             kept.take_back()?;
@@ -99,7 +99,7 @@ impl<'a> SwitchRows<'a> {
             .find(is_unit)
             .expect("the switch copies units of the plan");
         let doing = format!("copying rows into {}", flow.target());
-        // The switch tries again where a lock could not be had.
+        // The switch tries again if it did not get a lock.
         if let Some(mut undone) = self.rejects.remove(staging_table) {
             undone.take_back()?;
         }
@@ -187,15 +187,15 @@ impl CarefulRows for SwitchRows<'_> {
             .copy_rows(session, flow, staging_table, statement)
             .await;
         copied.map_err(|error| match error {
-            // Such as a lock that cannot be had: the switch tries again.
+            // For example, a lock was not granted: the switch tries again.
             RowsError::Server(error) => SwitchError::Destination(error),
             RowsError::Engine(error) => SwitchError::Careful(Box::new(error)),
         })
     }
 }
 
-/// Whether the rows that were found in the files are those of the staging table that were refused:
-/// both sides hash them. A row at fault is never told by its place alone.
+/// True if the rows found in the files are the refused rows of the staging table: both sides hash them. A bad row is
+/// never identified by its position alone.
 async fn are_same(
     session: &Session,
     rows: &Arc<Comparison>,
@@ -208,7 +208,7 @@ async fn are_same(
     let (test, expected) = verify::self_test(rows.is_utf8);
     let tested: i64 = session.query(&test, &[], doing).await?[0].get(0);
     if tested != expected {
-        // A server of another kind of machine hashes otherwise.
+        // A server on another kind of machine computes other hashes.
         return Ok(true);
     }
     let places: Vec<String> = refused.iter().map(|row| row.place.clone()).collect();
@@ -224,13 +224,13 @@ async fn are_same(
     Ok(found.is_some_and(|found| rows.differences(&found, &answer).is_empty()))
 }
 
-/// The rows of a staging table in their order, so many at a time.
+/// The rows of a staging table in order, one window at a time.
 struct Windows<'a> {
     session: &'a Session,
     order: Order,
     staging: &'a str,
     doing: &'a str,
-    /// The first page, or the last number, that is not passed yet.
+    /// The next page, or the last number of the previous window.
     at: i64,
     /// The pages of the table.
     pages: i64,
@@ -258,7 +258,7 @@ impl<'a> Windows<'a> {
         })
     }
 
-    /// Where the next ones stand, or their numbers.
+    /// The positions or numbers of the rows in the next window.
     async fn next(&mut self) -> Result<Option<Vec<String>>, PostgresError> {
         let (at, staging) = (self.at, self.staging);
         let sql = match self.order {
@@ -285,23 +285,22 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// What the windows of a staging table came to.
+/// The result of copying a staging table window by window.
 struct Copied {
     rows: u64,
     refused: Vec<RefusedPlace>,
 }
 
-/// A row of a staging table that was refused.
+/// A refused row of a staging table.
 struct RefusedPlace {
-    /// How many rows stand before it, counted over the whole staging table.
+    /// The number of rows before it in the whole staging table.
     number: u64,
-    /// What tells it from others there, by its order.
+    /// Its `ctid` or number.
     place: String,
     row: RefusedRow,
 }
 
-/// Copies a staging table window by window, in the order of its rows; up to so many rows are
-/// refused.
+/// Copies a staging table window by window, in the order of its rows, until this many rows are refused.
 async fn copy_windows(
     session: &Session,
     order: Order,
@@ -315,7 +314,7 @@ async fn copy_windows(
         rows: 0,
         refused: Vec::new(),
     };
-    // All rows of a window, where none is refused.
+    // All rows of a window, if none is refused.
     let mut isolator = Isolator::new(usize::MAX / 4);
     let mut before = 0_u64;
     let mut savepoint = Savepoint::default();
@@ -343,7 +342,7 @@ async fn copy_windows(
             }));
         before += places.len() as u64;
         if end < places.len() {
-            // The limit is reached: what is refused so far says so.
+            // The limit is reached; the caller reports the refusals so far.
             break;
         }
     }
@@ -351,7 +350,7 @@ async fn copy_windows(
     Ok(copied)
 }
 
-/// Rows of some pages of a staging table.
+/// The rows of some pages of a staging table.
 struct Window<'a> {
     session: &'a Session,
     order: Order,
@@ -390,7 +389,7 @@ impl RowSink for Window<'_> {
     }
 }
 
-/// Why each row was refused, in words of the target.
+/// Why each row was refused, with the target's name.
 async fn told(
     session: &Session,
     flow: &FlowPlan,

@@ -1,7 +1,6 @@
-//! The keys of all rows, read once before the load: which partitions of even width they need.
+//! Reads the keys of all rows once before the load, to find out which partitions of even width they need.
 //!
-//! Only the key's field is converted. What cannot be read here is a reject later and needs no
-//! partition.
+//! Only the key's field is converted. A row whose key cannot be converted here will be a reject and needs no partition.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +15,8 @@ use inrush_package::BoundsStep;
 use inrush_rows::column::Column;
 use inrush_rows::timestamp;
 use inrush_scan::{Dialect, Records};
-use inrush_source::{Input, ReadSettings, Source, SourceSplit, on_threads};
+use inrush_source::{Input, ReadSettings, Source, SourceSplit};
+use inrush_system::threads::on_threads;
 
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
@@ -24,7 +24,7 @@ use crate::engine::plan::pieces::wanted_bytes;
 use crate::plan::bounds::{self, Interval};
 use crate::plan::{KeyKind, KeyPlan};
 
-/// More partitions than this are a mistake in the width, or in the files.
+/// More partitions than this mean a mistake in the width, or in the files.
 const PARTITIONS_MAX: usize = 10_000;
 /// Bytes of text that a thread reads at a time.
 const CHUNK_BYTES: usize = 512 << 10;
@@ -43,7 +43,7 @@ pub struct KeyScan<'a> {
     pub flow: &'a str,
     /// The files.
     pub source: &'a dyn Source,
-    /// How they are written.
+    /// Their dialect.
     pub dialect: &'a Dialect,
     /// The key's column.
     pub column: &'a Column,
@@ -73,12 +73,12 @@ impl KeyScans {
     }
 }
 
-/// Partitions that were found, by their first key as [`KeyType::number`] has it: one past their
-/// last key, and how SQL says it.
+/// The partitions found, by their first key as [`KeyType::number`] returns it; each with the number after its last key,
+/// and its bounds in SQL.
 type KeyedPartitions = BTreeMap<i64, (i64, Interval)>;
 
 impl KeyScan<'_> {
-    /// The state of the files, and all settings that decide the result of the pass.
+    /// The state of the files, and all settings that affect the result of the pass.
     fn name(&self) -> String {
         let mut texts = vec![format!(
             "{} {:?} {:?} {:?} {:?}",
@@ -236,7 +236,7 @@ impl KeyScan<'_> {
         Ok(())
     }
 
-    /// The partition around a key, given as [`KeyType::number`] has it.
+    /// The partition around a key, given as [`KeyType::number`] returns it.
     fn around(&self, value: i64) -> Result<Option<(i64, i64, Interval)>, PlanError> {
         let key_value = match self.key.kind {
             KeyKind::Integer => KeyValue::Integer(value),

@@ -18,12 +18,12 @@ use crate::plan::switch_statements::expression;
 use crate::quote::identifier;
 use crate::ranges::{self, PartitionRange};
 
-/// Asks for the route of a flow's rows.
+/// The inputs for the route of a flow's rows.
 struct RoutePlanner<'a> {
     request: &'a FlowRequest<'a>,
     target: &'a FlowTarget<'a>,
     columns: &'a FlowColumns,
-    /// The key, if partitions by its ranges can be made.
+    /// The key, if partitions by its ranges can be created.
     key: Option<&'a KeyPlan>,
 }
 
@@ -153,7 +153,7 @@ impl RoutePlanner<'_> {
         }
     }
 
-    /// The intervals that the target lacks; an interval of which it has a part is refused.
+    /// The intervals that the target lacks; refuses an interval that the target has only in part.
     async fn missing(
         &self,
         key: &KeyPlan,
@@ -189,7 +189,7 @@ impl RoutePlanner<'_> {
         }
     }
 
-    /// True if an existing partition takes all of an interval.
+    /// True if an existing partition contains a whole interval.
     async fn lies_in_one(
         &self,
         key: &KeyPlan,
@@ -219,7 +219,7 @@ impl RoutePlanner<'_> {
         Ok(rows[0].get(0))
     }
 
-    /// Rows of partitions that are attached fire no trigger, and those that are copied do.
+    /// Refuses triggers, because rows in attached partitions would not fire them, but copied rows would.
     fn refuse_triggers(&self, route: &RoutePlan) -> Result<(), PlanError> {
         let facts = self.target.facts.as_ref();
         let triggers = facts.map_or(&[][..], |facts| &facts.insert_triggers);

@@ -1,4 +1,5 @@
-//! Finds keys without a partition, if the loader can tell: for one column whose values it compares as the server does.
+//! Finds keys without a partition before rows are sent, if the key is one column whose values Inrush compares like the
+//! server.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +12,7 @@ use crate::plan::KeyPlan;
 use crate::quote::identifier;
 use crate::{PostgresError, Session, ranges};
 
-/// The keys that have a partition; none where only the server can tell, or where all have one.
+/// The keys that have a partition; `None` if only the server can tell, or if all keys have one.
 pub async fn key_set(
     session: &Session,
     target: &str,
@@ -35,7 +36,7 @@ pub async fn key_set(
     let Some(column_index) = columns.iter().position(|column| column.name == name) else {
         return Ok(None);
     };
-    // Another collation or operator class than the column's own stands behind its name.
+    // Another collation or operator class than the column's own would follow its name.
     let word = if strategy == 'l' { "LIST" } else { "RANGE" };
     let plain = [
         format!("{word} ({name})"),
@@ -60,7 +61,7 @@ pub async fn key_set(
     }))
 }
 
-/// SQL for a value as `KeyType::number` has it.
+/// SQL that converts a value to the number of `KeyType::number`.
 fn number(column_type: &ColumnType, value: &str) -> Option<String> {
     match column_type {
         ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => {
@@ -76,7 +77,7 @@ fn number(column_type: &ColumnType, value: &str) -> Option<String> {
                 ColumnType::Timestamp { .. } => "timestamp",
                 _ => "timestamptz",
             };
-            // The server's own number, infinities included, which its binary form is.
+            // The number in the server's binary form, which includes infinities.
             Some(format!(
                 "('x' || encode({type_sql}_send(({value})::{type_sql}), 'hex'))::bit(64)::int8"
             ))
@@ -115,7 +116,7 @@ async fn ranges_of(
         let (lower, upper): (Option<i64>, Option<i64>) = (row.get(0), row.get(1));
         let last = match upper {
             None => i64::MAX,
-            // Nothing is below the smallest value of all: an empty range.
+            // No value is below the smallest one, so the range is empty.
             Some(i64::MIN) => return RangeInclusive::new(1, 0),
             Some(upper) => upper - 1,
         };

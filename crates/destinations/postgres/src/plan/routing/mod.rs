@@ -1,10 +1,9 @@
 //! Routing: each row goes to its own partition, from any file.
 //!
-//! The unit's staging table is partitioned as the target is, and COPY goes into its parent: the
-//! server routes each row, by the same code and the same key as in the target. [`route`] is the
-//! tree of partitions, [`statements`] the SQL for it, [`bounds`] the partitions that a flow asks for,
-//! [`all_keys`] the pass over the files that tells which partitions of even width are needed, and [`fits`]
-//! finds rows without a partition before they are sent.
+//! The unit's staging table is partitioned like the target, and COPY writes to its parent. So the server routes each
+//! row by the same code and the same key as in the target. [`route`] is the tree of partitions, [`statements`] the SQL
+//! for it, [`bounds`] the partitions that a flow asks for, [`all_keys`] reads all keys to find the needed partitions of
+//! even width, and [`fits`] finds rows without a partition before they are sent.
 
 mod all_keys;
 mod bounds;
@@ -39,7 +38,7 @@ pub async fn tree(
     }
 }
 
-/// True if rows are routed: as the package says, or, if it says nothing, if no file could become a partition.
+/// True if rows are routed: if the package says so or, without a setting, if no file could become a partition.
 pub fn is_wanted(
     asked: Option<bool>,
     facts: Option<&TableFacts>,
@@ -54,7 +53,7 @@ pub fn is_wanted(
     asked.unwrap_or_else(is_needed)
 }
 
-/// Refuses targets into whose partitions rows cannot be routed.
+/// Refuses targets whose partitions cannot take routed rows.
 pub fn check(target: &FlowTarget<'_>, notes: &mut Vec<String>) -> Result<(), PlanError> {
     let refuse = |what: String, hint: String| Err(target.refusal(what, hint));
     let facts = target.facts.as_ref();
@@ -114,7 +113,7 @@ pub fn check(target: &FlowTarget<'_>, notes: &mut Vec<String>) -> Result<(), Pla
     Ok(())
 }
 
-/// The lock that the target needs: that of ATTACH, or one that keeps other writers out of a target that must be empty.
+/// The lock that the target needs: that of ATTACH, or one that excludes other writers if the target must be empty.
 pub fn lock_mode(flow: &FlowPlan, route: &RoutePlan) -> &'static str {
     if flow.mode == Mode::Create {
         "SHARE ROW EXCLUSIVE"

@@ -10,37 +10,37 @@ use crate::staging::UnitBounds;
 /// the target, for any kind of key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutePlan {
-    /// The key as SQL says it: `RANGE (day)`.
+    /// The key in SQL: `RANGE (day)`.
     pub partition_by: String,
-    /// The target is made: the staging table and its partitions become it.
+    /// The target is created from the staging table and its partitions.
     pub is_new: bool,
-    /// Partitions, those of partitions below them.
+    /// The partitions; each has its own partitions below it.
     pub nodes: Vec<RouteNode>,
 }
 
 /// A partition of the staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteNode {
-    /// Counted from 1 over the whole tree: names its staging table.
+    /// Counted from 1 over the whole tree; part of its staging table's name.
     pub number: usize,
     /// `FOR VALUES ...` or `DEFAULT`.
     pub bound: String,
-    /// Its own key, where it is partitioned.
+    /// Its own key, if it is partitioned.
     pub partition_by: Option<String>,
-    /// Its constraints beside its bound: clauses of ALTER TABLE.
+    /// Its constraints apart from its bound: clauses of ALTER TABLE.
     pub constraints: Vec<String>,
-    /// The partition of the target that it stands for.
+    /// The target's partition for its rows.
     pub becomes: Becomes,
     /// Its partitions.
     pub nodes: Vec<RouteNode>,
 }
 
-/// The role of a partition of the staging table.
+/// What becomes of a partition of the staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Becomes {
-    /// A partition that the target has: its rows are copied there.
+    /// Its rows are copied into an existing partition of the target.
     Existing,
-    /// A new partition of this name, which it becomes.
+    /// It becomes a new partition with this name.
     New {
         /// The name.
         name: String,
@@ -50,7 +50,7 @@ pub enum Becomes {
 }
 
 impl RoutePlan {
-    /// The tree of a target that exists.
+    /// The tree of an existing target.
     pub fn of_target(tree: &PartitionTree) -> RoutePlan {
         let mut number = 0;
         RoutePlan {
@@ -84,7 +84,7 @@ impl RoutePlan {
         found
     }
 
-    /// Partitions that the target gets: node and name.
+    /// The new partitions of the target: node and name.
     pub fn new_partitions(&self) -> impl Iterator<Item = (&RouteNode, &str, &UnitBounds)> {
         self.nodes.iter().filter_map(|node| match &node.becomes {
             Becomes::New { name, bounds } => Some((node, name.as_str(), bounds)),
@@ -92,19 +92,19 @@ impl RoutePlan {
         })
     }
 
-    /// True if rows are copied into partitions that the target has.
+    /// True if rows are copied into existing partitions of the target.
     pub fn copies_rows(&self) -> bool {
         self.nodes
             .iter()
             .any(|node| node.becomes == Becomes::Existing)
     }
 
-    /// True if rows are copied into partitions that the target has, and nothing else is done.
+    /// True if rows are copied into existing partitions of the target, and there are no new ones.
     pub fn only_copies_rows(&self) -> bool {
         self.copies_rows() && self.new_partitions().next().is_none()
     }
 
-    /// The line about it in the plan.
+    /// The plan's line about the route.
     pub fn words(&self) -> String {
         let count = self.new_partitions().count();
         let leaves = self

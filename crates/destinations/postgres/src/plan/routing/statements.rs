@@ -28,7 +28,7 @@ pub fn staging_name(root: &str, node: &RouteNode) -> String {
     format!("{root}_{}", node.number)
 }
 
-/// The statements that make the staging table and its partitions.
+/// The statements that create the staging table and its partitions.
 pub fn create(
     schema: &str,
     root: &str,
@@ -36,7 +36,7 @@ pub fn create(
     route: &RoutePlan,
     numbering: Vec<String>,
 ) -> Vec<String> {
-    // A parent stores nothing, and not all servers let it say how its partitions do.
+    // A parent stores nothing, and some servers do not accept storage options for it.
     let (model, storage) = match model {
         Model::Columns(_) => (model.clone(), Storage::default()),
         Model::Target {
@@ -56,7 +56,7 @@ pub fn create(
     if let Some(first) = statements.first_mut() {
         first.push_str(&format!(" PARTITION BY {}", route.partition_by));
     }
-    // Before the partitions are made, which take it from there.
+    // Before the partitions are created, which inherit it.
     statements.extend(numbering);
     let below = Below {
         schema,
@@ -129,8 +129,8 @@ pub fn ready(
         .collect()
 }
 
-/// The steps of the switch, where the staging table is `root`. It may have a column that numbers its
-/// rows, which no partition of the target has.
+/// The steps of the switch for the staging table `root`. It may have a column of row numbers, which no partition of the
+/// target has.
 pub fn switch(
     flow: &FlowPlan,
     route: &RoutePlan,

@@ -1,22 +1,14 @@
-//! The resources that a load of a size needs within a time, and its time with other resources: a simulation of the same
-//! pieces of work over streams, from the costs that a preflight has measured. Arithmetic alone.
+//! Calculates the resources for a load of some size within some time, and its time with other resources. It simulates
+//! the pieces of work over streams, with the costs that a preflight has measured. It does no I/O.
 //!
-//! A stream is as fast as one stream was here, until a shared resource is used up: cores of the loader and of the
-//! server, the network, the disks. Each of them carries as many bytes of text per second as its cost for a byte allows.
-//! The pieces of work, with the time that each needs beside its rows, are then dealt to the streams
-//! ([`model::schedule`]).
+//! Here are the costs, the questions and the answers. [`simulation`] deals the pieces of work to the streams, and
+//! [`assumptions`] says what is taken for granted.
 
-use inrush_rows::quantity::counted;
+mod assumptions;
+mod simulation;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::model::{self, Beside, Speed, WorkPiece};
-
-/// Streams at most.
-const STREAMS_MAX: usize = 1024;
-
-/// Pieces that are simulated at most; more of them are taken together.
-const PIECES_MAX: f64 = 4096.0;
 
 /// The costs of a load, as a preflight has measured them. Text is the uncompressed content of the files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,16 +27,25 @@ pub struct CostsFound {
     pub wal_per_text: Option<f64>,
     /// Bytes of text that one stream loads in a second alone.
     pub stream_bytes_s: f64,
+    /// Bytes of text that all streams of this load together load in a second; absent if they were not measured so.
+    #[serde(default)]
+    pub all_bytes_s: Option<f64>,
     /// Bytes of text of a piece of work, the mean.
     pub piece_bytes: f64,
     /// Seconds of a piece beside its rows: making its table, counting, indexes, COMMIT.
     pub beside_s: f64,
+    /// The share of it, but for the flush, in which the server computes, 0 to 1; absent if that was not seen.
+    #[serde(default)]
+    pub beside_cpu_share: Option<f64>,
     /// Seconds of it until the server has flushed its writes.
     pub flush_s: f64,
     /// Seconds before the streams begin.
     pub before_s: f64,
     /// Seconds after the last stream, of the switch and ANALYZE.
     pub after_s: f64,
+    /// The part of them that does not grow with the text: ANALYZE looks at a sample of a table, however large it is.
+    #[serde(default)]
+    pub after_fixed_s: f64,
     /// Bytes of text of this load.
     pub text_bytes: f64,
     /// Streams of this load.
@@ -73,7 +74,7 @@ pub struct Resources {
 /// The questions about capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CapacityWish {
-    /// Bytes of text; those of the load itself where it is not said.
+    /// Bytes of text; `None` means those of the load itself.
     pub size_bytes: Option<f64>,
     /// Seconds in which everything must be loaded.
     pub within_s: Option<f64>,
@@ -147,7 +148,7 @@ impl CostsFound {
         }
     }
 
-    /// Answers a wish.
+    /// Answers the questions.
     pub fn capacity(&self, wish: &CapacityWish) -> CapacityFound {
         let size_bytes = wish.size_bytes.unwrap_or(self.text_bytes).max(1.0);
         if let Some(pieces) = wish.pieces {
@@ -176,208 +177,25 @@ impl CostsFound {
         }
     }
 
-    /// The costs of a load of that size in so many pieces: what follows the streams grows with the pieces then, and not
-    /// with the text.
+    /// The costs of a load of that size in this number of pieces. The time after the streams then grows with the number
+    /// of pieces, and not with the text.
     fn cut_into(&self, pieces: f64, size_bytes: f64) -> CostsFound {
         let pieces_now = self.text_bytes.max(1.0) / self.piece_bytes.max(1.0);
         let times_text = size_bytes / self.text_bytes.max(1.0);
         CostsFound {
             piece_bytes: size_bytes / pieces.max(1.0),
-            after_s: self.after_s * (pieces / pieces_now) / times_text,
+            after_s: self.after_fixed_s
+                + (self.after_s - self.after_fixed_s) * (pieces / pieces_now) / times_text,
             ..self.clone()
         }
     }
-
-    /// The fewest streams with which a load takes no longer than with any more, but for a hundredth.
-    fn useful_streams(&self, size_bytes: f64, with: &Resources) -> usize {
-        let (best_s, _) = self.time(size_bytes, STREAMS_MAX, with);
-        fewest(|streams| self.time(size_bytes, streams, with).0 <= best_s * 1.01)
-            .unwrap_or(STREAMS_MAX)
-    }
-
-    /// Seconds of a load, and what limits it.
-    fn time(&self, size_bytes: f64, streams: usize, with: &Resources) -> (f64, String) {
-        let (cap, what) = self
-            .caps(with)
-            .into_iter()
-            .min_by(|one, other| one.0.total_cmp(&other.0))
-            .unwrap_or((f64::MAX, ""));
-        let of_streams = self.stream_bytes_s * streams as f64;
-        let load_s = self.simulate(size_bytes, streams, of_streams.min(cap));
-        let times = size_bytes / self.text_bytes.max(1.0);
-        let limit = match cap < of_streams {
-            true => what.to_owned(),
-            false => format!("the speed of {}", counted(streams as u64, "stream")),
-        };
-        (self.before_s + load_s + self.after_s * times, limit)
-    }
-
-    /// Seconds until the last of the streams ends.
-    fn simulate(&self, size_bytes: f64, streams: usize, all_bytes_s: f64) -> f64 {
-        let wanted = (size_bytes / self.piece_bytes.max(1.0)).ceil().max(1.0);
-        let count = wanted.min(PIECES_MAX);
-        // Pieces that are taken together have the seconds of all of them.
-        let together = wanted / count;
-        let piece = WorkPiece {
-            flow: 0,
-            text_bytes: size_bytes / count,
-            beside: Beside {
-                server_s: (self.beside_s - self.flush_s).max(0.0) * together,
-                flush_s: self.flush_s * together,
-            },
-        };
-        let speed = Speed {
-            one: self.stream_bytes_s.min(all_bytes_s),
-            all: all_bytes_s,
-        };
-        let pieces = vec![piece; count as usize];
-        model::schedule(&pieces, &[speed], streams).load_s
-    }
-
-    /// Bytes of text in a second that each resource carries, with its name.
-    fn caps(&self, with: &Resources) -> Vec<(f64, &'static str)> {
-        let loader_s = self.loader_cpu_s_per_gb / 1e9;
-        let server_s = self.server_cpu_s_per_gb.map(|seconds| seconds / 1e9);
-        let written = self.written_per_text();
-        let caps = [
-            (
-                with.shared_cores,
-                Some(loader_s + server_s.unwrap_or(0.0)),
-                "the cores that loader and server share",
-            ),
-            (with.loader_cores, Some(loader_s), "the loader's cores"),
-            (with.server_cores, server_s, "the server's cores"),
-            (with.network_bytes_s, self.sent_per_text, "the network"),
-            (
-                with.disk_write_bytes_s,
-                Some(written),
-                "what the server's disk writes",
-            ),
-            (
-                with.disk_read_bytes_s,
-                Some(self.read_per_text),
-                "what the disk of the files reads",
-            ),
-        ];
-        caps.into_iter()
-            .filter_map(|(have, cost, what)| {
-                let (have, cost) = (have?, cost.filter(|cost| *cost > 0.0)?);
-                Some((have / cost, what))
-            })
-            .collect()
-    }
-
-    fn written_per_text(&self) -> f64 {
-        self.table_per_text + self.wal_per_text.unwrap_or(0.0)
-    }
-
-    fn needs(&self, size_bytes: f64, within_s: f64) -> NeedsFound {
-        let unlimited = Resources::default();
-        let streams = fewest(|streams| self.time(size_bytes, streams, &unlimited).0 <= within_s);
-        let times = size_bytes / self.text_bytes.max(1.0);
-        let load_s = within_s - self.before_s - self.after_s * times;
-        let rate = size_bytes / load_s.max(1e-3);
-        let here = self.caps(&self.here);
-        let first = here
-            .into_iter()
-            .min_by(|one, other| one.0.total_cmp(&other.0));
-        let first_limit = match (streams, first) {
-            (None, _) => format!(
-                "the time of one piece ({:.1} MB of text at the speed of a stream, and {:.2} s beside its rows), and the time before and after the streams: no number of streams is enough",
-                self.piece_bytes / 1e6,
-                self.beside_s
-            ),
-            (_, Some((cap, what))) if cap < rate => format!(
-                "{what}: they carry {:.0} MB/s of text here, and {:.0} MB/s are needed",
-                cap / 1e6,
-                rate / 1e6
-            ),
-            _ => "none: what this machine has is enough".to_owned(),
-        };
-        NeedsFound {
-            within_s,
-            streams,
-            loader_cores: rate * self.loader_cpu_s_per_gb / 1e9,
-            server_cores: self.server_cpu_s_per_gb.map(|seconds| rate * seconds / 1e9),
-            disk_read_bytes_s: rate * self.read_per_text,
-            disk_write_bytes_s: rate * self.written_per_text(),
-            network_bytes_s: self.sent_per_text.map(|sent| rate * sent),
-            wal_bytes: self.wal_per_text.map(|wal| wal * size_bytes),
-            first_limit,
-        }
-    }
-
-    fn assumptions(&self, size_bytes: f64, pieces: Option<f64>) -> Vec<String> {
-        let (cut, after) = match pieces {
-            None => (
-                format!(
-                    "the files are cut into pieces as now: {:.0} of {:.1} MB of text",
-                    (size_bytes / self.piece_bytes.max(1.0)).ceil(),
-                    self.piece_bytes / 1e6
-                ),
-                "the switch and ANALYZE take as much longer as there is more text",
-            ),
-            Some(pieces) => (
-                format!(
-                    "there are {pieces:.0} pieces of {:.1} MB of text, where here they had {:.1} MB",
-                    size_bytes / pieces.max(1.0) / 1e6,
-                    self.piece_bytes / 1e6
-                ),
-                "the switch takes as much longer as there are more pieces",
-            ),
-        };
-        let mut found = vec![
-            "CPU, WAL, and bytes that are read, written and sent grow linearly with the text"
-                .to_owned(),
-            format!(
-                "{cut}, and each needs {:.2} s beside its rows",
-                self.beside_s
-            ),
-            format!(
-                "each stream is as fast as one stream alone was here ({:.1} MB/s of text) until a resource is used up",
-                self.stream_bytes_s / 1e6
-            ),
-            "a core of another machine is as fast as one here".to_owned(),
-            after.to_owned(),
-            format!(
-                "not measured: more than {} streams at a time, their locks and memory bandwidth, indexes that no longer fit into memory, checkpoints",
-                self.streams
-            ),
-        ];
-        if self.server_cpu_s_per_gb.is_none() {
-            found.push(
-                "not measured: the server's CPU, because its processes are not on this machine"
-                    .to_owned(),
-            );
-        }
-        if self.wal_per_text.is_none() {
-            found.push("not measured: the server's WAL".to_owned());
-        }
-        found
-    }
-}
-
-/// The fewest streams with which something holds, that holds with more of them as well.
-fn fewest(holds: impl Fn(usize) -> bool) -> Option<usize> {
-    if !holds(STREAMS_MAX) {
-        return None;
-    }
-    let (mut fails, mut works) = (0, STREAMS_MAX);
-    while works - fails > 1 {
-        let middle = fails + (works - fails) / 2;
-        match holds(middle) {
-            true => works = middle,
-            false => fails = middle,
-        }
-    }
-    Some(works)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// 100 MB/s by a stream; a gigabyte costs 5 s of the loader and 8 s of the server.
+    /// One stream loads 100 MB/s; a gigabyte costs 5 CPU seconds of the loader and 8 of the server.
     fn costs() -> CostsFound {
         CostsFound {
             loader_cpu_s_per_gb: 5.0,
@@ -387,11 +205,14 @@ mod tests {
             table_per_text: 1.2,
             wal_per_text: Some(0.1),
             stream_bytes_s: 100e6,
+            all_bytes_s: None,
             piece_bytes: 1e9,
             beside_s: 0.1,
+            beside_cpu_share: None,
             flush_s: 0.02,
             before_s: 0.5,
             after_s: 0.5,
+            after_fixed_s: 0.0,
             text_bytes: 10e9,
             streams: 2,
             here: Resources {
@@ -484,11 +305,11 @@ mod tests {
                 ..CapacityWish::default()
             })
         };
-        // 1,000 pieces as now, 100 for each stream: 1,000 s of rows, and 0.08 s beside them and 10 flushes of 0.02 s at the
-        // same time for each, 28 s; 0.5 s before, and a switch of 100 times the text, 50 s.
+        // 1,000 pieces as in the preflight, 100 for each stream: 1,000 s of rows; for each piece 0.08 s beside them and
+        // 10 flushes of 0.02 s at the same time, together 28 s; 0.5 s before, and a switch of 100 times the text, 50 s.
         let now = pieces(None);
         assert!((now.predicted_s - 1078.5).abs() < 1.0, "{now:?}");
-        // 10 pieces are as many as here, and so is the switch: 1,000 + 0.28 + 0.5 + 0.5 s.
+        // 10 pieces are as many as in the preflight, and so is the switch: 1,000 + 0.28 + 0.5 + 0.5 s.
         let ten = pieces(Some(10.0));
         assert!((ten.predicted_s - 1001.28).abs() < 0.1, "{ten:?}");
         assert!(
@@ -497,6 +318,117 @@ mod tests {
                 .any(|one| one.starts_with("there are 10 pieces of 100000.0 MB")),
             "{ten:?}"
         );
+    }
+
+    #[test]
+    fn a_slower_disk_is_waited_for_at_each_commit() {
+        let with = |disk: f64, streams: usize, table_per_text: f64| {
+            let here = CostsFound {
+                table_per_text,
+                wal_per_text: Some(0.0),
+                here: Resources {
+                    disk_write_bytes_s: Some(1e9),
+                    ..costs().here
+                },
+                ..costs()
+            };
+            let found = here.capacity(&CapacityWish {
+                size_bytes: Some(20e9),
+                streams: Some(streams),
+                what_if: Some(Resources {
+                    disk_write_bytes_s: Some(disk),
+                    ..here.here
+                }),
+                ..CapacityWish::default()
+            });
+            (found.predicted_s, found.limit)
+        };
+        // 20 pieces of 10 s of rows, 0.08 s beside them and flushes of 0.02 s; then of 0.2 s on a disk of a tenth.
+        let (usual_s, limit) = with(1e9, 1, 0.02);
+        assert!((usual_s - (20.0 * 10.1 + 1.5)).abs() < 0.01, "{usual_s}");
+        assert_eq!(limit, "the speed of 1 stream");
+        let (slower_s, _) = with(1e8, 1, 0.02);
+        assert!(
+            (slower_s - usual_s - 20.0 * 0.18).abs() < 0.01,
+            "{slower_s}"
+        );
+        // All 26 GB that are written pass the disk, however many streams there are.
+        let (bound_s, limit) = with(1e8, 8, 1.3);
+        assert!((bound_s - (260.0 + 1.5)).abs() < 0.01, "{bound_s}");
+        assert_eq!(limit, "what the server's disk writes");
+    }
+
+    #[test]
+    fn an_analyze_that_looks_at_a_sample_does_not_grow() {
+        let after = |after_fixed_s| {
+            let costs = CostsFound {
+                after_fixed_s,
+                ..costs()
+            };
+            let wish = CapacityWish {
+                size_bytes: Some(100e9),
+                streams: Some(1),
+                ..CapacityWish::default()
+            };
+            costs.capacity(&wish).predicted_s
+        };
+        // Ten times the text: 5 s after the streams if all of it grows, 0.4 s and 1 s if four fifths do not.
+        assert!((after(0.0) - after(0.4) - 3.6).abs() < 1e-6);
+    }
+
+    #[test]
+    fn streams_that_disturbed_each_other_here_do_so_again() {
+        let predicted = |all_bytes_s: f64, shared_cores: f64, streams: usize| {
+            let costs = CostsFound {
+                all_bytes_s: Some(all_bytes_s),
+                beside_s: 0.0,
+                flush_s: 0.0,
+                ..costs()
+            };
+            let wish = CapacityWish {
+                streams: Some(streams),
+                what_if: Some(Resources {
+                    shared_cores: Some(shared_cores),
+                    ..Resources::default()
+                }),
+                ..CapacityWish::default()
+            };
+            costs.capacity(&wish).predicted_s - 1.0
+        };
+        // Two streams of 100 MB/s need 13 s of CPU for a gigabyte: two cores could carry 154 MB/s, but carried 130.
+        assert!((predicted(130e6, 2.0, 2) - 10e9 / 130e6).abs() < 0.01);
+        assert!((predicted(130e6, 1.0, 2) - 10e9 / 65e6).abs() < 0.01);
+        // With many cores they are the limit, and reach as large a share of 200 MB/s.
+        assert!((predicted(130e6, 1e3, 2) - 10e9 / (200e6 * 13.0 / 15.384_615)).abs() < 0.01);
+        // Nothing disturbs one stream alone.
+        assert!((predicted(130e6, 1e3, 1) - 100.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn sessions_that_share_a_core_count_and_index_more_slowly() {
+        let predicted = |server_cores: f64, beside_cpu_share: Option<f64>| {
+            let wish = CapacityWish {
+                size_bytes: Some(20e9),
+                streams: Some(2),
+                what_if: Some(Resources {
+                    server_cores: Some(server_cores),
+                    loader_cores: Some(100.0),
+                    ..Resources::default()
+                }),
+                ..CapacityWish::default()
+            };
+            let costs = CostsFound {
+                server_cpu_s_per_gb: Some(1.0),
+                beside_cpu_share,
+                ..costs()
+            };
+            costs.capacity(&wish).predicted_s
+        };
+        // Each of two streams has ten pieces with 0.08 s beside rows, twice as long where both have one core.
+        assert!((predicted(1.0, None) - predicted(2.0, None) - 0.8).abs() < 1e-6);
+        // If three quarters of it are CPU, one and a half times as long.
+        let (one, two) = (predicted(1.0, Some(0.75)), predicted(2.0, Some(0.75)));
+        assert!((one - two - 0.4).abs() < 1e-6);
     }
 
     #[test]

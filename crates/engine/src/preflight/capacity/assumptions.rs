@@ -1,0 +1,62 @@
+//! All that a simulation takes for granted, in sentences.
+
+use inrush_rows::quantity::counted;
+
+use super::CostsFound;
+
+impl CostsFound {
+    /// The assumptions of an answer for this size.
+    pub(super) fn assumptions(&self, size_bytes: f64, pieces: Option<f64>) -> Vec<String> {
+        let (cut, after) = match pieces {
+            None => (
+                format!(
+                    "the files are cut into pieces as now: {:.0} of {:.1} MB of text",
+                    (size_bytes / self.piece_bytes.max(1.0)).round().max(1.0),
+                    self.piece_bytes / 1e6
+                ),
+                "the switch takes as much longer as there is more text; ANALYZE of a table looks at a sample, and takes as long as now",
+            ),
+            Some(pieces) => (
+                format!(
+                    "there are {pieces:.0} pieces of {:.1} MB of text, where here they had {:.1} MB",
+                    size_bytes / pieces.max(1.0) / 1e6,
+                    self.piece_bytes / 1e6
+                ),
+                "the switch takes as much longer as there are more pieces",
+            ),
+        };
+        let mut found = vec![
+            "CPU, WAL, and bytes that are read, written and sent grow linearly with the text"
+                .to_owned(),
+            format!(
+                "{cut}, and each needs {:.2} s beside its rows",
+                self.beside_s
+            ),
+            format!(
+                "each stream is as fast as one stream alone was here ({:.1} MB/s of text) until a resource is used up",
+                self.stream_bytes_s / 1e6
+            ),
+            format!(
+                "several streams at a time reach {:.0} % of what they would if each were as fast as one alone, or as the cores allow: so did the {} here",
+                self.efficiency() * 100.0,
+                counted(self.streams as u64, "stream")
+            ),
+            "a core of another machine is as fast as one here".to_owned(),
+            after.to_owned(),
+            format!(
+                "not measured: more than {} streams at a time, their locks and memory bandwidth, indexes that no longer fit into memory, checkpoints",
+                self.streams
+            ),
+        ];
+        if self.server_cpu_s_per_gb.is_none() {
+            found.push(
+                "not measured: the server's CPU, because its processes are not on this machine"
+                    .to_owned(),
+            );
+        }
+        if self.wal_per_text.is_none() {
+            found.push("not measured: the server's WAL".to_owned());
+        }
+        found
+    }
+}

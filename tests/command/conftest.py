@@ -1,0 +1,29 @@
+"""The files of the record workload: they take their time, so they are made once."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from command.etlwr import GENERATOR, SCALE, generate
+from harness.command import CLEAN, Inrush
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with all files, as the generator that is not ours makes them."""
+    folder = tmp_path_factory.mktemp("tpch")
+    subprocess.run(
+        [GENERATOR, "tbl", "-s", SCALE, "--output-dir", folder], check=True, capture_output=True
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with all files, as the command makes them: once, for it takes its time."""
+    folder = tmp_path_factory.mktemp("made")
+    generate(Inrush(folder), "--tables", "all").expect(CLEAN)
+    return folder / "data"

@@ -1,0 +1,202 @@
+"""Many clients: what cannot be measured is told in a sentence, and nothing is left behind.
+
+Each kind of bad input is tried on PostgreSQL 15 and 18.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from command.bench_clients import bench, clients_of, folders, inserting, left, results, until
+from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.proxy import Proxy, Trouble
+from harness.servers import Database, Server, free_port
+
+
+@pytest.fixture(params=[18, 15], ids=lambda version: f"pg{version}")
+def version(request: pytest.FixtureRequest) -> int:
+    number: int = request.param
+    return number
+
+
+@pytest.mark.parametrize("words", [("inserts", "--connections"), ("calls", "--clients")])
+def test_no_connections(database: Database, inrush: Inrush, words: tuple[str, ...]) -> None:
+    outcome = bench(inrush, database, *words, "0")
+    outcome.expect(USAGE, "`0` is not a number of clients")
+    assert folders(inrush) == [] and left(database) == []
+
+
+def test_more_than_the_server_takes(database: Database, inrush: Inrush) -> None:
+    """The message comes before anything starts, and has the number."""
+    outcome = bench(inrush, database, "inserts", "--connections", "2,500", "--rows", "1000")
+    outcome.expect(USAGE, "500 clients need 500 connections", "max_connections is 60")
+    assert folders(inrush) == [] and left(database) == []
+
+
+def test_a_limit_of_the_role(database: Database, inrush: Inrush) -> None:
+    role = f"few_{database.name}"
+    database.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 4")
+    database.execute(f"GRANT CREATE ON DATABASE {database.name} TO {role}")
+    url = database.server.url(database.name, role)
+    words = ("bench", "calls", "--clients", "4", "--calls", "10", "--to", url)
+    inrush(*words).expect(USAGE, "may have 4 connections")
+    words = ("bench", "calls", "--clients", "2", "--calls", "10", "--to", url)
+    inrush(*words).expect(CLEAN)
+    assert left(database) == []
+
+
+def test_a_role_that_may_not_create(database: Database, inrush: Inrush) -> None:
+    role = f"poor_{database.name}"
+    database.execute(f"CREATE ROLE {role} LOGIN")
+    url = database.server.url(database.name, role)
+    outcome = inrush("bench", "calls", "--clients", "1", "--calls", "10", "--to", url)
+    outcome.expect(
+        FAILED, "permission denied", f"GRANT CREATE ON DATABASE {database.name} TO {role}"
+    )
+    assert folders(inrush) == [] and left(database) == []
+
+
+def test_an_address_where_nobody_listens(
+    start_server: Callable[..., Server], inrush: Inrush, version: int
+) -> None:
+    """It is told before anything starts, although every other client could connect."""
+    server = start_server(version)
+    server.move_to_tcp()
+    database = server.create_database("bench")
+    nobody = f"127.0.0.1:{free_port()}"
+    ends = f"127.0.0.1:{server.port},{nobody}"
+    words = ("calls", "--clients", "2", "--for", "60s", "--endpoints", ends)
+    bench(inrush, database, *words).expect(FAILED, f"cannot connect to {nobody}", "refused")
+    assert folders(inrush) == [] and left(database) == []
+    server.stop()
+
+
+def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
+    """The role has places for all when the sweep begins, and loses some before its second run."""
+    role = f"busy_{database.name}"
+    database.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 10")
+    database.execute(f"GRANT CREATE ON DATABASE {database.name} TO {role}")
+    url = database.server.url(database.name, role)
+    words = ("bench", "calls", "--clients", "1,4", "--for", "2s", "--to", url)
+    with inrush.start(*words) as running:
+        until(lambda: clients_of(database) == 1)
+        database.execute(f"ALTER ROLE {role} CONNECTION LIMIT 3")
+        outcome = running.wait()
+    outcome.expect(FAILED, "of 4 could not connect, so there is no result", "too many connections")
+    found = results(inrush)
+    assert not found["complete"]
+    assert [run["clients"] for run in found["runs"]] == [1]
+    assert [failed["clients"] for failed in found["failed"]] == [4]
+    assert left(database) == []
+
+
+def test_a_client_that_is_cut_off(database: Database, inrush: Inrush) -> None:
+    """If a client fails, the others alone make no result."""
+    words = ("inserts", "--connections", "4", "--for", "60s")
+    with inrush.start("bench", *words, "--to", database.url) as running:
+        until(lambda: inserting(database, 4))
+        database.execute(
+            "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity "
+            "WHERE application_name LIKE 'inrush bench client%' "
+            "AND datname = current_database() LIMIT 1) AS one"
+        )
+        outcome = running.wait()
+    outcome.expect(FAILED, "of 4 clients did not finish", "terminating connection")
+    found = results(inrush)
+    assert not found["complete"] and found["runs"] == []
+    assert "terminating connection" in found["failed"][0]["reason"]
+    assert left(database) == []
+
+
+def test_a_server_that_goes_away(
+    start_server: Callable[..., Server], inrush: Inrush, version: int
+) -> None:
+    """The next measurement removes the leftovers, and says so."""
+    server = start_server(version)
+    database = server.create_database("bench")
+    words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
+    with inrush.start(*words) as running:
+        until(lambda: inserting(database, 2))
+        server.stop("immediate")
+        outcome = running.wait()
+    outcome.expect(FAILED, "clients did not finish", "could not be removed")
+    server.start()
+    (schema,) = left(database)
+    outcome = bench(inrush, database, "calls", "--clients", "1", "--calls", "10")
+    outcome.expect(CLEAN, f"schema {schema} of a measurement that was killed is removed")
+    assert left(database) == []
+    server.stop()
+
+
+def test_a_slow_client_is_named(database: Database, inrush: Inrush) -> None:
+    """A client whose call waits for a lock of somebody else is the slowest."""
+    database.execute("CREATE TABLE held (a int); CREATE TABLE seen (pid int)")
+    database.execute(
+        "CREATE FUNCTION once() RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
+        "IF pg_try_advisory_xact_lock(1) AND NOT EXISTS (SELECT FROM seen) THEN "
+        "INSERT INTO seen VALUES (1); PERFORM pg_sleep(1); END IF; RETURN 1; END $$"
+    )
+    (inrush.folder / "once.sql").write_text("SELECT once()")
+    words = ("calls", "--sql", "once.sql", "--clients", "3", "--calls", "300")
+    bench(inrush, database, *words).expect(CLEAN)
+    everyone = results(inrush)["runs"][0]["all_clients"]
+    slowest = everyone["each"][everyone["slowest"] - 1]
+    assert slowest["latency"]["most_us"] > 900_000
+    assert everyone["finished"] == 3
+    assert left(database) == []
+
+
+def test_a_rate_that_is_not_held_is_told(database: Database, inrush: Inrush) -> None:
+    (inrush.folder / "slow.sql").write_text("SELECT pg_sleep(0.05)")
+    words = ("calls", "--sql", "slow.sql", "--clients", "1", "--for", "1s", "--rate", "100")
+    bench(inrush, database, *words).expect(CLEAN, "did not hold the rate", "behind")
+    (run,) = results(inrush)["runs"]
+    assert run["open_loop"]["behind_share"] > 0.5
+    assert run["open_loop"]["not_begun"] > 50
+    assert run["open_loop"]["late_s"] > 0.3
+    # The naive figure does not show it.
+    assert run["naive_latency"]["p50_us"] < 100_000 < run["latency"]["p50_us"]
+    assert left(database) == []
+
+
+def test_a_clock_that_jumps(database: Database, inrush: Inrush) -> None:
+    """Times are measured by another clock: the results hold, and say what happened."""
+    source, library = inrush.folder / "clock.c", inrush.folder / "clock.so"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <time.h>\n#include <unistd.h>\n"
+        "int clock_gettime(clockid_t clock, struct timespec *now) {\n"
+        "  static long first;\n"
+        "  long done = syscall(SYS_clock_gettime, clock, now);\n"
+        "  if (clock == CLOCK_REALTIME) {\n"
+        "    struct timespec passed;\n"
+        "    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &passed);\n"
+        "    if (first == 0) first = passed.tv_sec;\n"
+        "    if (passed.tv_sec >= first + 2) now->tv_sec += 3600;\n"
+        "  }\n  return (int)done;\n}\n"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    words = ("bench", "calls", "--clients", "1", "--for", "4s", "--to", database.url)
+    preload = {"LD_PRELOAD": str(library)}
+    with inrush.start(*words, environment=preload) as running:
+        running.wait().expect(CLEAN, "the clock of this machine jumped by 3600.0 s")
+    (run,) = results(inrush)["runs"]
+    assert 4 <= run["seconds"] < 5 and run["latency"]["most_us"] < 3_000_000
+    assert left(database) == []
+
+
+def test_a_connection_that_is_cut(
+    start_server: Callable[..., Server], inrush: Inrush, version: int
+) -> None:
+    server = start_server(version)
+    server.move_to_tcp()
+    database = server.create_database("bench")
+    with Proxy(server.port) as proxy:
+        url = f"postgresql://tester@127.0.0.1:{proxy.port}/bench"
+        proxy.begin(Trouble("cut", after_bytes=200_000, hits_all=False))
+        words = ("bench", "inserts", "--connections", "2", "--for", "30s", "--to", url)
+        inrush(*words).expect(FAILED, "of 2 clients did not finish")
+    assert left(database) == []
+    server.stop()
