@@ -5,6 +5,7 @@
 //!   target, resolve_type   what stands there, for the plan
 //!   lay_out                the load units of a flow, for the plan
 //!   runs, units            what earlier runs of the package did
+//!   undo                   the rows of a published run are taken out again
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
 //!   join -> OpenRun        another process holds the lock; this one loads some of the units
 //!     cancel_handle          ends what is under way, from another thread
@@ -50,6 +51,7 @@ use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::rows_not_taken::Written;
 use crate::sums::{ColumnForm, StagedSums};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
+use crate::undo::{UndoRequest, UndoneRun};
 
 /// An open connection to a database, or to another place that rows are loaded into.
 pub trait Destination: Send + Sync {
@@ -131,6 +133,21 @@ pub trait Destination: Send + Sync {
 
     /// Gives up a stopped run: removes its staging, and records this in the ledger.
     fn discard(&self, run: &PastRun) -> Result<()>;
+
+    /// Takes the rows of a switched run out of its targets again, and records this in the ledger
+    /// ([`Ability::Undo`](crate::Ability::Undo)). Then each target is as if the run had never been published; if one of
+    /// them cannot be, fails and changes nothing. Calls `reached` at each step on the way. If the process is killed on the
+    /// way, the same call completes the undo.
+    fn undo(
+        &self,
+        _request: &UndoRequest<'_>,
+        _reached: &dyn Fn(PublishStep),
+    ) -> Result<UndoneRun> {
+        Err(Error::Unsuitable {
+            what: Ability::Undo.refusal(),
+            hint: Ability::Undo.text().fix.to_owned(),
+        })
+    }
 
     /// Bytes that the staged rows of a stopped run take, if the destination can tell
     /// ([`Ability::StagedBytes`](crate::Ability::StagedBytes)).
@@ -261,7 +278,7 @@ pub trait UnitStream {
     fn abort(&mut self) -> Result<()>;
 }
 
-/// Steps of [`OpenRun::publish`], for tests that end the process at one of them.
+/// Steps of [`OpenRun::publish`] and of [`Destination::undo`], for tests that end the process at one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishStep {
     /// Some of the work is done, and none of it is visible.

@@ -16,6 +16,7 @@ pub mod ledger_records;
 pub mod rows_not_taken;
 pub mod sums;
 pub mod target;
+pub mod undo;
 
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
 pub use address::Address;
@@ -30,3 +31,4 @@ pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{
     ColumnPlan, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan, WriteMode,
 };
+pub use undo::{UndoRequest, UndoneRun, UndoneTarget};

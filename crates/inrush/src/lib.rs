@@ -34,5 +34,7 @@ pub use inrush_sniff as sniff;
 pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use inrush_verdict::BackendState;
-pub use operations::{check, client_server, ledger_of, load_share, preflight_of, run, scratch_folder};
+pub use operations::{
+    check, client_server, ledger_of, load_share, preflight_of, run, scratch_folder,
+};
 pub use registry::open_sources;

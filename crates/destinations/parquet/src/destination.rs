@@ -5,8 +5,8 @@ use std::path::Path;
 
 use inrush_destination::{
     Abilities, Ability, Address, ColumnForm, Destination, Error, Layout, NewRun, OpenRun,
-    OwnMemory, PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, SplitFacts,
-    Streams, TargetFacts, TargetName, TargetPlan, UnitRecord,
+    OwnMemory, PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunRecord, RunState,
+    SplitFacts, Streams, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun, UnitRecord,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{files, joined, merging, names, publish, recover, sums, types};
+use crate::{files, joined, merging, names, publish, recover, sums, types, undo};
 
 /// Bytes of text of a unit, which becomes one file: readers prefer large files.
 const UNIT_BYTES: u64 = 128 << 20;
@@ -48,6 +48,7 @@ impl ParquetFolder {
                 Ability::Partitions,
                 Ability::Routing,
                 Ability::VerifySums,
+                Ability::Undo,
                 Ability::SeveralHosts,
                 Ability::StagedBytes,
             ]),
@@ -179,7 +180,7 @@ impl Destination for ParquetFolder {
         let Some(mut stored) = self.root.stored_run(run_id)? else {
             return Ok(());
         };
-        if stored.record.state == RunState::Discarded {
+        if matches!(stored.record.state, RunState::Discarded | RunState::Undone) {
             return remove_staging(&self.root, run_id);
         }
         for target in &stored.targets {
@@ -202,6 +203,10 @@ impl Destination for ParquetFolder {
         stored.record.state = RunState::Discarded;
         joined::close(&self.root, &stored, &|| false)?;
         remove_staging(&self.root, run_id)
+    }
+
+    fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
+        undo::undo(&self.root, &self.options, request, reached)
     }
 
     fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {

@@ -36,6 +36,7 @@ mod ledger;
 mod lock;
 mod merging;
 mod names;
+mod next_generation;
 mod options;
 mod partition;
 mod publish;
@@ -48,6 +49,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod types;
+mod undo;
 mod unit_writer;
 mod write_back;
 

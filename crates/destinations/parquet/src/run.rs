@@ -130,6 +130,7 @@ impl ParquetRun {
             record,
             targets: stored_targets,
             is_closed: false,
+            is_being_undone: false,
             publishing: None,
         };
         // A process that joined the stopped attempt has committed before this, or does not commit any more.
@@ -232,6 +233,7 @@ fn stopped(root: &Root, new: &NewRun, run_id: RunId) -> Result<StoredRun> {
         RunState::Loading => Ok(stored),
         RunState::Switched => Err(unsuitable("is switched meanwhile")),
         RunState::Discarded => Err(unsuitable("was given up meanwhile")),
+        RunState::Undone => Err(unsuitable("was undone meanwhile")),
     }
 }
 

@@ -96,7 +96,9 @@ impl Reading<'_> {
         let mut sums = StagedSums::none(self.forms);
         let mut result = Ok(());
         let next = || {
-            let queue = queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let queue = queue
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
             queue.recv().ok()
         };
         while let Some(file) = next() {

@@ -12,8 +12,8 @@ use arrow_array::{Int32Array, RecordBatch};
 use inrush_destination::{
     Abilities, Ability, Address, CancelRun, ColumnForm, Destination, Error, Layout, LoadMethod,
     NewRun, OpenRun, PastRun, PublishStep, Published, PublishesInto, ResolvedType, Result,
-    RunRecord, SplitFacts, StagedSums, TargetFacts, TargetName, TargetPlan, UnitPart, UnitRecord,
-    UnitStream, Written,
+    RunRecord, SplitFacts, StagedSums, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun,
+    UnitPart, UnitRecord, UnitStream, Written,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -154,6 +154,10 @@ impl Destination for LaidOut {
 
     fn discard(&self, run: &PastRun) -> Result<()> {
         self.inner.discard(run)
+    }
+
+    fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
+        self.inner.undo(request, reached)
     }
 
     fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inrush_destination::{Destination, PublishStep, Published};
+use inrush_destination::{Destination, Published};
 use inrush_rows::cancel::StopReason;
 use tokio::sync::Notify;
 
@@ -12,7 +12,7 @@ use super::prepared::ContractRun;
 use crate::driver::failures::unknown_switch;
 use crate::driver::plan::{UnitAccounts, each_record};
 use crate::error::Error;
-use crate::fault::{self, FaultPoint};
+use crate::fault;
 use crate::pipeline::results::LoadedPieces;
 use crate::plan::UnitPlace;
 use crate::report::PartitionReport;
@@ -176,7 +176,9 @@ fn stopped_by<T>(context: &ContractContext<'_>, call: impl FnOnce() -> T) -> Res
 /// ledger shows it.
 pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
     let open = context.run.open.as_ref();
-    let published = stopped_by(context, || open.publish(&|step| reached(context, step)))?;
+    let published = stopped_by(context, || {
+        open.publish(&|step| fault::reach_step(context.fault, step))
+    })?;
     let error = match published {
         Ok(published) => return Ok(PublishEnd::Published(published)),
         Err(error) => error,
@@ -202,17 +204,5 @@ pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
             }),
             error => Err(error.into()),
         },
-    }
-}
-
-fn reached(context: &ContractContext<'_>, step: PublishStep) {
-    let points: &[FaultPoint] = match step {
-        PublishStep::Under => &[FaultPoint::InSwitch],
-        PublishStep::BeforeCommit => &[FaultPoint::BeforeSwitchCommit],
-        PublishStep::Committed => &[FaultPoint::SwitchCommitSent, FaultPoint::AfterSwitchCommit],
-        PublishStep::Tidying => &[FaultPoint::BeforeTidying],
-    };
-    for point in points {
-        fault::reach(context.fault, *point);
     }
 }

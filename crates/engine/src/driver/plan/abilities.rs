@@ -15,6 +15,7 @@ const USED: &[Ability] = &[
     Ability::UserSql,
     Ability::VerifySums,
     Ability::SeveralHosts,
+    Ability::Undo,
     Ability::StagedBytes,
 ];
 /// Abilities that the driver gives every destination.

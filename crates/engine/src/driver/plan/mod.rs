@@ -12,6 +12,7 @@ mod print;
 mod refuse;
 mod unit_index;
 mod units;
+mod unplanned;
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
