@@ -247,8 +247,8 @@ pub struct MeasureArguments {
 
     /// How the database is compared with the files [default: sums]
     ///
-    /// A server verifies each part before its COMMIT, and the time counts. A columnstore counts the rows of each part
-    /// then; its sums are compared after the load, in no measured time.
+    /// A server verifies each part before its COMMIT. A columnstore counts the rows of each part then; its sums are those
+    /// of whole tables, before the switch. The time of both counts.
     #[arg(long, value_name = "WHAT")]
     pub verify: Option<super::VerifyLevel>,
 
