@@ -1,4 +1,5 @@
-"""Reads intervals: words and clocks, ISO 8601, and the parts that the fields of their type keep."""
+""""""Reads intervals: words and clocks, ISO 8601, and the parts that the fields of their type
+keep.""""""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ NAMES = {
     "centuries": "c cent century centuries",
     "millennia": "mil mils millennia millennium",
 }
-# PostgreSQL takes digits directly after these units, because they are also words of its dates.
+# # PostgreSQL accepts digits directly after these units, because they are also words of its dates.
 DIGITS_MAY_FOLLOW = {"d", "dec", "h", "m", "mon", "s", "y"}
 UNIT_OF = {name: unit for unit, names in NAMES.items() for name in names.split()}
 Parts = tuple[Fraction, Fraction, Fraction]
@@ -90,10 +91,10 @@ def _clock(match: re.Match[str], fields: str) -> Fraction | None:
 
 
 def _words(text: str, fields: str) -> Parts | None:
-    """Read numbers with units; if the type has fields, also the short forms of SQL's standard.
+"""Read numbers with units; if the type has fields, also the short forms of SQL's standard.
 
-    In these the last number counts the last field, a number before a time counts days, and `Y-M`
-    is years and months.
+    In the short forms the last number counts the last field, a number before a time counts days,
+    and `Y-M` is years and months.
     """
     body = text.removeprefix("@").strip(BLANKS)
     is_ago = bool(re.search(r"\bago$", body, re.I))
@@ -157,7 +158,7 @@ def _words(text: str, fields: str) -> Parts | None:
 
 
 def text_follows(body: str, match: re.Match[str]) -> bool:
-    """Whether the character behind the amount is not a blank."""
+    """"""Whether the character after the amount is not a blank.""""""
     return body[match.end("amount") :][:1].strip(BLANKS) != ""
 
 
@@ -200,7 +201,7 @@ def _by_fields(text: str, fields: str) -> Parts | None:
     return None
 
 
-# By the last field of a type: the multiple of months, whether days are kept, and the unit of the
+# # By the last field of a type: the multiple of months, whether days are kept, and the unit of the
 # time.
 KEEPS = {
     "": (1, True, 1),
