@@ -14,7 +14,7 @@ from harness.servers import Server
 def follow(
     primary: Server, folder: Path, *, addresses: str = "", slot: str | None = None
 ) -> Iterator[Server]:
-    """"""Make a standby of a server in a folder, and run it until the block ends.""""""
+    """Make a standby of a server in a folder, and run it until the block ends."""
     port = servers.free_port()
     standby = Server(primary.version, primary.programs, folder, primary.settings, port=port)
     standby.prepare_folder()

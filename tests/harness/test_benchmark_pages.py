@@ -1,4 +1,4 @@
-""""""The results that are kept: a JSON file for each, and a page for the newest of each kind.""""""
+"""The results that are kept: a JSON file for each, and a page for the newest of each kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import readme
 import results
 from harness.checkout import DOCS
 
-# # Benchmarks whose page is made from the JSON alone; the others write both together.
+# Benchmarks whose page is made from the JSON alone; the others write both together.
 PAGES: dict[str, Callable[[dict[str, Any], str], str]] = {
     results.BENCHMARK: results.page,
     "kernels": lambda facts, _: kernels.page(facts),
@@ -92,7 +92,7 @@ def test_older_pages_are_removed(folder: Path, capsys: pytest.CaptureFixture[str
     [
         ("-suite-a-cpu-2-cores.md", "-suite-a-cpu-2-cores.md is missing: its result is the newest"),
         ("-suite-tls-b-cpu-8-cores-ratios.svg", "-cores-ratios.svg is missing: its result is the"),
-        # # Then the page of the day before is expected, and the other files belong to no result.
+        # Then the page of the day before is expected, and the other files belong to no result.
         ("-suite-a-cpu-2-cores.json", "2026-11-22-suite-a-cpu-2-cores.md is missing"),
     ],
 )

@@ -22,9 +22,9 @@ FOLDERS = (
 )  # fmt: skip
 # Made by builds and tests.
 MADE = {"node_modules", "target", "decoder-target", "__pycache__"}
-# # A word in capitals stands for anything: `tests/FOLDER/test_NAME.py`.
+# A word in capitals stands for anything: `tests/FOLDER/test_NAME.py`.
 PLACEHOLDER = re.compile(r"(?<![a-z])[A-Z]{3,}(?![a-z])")
-# # Names from elsewhere: a type of Arrow, a message of PostgreSQL's protocol, the callers' crate.
+# Names from elsewhere: a type of Arrow, a message of PostgreSQL's protocol, the callers' crate.
 FOREIGN = {"MonthDayNano", "BackendKeyData", "inrush"}
 PATH = re.compile(r"[\w.*{},/-]+")
 SOURCE = (".rs", ".py", ".mjs", ".js", ".sh")
@@ -32,7 +32,7 @@ SOURCE = (".rs", ".py", ".mjs", ".js", ".sh")
 
 @functools.cache
 def files() -> list[str]:
-    """"""Return all files at or below FOLDERS, by their paths from the root: `/a/b`.""""""
+    """Return all files at or below FOLDERS, by their paths from the root: `/a/b`."""
     found = [f"/{path.name}" for path in ROOT.iterdir() if path.is_file()]
     for folder in FOLDERS:
         for above, folders, names in os.walk(ROOT / folder):
@@ -44,7 +44,7 @@ def files() -> list[str]:
 
 @functools.cache
 def paths() -> str:
-    """"""Return the paths of all files and folders, one on each line.""""""
+    """Return the paths of all files and folders, one on each line."""
     all_files = files()
     folders = {str(above) for file in all_files for above in Path(file).parents}
     return "\n".join(["", *all_files, *sorted(folders), ""])
@@ -66,7 +66,7 @@ def exists(path: str) -> bool:
 
 
 def named(text: str) -> list[str]:
-    """"""Return the paths that a text names in backquotes, also as parts of commands.""""""
+    """Return the paths that a text names in backquotes, also as parts of commands."""
     found = []
     for quoted in re.findall(r"`([^`\n]+)`", text):
         for word in quoted.split():
@@ -132,7 +132,7 @@ def test_what_comments_of_sources_name_exists() -> None:
         if file.startswith("/crates/") and file.endswith(".rs"):
             lines = (ROOT / file[1:]).read_text().splitlines()
             comments = "\n".join(line for line in lines if line.lstrip().startswith("//"))
-            # # A crate names its own files relative to its own folder.
+            # A crate names its own files relative to its own folder.
             own = next(above for above in Path(file).parents if f"{above}/Cargo.toml" in files())
             here = [path for path in absent(comments) if f"{own}/{path}" not in files()]
             faults += [f"{file}: {path}" for path in here]

@@ -27,7 +27,7 @@ ROWS = 400
 
 
 class Job(SerialJob):
-    """"""Files with rows of all kinds, and the result of a careful serial load.""""""
+    """Files with rows of all kinds, and the result of a careful serial load."""
 
     def __init__(
         self, database: Database, inrush: Inrush, *, seed: int = 1, partitions: int = 1
@@ -46,7 +46,7 @@ class Job(SerialJob):
         self.insert("k,id,amount,doc", statement, files)
 
     def row(self, number: int, chance: random.Random) -> list[str]:
-        # # Some keys occur again in the same file and in others.
+        # Some keys occur again in the same file and in others.
         fields = [
             str(number % self.partitions),
             str(chance.randrange(FILES * ROWS * 4)),
@@ -110,14 +110,14 @@ def told(inrush: Inrush, event: str) -> bool:
 def test_a_refusal_while_another_stream_is_in_the_middle_of_a_block(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """"""Its COPY ends between two messages, so that its session can be used again.""""""
+    """Its COPY ends between two messages, so that its session can be used again."""
     database = newest_database
     database.execute(pauses.HELD_DOMAIN)
     for table in ("loaded", "expected"):
         database.execute(
             f"CREATE TABLE {table} (id int, gate held, amount int CHECK (amount > 0), t text)"
         )
-    # # The second range of four is blocked in the server, and has far more to send than a socket
+    # The second range of four is blocked in the server, and has far more to send than a socket
     # takes; one of the last rows of the first range is refused.
     count, row_bytes = 4_000, 10_000
     refused, held = 900, 1_100

@@ -41,7 +41,7 @@ def row(number: int, chance: random.Random) -> list[str]:
 
 
 def lines(count: int = ROWS, seed: int = 7) -> list[str]:
-    """"""Return rows in an order that is unrelated to any key.""""""
+    """Return rows in an order that is unrelated to any key."""
     chance = random.Random(seed)  # noqa: S311
     rows = [",".join(row(number, chance)) for number in range(1, count + 1)]
     chance.shuffle(rows)
@@ -121,7 +121,7 @@ def test_one_large_file_by_several_streams(
     copy(newest_database, inrush, "expected", wide)
     written = package(newest_database.url, flow("loaded", name), streams=3)
     path = inrush.write("package.toml", written)
-    # # A build without optimisation decompresses a file slowly.
+    # A build without optimisation decompresses a file slowly.
     outcome = inrush("run", path, seconds=150).expect(CLEAN)
     assert [unit["shared"] for unit in outcome.report["units"]] == [True]
     assert_same_partitions(newest_database, "loaded", "expected")
@@ -196,7 +196,7 @@ def test_a_target_that_got_a_partition_meanwhile_is_loaded_anew(
     assert_nothing_staged(newest_database)
 
 
-# # Keys without a partition, found before they are sent: the target, and the fields of bad rows.
+# Keys without a partition, found before they are sent: the target, and the fields of bad rows.
 STRAYS = {
     "range": (SHAPES["range"], {2: ["2023-12-31", "2024-04-01", "infinity", ""]}),
     "list": (
@@ -263,7 +263,7 @@ def test_a_row_that_fits_no_partition_is_a_reject(
 def test_timestamps_past_64_bits_find_their_partition(
     database: Database, inrush: Inrush, key: str
 ) -> None:
-    """"""Counted from 1970 they wrap around; the server sorts them last.""""""
+    """Counted from 1970 they wrap around; the server sorts them last."""
     values = [
         "-infinity",
         "4714-11-24 00:00:00 BC",
@@ -406,7 +406,7 @@ def test_what_the_target_fills_itself_it_fills(database: Database, inrush: Inrus
         "told text) PARTITION BY LIST (region)"
     )
     database.execute("CREATE TABLE loaded_a PARTITION OF loaded FOR VALUES IN ('a')")
-    # # A partition whose columns are in another order, and which has its own constraint.
+    # A partition whose columns are in another order, and which has its own constraint.
     database.execute(
         "CREATE TABLE loaded_b (k int CHECK (k < 100), told text, at timestamptz DEFAULT now(), "
         "id int NOT NULL, region text NOT NULL, twice int GENERATED ALWAYS AS (k * 2) STORED)"

@@ -23,7 +23,7 @@ from postgres.shapes import Shape, make, month
 
 PLAIN = ["1", "1", "2024-01-15", "2024-01-15 12:00:00", "north", "1.00", "t", "x"]
 
-# # The shape of the target, and the fields that make each row bad.
+# The shape of the target, and the fields that make each row bad.
 STRAYS = {
     "two columns": (
         Shape(
@@ -138,7 +138,7 @@ class Job(SerialJob):
         }  # fmt: skip
 
     def row(self, chance: random.Random) -> list[str]:
-        # # Some keys are in the target already, some occur twice in the files.
+        # Some keys are in the target already, some occur twice in the files.
         key = chance.randrange(60, FILES * ROWS * 6)
         fields = [str(key % 4), str(key), "1", "1", f"note {chance.randrange(3)}"]
         match chance.randrange(40):

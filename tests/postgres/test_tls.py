@@ -74,7 +74,7 @@ def tls_server(start_server: StartServer, certificates: Path) -> Server:
         ("127.0.0.1", "verify-full", "root.crt", FAILED),
         ("localhost", "verify-full", "other.crt", FAILED),
         ("localhost", "verify-ca", "other.crt", FAILED),
-        # # A root file turns `require` into `verify-ca`, as libpq does.
+        # A root file turns `require` into `verify-ca`, as libpq does.
         ("localhost", "require", "other.crt", FAILED),
         ("localhost", "verify-full", None, FAILED),
     ],
@@ -108,8 +108,7 @@ def test_sslmode(
 def test_many_clients_go_on_with_the_session_of_the_login(
     tls_server: Server, inrush: Inrush, pipeline: str
 ) -> None:
-    """"""Answers of any length come through TLS without the driver, and none is waited for
-    twice.""""""
+    """Answers of any length come through TLS without the driver, and none is waited for twice."""
     url = f"postgresql://{tls_server.user}@localhost:{tls_server.port}/postgres?sslmode=require"
     inrush.write("long.sql", "SELECT repeat('x', (random() * 60000)::int)")
     words = ("--clients", "3", "--calls", "300", "--pipeline", pipeline, "--to", url)

@@ -1,1 +1,1 @@
-""""""Records of how foreign clients send a bulk load to SQL Server.""""""
+"""Records of how foreign clients send a bulk load to SQL Server."""

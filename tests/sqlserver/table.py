@@ -178,7 +178,7 @@ TABLE = "dbo.every_type"
 
 
 def rows() -> list[list[Value]]:
-    """"""Return the rows; in the last row every nullable value is NULL.""""""
+    """Return the rows; in the last row every nullable value is NULL."""
     full = [[column.values[row] for column in COLUMNS] for row in range(3)]
     return [*full, [None if column.nullable else 4 for column in COLUMNS]]
 

@@ -11,7 +11,7 @@ from values.meanings import Column
 
 Maker = Callable[[Random], Column]
 
-# # Formats with digit directives that touch, and other formats.
+# Formats with digit directives that touch, and other formats.
 TOUCHING_DATES = (
     "%Y%m%d %d%m%Y %m%d%Y %y%m%d %d%m%y %m%d%y %Y%j %y%j %e%m%Y %d%m/%Y %Y-%m%d".split()
 )
@@ -215,7 +215,7 @@ def _domain(random: Random) -> Column:
     )  # fmt: skip
 
 
-# # How often each kind is drawn.
+# How often each kind is drawn.
 MAKERS: tuple[tuple[Maker, int], ...] = (
     (_moment, 12),
     (_integer, 2),
@@ -234,7 +234,7 @@ MAKERS: tuple[tuple[Maker, int], ...] = (
 
 
 def columns(random: Random, count: int) -> list[Column]:
-    """"""Return this number of columns, with each kind among them if there are enough.""""""
+    """Return this number of columns, with each kind among them if there are enough."""
     each = [maker for maker, _ in MAKERS]
     more = random.choices(each, [often for _, often in MAKERS], k=max(count - len(each), 0))
     makers = (each + more)[:count]
@@ -246,7 +246,7 @@ def _column(random: Random, maker: Maker) -> Column:
     made = maker(random)
     settings = dict(made.settings)
     base = made.element if made.kind == "domain" and made.element else made
-    # # The rules of arrays decide about their blanks, so `trim` is refused for them.
+    # The rules of arrays decide about their blanks, so `trim` is refused for them.
     if base.kind != "array" and random.random() < 0.15:
         settings["trim"] = random.choice(("start", "end", "both"))
         if random.random() < 0.4:

@@ -1,5 +1,4 @@
-""""""Files whose format and columns are guessed: loaded, and compared with their true
-content.""""""
+"""Files whose format and columns are guessed: loaded, and compared with their true content."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from values.samples import CODE, THOUSANDS, Sampled, sampled, word
 
 SAMPLES = 14
 LATER = 6
-# # The guessed types that are read here, by their oid.
+# The guessed types that are read here, by their oid.
 KINDS = {
     16: "bool",
     20: "int8",
@@ -46,7 +45,7 @@ class Guessed:
     columns: tuple[Sampled, ...]
     # None where it has no header.
     names: tuple[str, ...] | None
-    # # Empty fields at the end of each record.
+    # Empty fields at the end of each record.
     empty_fields: int
 
     @property
@@ -74,7 +73,7 @@ def make(seed: int) -> Guessed:
     count = random.randint(2, 7)
     columns = [sampled(random, SAMPLES, LATER) for _ in range(count)]
     if random.random() < 0.25:
-        # # Only words, so that no type distinguishes the header from the rows.
+        # Only words, so that no type distinguishes the header from the rows.
         columns = [
             Sampled(
                 "word",
@@ -92,8 +91,7 @@ def make(seed: int) -> Guessed:
 
 
 def play(seed: int, database: Database, inrush: Inrush) -> Judgement:
-    """"""Guess from the samples, load them with the later rows, and judge the rows in the
-    table.""""""
+    """Guess from the samples, load them with the later rows, and judge the rows in the table."""
     chosen = make(seed)
     file = inrush.write("guessed.csv", chosen.lines(later=False))
     to = ("--to", database.url, "--table", "guessed", "--save", "guessed.toml", "--force")
@@ -136,7 +134,7 @@ def _judge(
         fields = [result.get_value(row, place) for place in range(result.nfields)]
         rows[(fields[0] or b"").decode()] = fields
     _judge_rows(found, chosen, set(rows), told, reject_count, fault)
-    # # If the header was taken for a row, nothing else can be checked: there are no names.
+    # If the header was taken for a row, nothing else can be checked: there are no names.
     has_names = chosen.names is None or chosen.names[0] not in rows
     for place, column in enumerate(chosen.columns, 1):
         kind = "text"
@@ -260,5 +258,5 @@ def _numbered(text: str, column: Sampled, kind: str) -> Meaning:
 
 
 def _scale(column: Sampled) -> int:
-    """"""Return the largest number of digits behind the point in the samples.""""""
+    """Return the largest number of digits behind the point in the samples."""
     return max((len(one.split(".")[1]) for one in column.samples if "." in one), default=0)

@@ -1,5 +1,4 @@
-""""""Reads intervals: words and clocks, ISO 8601, and the parts that the fields of their type
-keep.""""""
+"""Reads intervals: words and clocks, ISO 8601, and the parts that the fields of their type keep."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ NAMES = {
     "centuries": "c cent century centuries",
     "millennia": "mil mils millennia millennium",
 }
-# # PostgreSQL accepts digits directly after these units, because they are also words of its dates.
+# PostgreSQL accepts digits directly after these units, because they are also words of its dates.
 DIGITS_MAY_FOLLOW = {"d", "dec", "h", "m", "mon", "s", "y"}
 UNIT_OF = {name: unit for unit, names in NAMES.items() for name in names.split()}
 Parts = tuple[Fraction, Fraction, Fraction]
@@ -91,7 +90,7 @@ def _clock(match: re.Match[str], fields: str) -> Fraction | None:
 
 
 def _words(text: str, fields: str) -> Parts | None:
-"""Read numbers with units; if the type has fields, also the short forms of SQL's standard.
+    """Read numbers with units; if the type has fields, also the short forms of SQL's standard.
 
     In the short forms the last number counts the last field, a number before a time counts days,
     and `Y-M` is years and months.
@@ -158,7 +157,7 @@ def _words(text: str, fields: str) -> Parts | None:
 
 
 def text_follows(body: str, match: re.Match[str]) -> bool:
-    """"""Whether the character after the amount is not a blank.""""""
+    """Whether the character after the amount is not a blank."""
     return body[match.end("amount") :][:1].strip(BLANKS) != ""
 
 
@@ -201,7 +200,7 @@ def _by_fields(text: str, fields: str) -> Parts | None:
     return None
 
 
-# # By the last field of a type: the multiple of months, whether days are kept, and the unit of the
+# By the last field of a type: the multiple of months, whether days are kept, and the unit of the
 # time.
 KEEPS = {
     "": (1, True, 1),

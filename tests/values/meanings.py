@@ -13,7 +13,7 @@ from harness.packages import Value as Setting
 
 @dataclass(frozen=True)
 class Meaning:
-"""What an independent reader says about a text.
+    """What an independent reader says about a text.
 
     `is_none` marks a text that has no value, or more than one: its row must be a reject. A value
     that is not `plain` may be a reject too, because each loader chooses how strict it is.
@@ -25,46 +25,45 @@ class Meaning:
     why: str = ""
 
     def softened(self) -> Meaning:
-        """"""Return the same meaning, for a text that no loader has to accept.""""""
+        """Return the same meaning, for a text that no loader has to accept."""
         return Meaning(self.value, False, self.is_none, self.why)
 
     def __str__(self) -> str:
-        """"""Return it as one line.""""""
+        """Return it as one line."""
         if self.is_none:
             return f"a reject ({self.why})"
         return f"{shown(self.value)}{'' if self.plain else ', or a reject'}"
 
 
 def must(value: Any) -> Meaning:
-    """"""Return the meaning of a text that every loader must accept.""""""
+    """Return the meaning of a text that every loader must accept."""
     return Meaning(value, plain=True)
 
 
 def may(value: Any) -> Meaning:
-    """"""Return the meaning of a text that a loader may reject.""""""
+    """Return the meaning of a text that a loader may reject."""
     return Meaning(value)
 
 
 def nothing(why: str) -> Meaning:
-    """"""Return the meaning of a text whose row must be a reject.""""""
+    """Return the meaning of a text whose row must be a reject."""
     return Meaning(is_none=True, why=why)
 
 
 @dataclass(frozen=True)
 class Column:
-    """"""A column: its type as PostgreSQL writes it and in parts, and its settings in a
-    package.""""""
+    """A column: its type as PostgreSQL writes it and in parts, and its settings in a package."""
 
     kind: str
     type_name: str
-    # # Length, or precision and scale, or digits of a second.
+    # Length, or precision and scale, or digits of a second.
     sizes: tuple[int, ...] = ()
     # The fields of an interval, in SQL's words.
     fields: str = ""
     labels: tuple[str, ...] = ()
     element: Column | None = None
     settings: Mapping[str, Setting] = field(default_factory=dict)
-    # # The statement that creates the type.
+    # The statement that creates the type.
     before: str = ""
 
     def setting(self, name: str, default: Any = None) -> Any:
@@ -78,18 +77,18 @@ class Column:
         return replace(self, sizes=(digits,)) if self.kind == "money" else self
 
     def __str__(self) -> str:
-        """"""Return it as one line.""""""
+        """Return it as one line."""
         said = ", ".join(f"{name} = {value!r}" for name, value in self.settings.items())
         return f"{self.type_name}{f' ({said})' if said else ''}"
 
 
 def double_bits(value: float) -> tuple[str, str]:
-    """"""Return a key for a double, unique for each value, including the negative zero.""""""
+    """Return a key for a double, unique for each value, including the negative zero."""
     return ("float8", "nan" if value != value else struct.pack(">d", value).hex())
 
 
 def single_bits(value: float) -> tuple[str, str]:
-    """"""Return the same key for a float of four bytes.""""""
+    """Return the same key for a float of four bytes."""
     return ("float4", "nan" if value != value else struct.pack(">f", value).hex())
 
 

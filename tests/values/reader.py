@@ -20,7 +20,7 @@ class Field:
     text: str
     # Between quotes of a CSV file.
     quoted: bool = False
-    # # In COPY's text form with backslashes.
+    # In COPY's text form with backslashes.
     escaped: bool = False
 
     @property
@@ -34,7 +34,7 @@ class Field:
 
 
 def escape(text: str) -> str:
-    """"""Write a text as COPY's text form does, except its word for NULL.""""""
+    """Write a text as COPY's text form does, except its word for NULL."""
     if text == "\\N":
         return text
     for plain, written in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
@@ -123,5 +123,5 @@ def value(text: str, column: Column) -> Meaning:
 
 
 def same(expected: Any, found: Any) -> bool:
-    """"""Whether two values are equal.""""""
+    """Whether two values are equal."""
     return type(expected) is type(found) and bool(expected == found)

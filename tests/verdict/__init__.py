@@ -1,1 +1,1 @@
-""""""Loads slowed down on purpose, and their verdicts and measurements.""""""
+"""Loads slowed down on purpose, and their verdicts and measurements."""

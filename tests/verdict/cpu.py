@@ -32,8 +32,7 @@ def _group_folder() -> Path:
 
 @contextmanager
 def quota(cores: float) -> Iterator[list[str]]:
-    """"""Make a control group with this number of cores; yields the words that precede a
-    command.""""""
+    """Make a control group with this number of cores; yields the words that precede a command."""
     group = _group_folder() / f"inrush-verdict-{os.getpid()}"
     try:
         group.mkdir()
@@ -58,7 +57,7 @@ def pinned(core: int) -> list[str]:
 
 @contextmanager
 def kept_off(core: int, process: int) -> Iterator[None]:
-    """"""Keep a process, and those that it starts from now on, off a core.""""""
+    """Keep a process, and those that it starts from now on, off a core."""
     cores = os.sched_getaffinity(process)
     if cores <= {core}:
         raise CannotError(f"there is no other core than {core}")

@@ -18,7 +18,7 @@ GROUP = Path("/sys/fs/cgroup/blkio")
 
 
 class SlowDisk(AbstractContextManager["SlowDisk"]):
-    """"""A file system on a loop device, as fast as the machine until it is limited.""""""
+    """A file system on a loop device, as fast as the machine until it is limited."""
 
     def __init__(self, folder: Path, name: str, size_bytes: int) -> None:
         need_root("a disk of our own")
@@ -67,7 +67,7 @@ class SlowDisk(AbstractContextManager["SlowDisk"]):
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     def __exit__(self, *_: object) -> None:
-        """"""Remove the file system and its device.""""""
+        """Remove the file system and its device."""
         run("umount", "--lazy", self.folder)
         run("losetup", "--detach", self._device)
         self._image.unlink()

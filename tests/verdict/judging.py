@@ -1,30 +1,29 @@
-""""""Whether a verdict is right, given the injection and the factor by which the load took
-longer.""""""
+"""Whether a verdict is right, given the injection and the factor by which the load took longer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-# # The injection's share of the run's time from which the verdict must put it first.
+# The injection's share of the run's time from which the verdict must put it first.
 MOST = 0.5
-# # The share from which the verdict must name it.
+# The share from which the verdict must name it.
 MUCH = 0.25
-# # The causes that the line names after the first one.
+# The causes that the line names after the first one.
 NAMED_SHARE = 0.15
 NAMED_OF_FIRST = 0.5
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """"""How a verdict was judged.""""""
+    """How a verdict was judged."""
 
     is_right: bool
     why: str
 
 
 def named(verdict: dict[str, Any]) -> list[str]:
-    """"""Return the causes that a verdict's line names, beginning with the first.""""""
+    """Return the causes that a verdict's line names, beginning with the first."""
     causes = verdict["causes"]
     first = causes[0]["share"]
     return [
@@ -42,7 +41,7 @@ def judge(
     slowdown: float,
     words: tuple[str, ...] = (),
 ) -> Judgement:
-"""Compare a verdict with what was injected.
+    """Compare a verdict with what was injected.
 
     `wanted` has the names of each injected cause. A run without an injection is right if a natural
     cause is first. A cause that cost most of the time must be first; one that cost much must be

@@ -17,19 +17,19 @@ from pathlib import Path
 
 from verdict.system import CannotError, need_root, program, run
 
-# # 10.231 is used by nobody here; one part depends on the process, so that two suites can run at
+# 10.231 is used by nobody here; one part depends on the process, so that two suites can run at
 # once.
 PART = os.getpid() % 250
-# # The length of the queue in front of the limited link.
+# The length of the queue in front of the limited link.
 QUEUE_MS = 50
 BURST_BYTES = 64 << 10
-# # Linux's largest default send buffer, and one that was not tuned for a long path.
+# Linux's largest default send buffer, and one that was not tuned for a long path.
 SEND_BUFFER_BYTES = 4 << 20
 SMALL_SEND_BUFFER_BYTES = 256 << 10
 
 
 class Network(AbstractContextManager["Network"]):
-    """"""A namespace with one connection out of it.""""""
+    """A namespace with one connection out of it."""
 
     def __init__(self, kind: str) -> None:
         need_root("a network namespace")
@@ -82,8 +82,8 @@ class Network(AbstractContextManager["Network"]):
         run(*inside, "address", "add", f"{self._loader_address}/24", "dev", self._inner)
         run(*inside, "link", "set", self._inner, *mtu, "up")
         run(*inside, "link", "set", "lo", "up")
-        # # A congestion control that loss slows down, as on most machines, whatever this machine
-        # has set.
+        # A congestion control that loss slows down, as on most machines, whatever this machine has
+        # set.
         self._set("tcp_congestion_control", "reno")
 
     def _set(self, name: str, value: str) -> None:
@@ -96,7 +96,7 @@ class Network(AbstractContextManager["Network"]):
 
     @contextmanager
     def rate(self, bytes_per_second: float) -> Iterator[None]:
-        """"""Limit the rate towards the server.""""""
+        """Limit the rate towards the server."""
         words = (program("tc", "iproute2"), "qdisc")
         device = ("dev", self._inner, "root")
         bits = f"{int(bytes_per_second * 8)}bit"
@@ -129,7 +129,7 @@ class Network(AbstractContextManager["Network"]):
 
     @contextmanager
     def delay(self, seconds: float) -> Iterator[None]:
-        """"""Delay each packet by this time, in each direction.""""""
+        """Delay each packet by this time, in each direction."""
         self._tell(seconds)
         try:
             yield
@@ -138,7 +138,7 @@ class Network(AbstractContextManager["Network"]):
 
     @contextmanager
     def small_send_buffer(self) -> Iterator[None]:
-        """"""Give connections that begin from now on a small send buffer.""""""
+        """Give connections that begin from now on a small send buffer."""
         self._set("tcp_wmem", f"4096 16384 {SMALL_SEND_BUFFER_BYTES}")
         try:
             yield
@@ -156,12 +156,12 @@ class Network(AbstractContextManager["Network"]):
         assert answer == f"{seconds}\n", answer
 
     def __exit__(self, *_: object) -> None:
-        """"""Remove it.""""""
+        """Remove it."""
         self._remove()
 
     def _remove(self) -> None:
         if self._relay is not None:
             self._relay.kill()
             self._relay.communicate()
-        # # The devices disappear with their namespace.
+        # The devices disappear with their namespace.
         run(self._ip, "netns", "del", self.namespace)

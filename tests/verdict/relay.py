@@ -19,7 +19,7 @@ TUNSETIFF = 0x400454CA
 IFF_TUN = 0x0001
 IFF_NO_PI = 0x1000
 PACKET_BYTES_MAX = 65_536
-# # Packets that are read at once before due packets are sent.
+# Packets that are read at once before due packets are sent.
 BATCH = 64
 
 
@@ -31,7 +31,7 @@ def open_device(name: str) -> int:
 
 
 def pass_on(device: int, packet: bytes) -> None:
-    """"""Write a packet; a device that is down or being moved loses it, as a cable would.""""""
+    """Write a packet; a device that is down or being moved loses it, as a cable would."""
     try:
         os.write(device, packet)
     except OSError:

@@ -32,7 +32,7 @@ SENT_AGAIN_AT = 100
 
 @contextmanager
 def allowed() -> Iterator[None]:
-    """"""Skip a test that this machine does not allow, and say why.""""""
+    """Skip a test that this machine does not allow, and say why."""
     try:
         yield
     except CannotError as error:
@@ -101,7 +101,7 @@ def test_neighbours_are_on_one_core() -> None:
     with allowed(), cpu.neighbours(2, core) as processes:
         assert len(set(processes)) == 2
         for process in processes:
-            # # A program that first moves to the core starts it.
+            # A program that first moves to the core starts it.
             while os.sched_getaffinity(process) != {core}:
                 pass
     assert not any(Path(f"/proc/{process}").exists() for process in processes)
@@ -109,15 +109,14 @@ def test_neighbours_are_on_one_core() -> None:
 
 @contextmanager
 def sent_over(way: network.Network, payload: bytes) -> Iterator[socket.socket]:
-    """"""Send bytes from the loader's side, and yield the socket once all of them have
-    arrived.""""""
+    """Send bytes from the loader's side, and yield the socket once all of them have arrived."""
     got = bytearray()
     with socket.create_server((way.server_address, 0)) as listener:
         address = listener.getsockname()
         sockets: list[socket.socket] = []
 
         def connect() -> None:
-            # # A thread may be in a different namespace.
+            # A thread may be in a different namespace.
             namespace = os.open(f"/run/netns/{way.namespace}", os.O_RDONLY)
             _enter(namespace)
             sockets.append(socket.create_connection(address))

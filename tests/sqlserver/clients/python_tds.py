@@ -1,5 +1,4 @@
-""""""Loads the table with python-tds (`copy_to`), to which the caller gives the columns'
-types.""""""
+"""Loads the table with python-tds (`copy_to`), to which the caller gives the columns' types."""
 
 from __future__ import annotations
 
