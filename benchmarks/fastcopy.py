@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+import re
 import statistics
 import tempfile
 import time
@@ -19,6 +20,7 @@ from pathlib import Path
 from harness import extension, servers
 from harness.servers import Database, Server
 
+# A table, the query of its rows, and its columns if they come in another order.
 TABLES = {
     "lineitem": (
         "(l_orderkey bigint NOT NULL, l_partkey bigint NOT NULL, l_suppkey bigint NOT NULL,"
@@ -39,17 +41,25 @@ TABLES = {
         " 'TRUCK'::char(10),"
         " substr('carefully regular packages are slyly across the furiously', 1,"
         " 10 + (hashint4(n + 9) & 31))::varchar(44) FROM generate_series(1, {rows}) n",
+        "",
     ),
     "narrow": (
         "(a int, b int, c bigint)",
         "SELECT n, hashint4(n), hashint8(n)::bigint FROM generate_series(1, {rows}) n",
+        "",
     ),
     "text": (
         "(a int, b text, c text)",
         "SELECT n, 'grün ' || md5(n::text), repeat('wide row ', 1 + n % 20)"
         " FROM generate_series(1, {rows}) n",
+        "",
     ),
 }
+# The same rows, into a table whose columns are in another order.
+_DEFINITION, _QUERY, _ = TABLES["lineitem"]
+_COLUMNS = re.findall(r"l_\w+", _DEFINITION)
+_LAST_FIRST = re.findall(r"l_\w+ [^,(]+(?:\([^)]*\))?[^,]*", _DEFINITION[1:-1])[::-1]
+TABLES["other order"] = (f"({', '.join(_LAST_FIRST)})", _QUERY, f"({', '.join(_COLUMNS)})")
 
 
 def processor_seconds(pid: int) -> float:
@@ -57,14 +67,14 @@ def processor_seconds(pid: int) -> float:
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
-def load(database: Database, definition: str, options: str, blocks: list[bytes]) -> list[float]:
+def load(database: Database, definition: str, copy_of: str, blocks: list[bytes]) -> list[float]:
     """Load a new table, and return the backend's processor seconds and the wall seconds."""
     with database.connect(autocommit=False) as connection:
         connection.execute("SELECT inrush_fastcopy.open()")
         connection.execute(f"CREATE TABLE t {definition}".encode())
         pid = connection.info.backend_pid
         used, began = processor_seconds(pid), time.perf_counter()
-        with connection.cursor().copy(f"COPY t FROM STDIN ({options}, FREEZE)".encode()) as copy:
+        with connection.cursor().copy(f"{copy_of}, FREEZE)".encode()) as copy:
             for block in blocks:
                 copy.write(block)
         took = [processor_seconds(pid) - used, time.perf_counter() - began]
@@ -98,9 +108,13 @@ def main() -> None:
             database = server.create_database("bench")
             extension.install(database, built)
             print(f"PostgreSQL {arguments.version}, {platform.processor() or platform.machine()}")
-            for table, (definition, query) in TABLES.items():
+            for table, (definition, query, columns) in TABLES.items():
                 measure(
-                    database, table, definition, query.format(rows=arguments.rows), ways, arguments
+                    database,
+                    table,
+                    (definition, query.format(rows=arguments.rows), columns),
+                    ways,
+                    arguments,
                 )
         finally:
             server.stop("immediate")
@@ -109,12 +123,12 @@ def main() -> None:
 def measure(
     database: Database,
     table: str,
-    definition: str,
-    query: str,
+    made: tuple[str, str, str],
     ways: dict[str, str],
     arguments: argparse.Namespace,
 ) -> None:
     """Measure one table by all ways, in turn."""
+    definition, query, columns = made
     with (
         database.connect() as connection,
         connection.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT binary)".encode()) as copy,
@@ -124,7 +138,9 @@ def measure(
     took: dict[str, list[list[float]]] = {way: [] for way in ways}
     for _ in range(arguments.rounds):
         for way, options in ways.items():
-            took[way].append(load(database, definition, options, blocks))
+            took[way].append(
+                load(database, definition, f"COPY t {columns} FROM STDIN ({options}", blocks)
+            )
     print(
         f"{table}: {arguments.rows} rows, {len(stream) / 1e6:.1f} MB, medians of {arguments.rounds}"
     )

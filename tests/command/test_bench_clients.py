@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import psycopg
 import pytest
 
 from command.bench_clients import bench, clients_of, folders, left, pause, results, until
+from harness import certificates, servers
 from harness.browser import look
 from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
 from harness.servers import Database, Server
@@ -109,11 +111,20 @@ def test_threads_stay_on_the_cpus_that_are_named(newest_database: Database, inru
 
 
 def test_a_commit_that_does_not_wait(newest_database: Database, inrush: Inrush) -> None:
-    """The setting is that of the clients' own sessions."""
-    words = ("inserts", "--connections", "2", "--rows", "2000", "--synchronous-commit", "off")
-    bench(inrush, newest_database, *words).expect(CLEAN)
-    settings = results(inrush)["server"]["settings"]
-    assert dict(settings)["synchronous_commit"] == "off"
+    """The table takes no rows of clients without the setting; its first row is the command's."""
+    name = newest_database.name
+    newest_database.execute(f"ALTER DATABASE {name} SET synchronous_commit = on")
+    sql = inrush.folder / "table.sql"
+    sql.write_text(
+        "CREATE TABLE {table} (setting text DEFAULT current_setting('synchronous_commit') CHECK ("
+        "setting = 'off' OR current_setting('application_name') NOT LIKE 'inrush bench client%'))"
+    )
+    words = ("inserts", "--connections", "2", "--rows", "20", "--table-sql", str(sql))
+    bench(inrush, newest_database, *words, "--synchronous-commit", "off").expect(CLEAN)
+    assert "--synchronous-commit off" in results(inrush)["command"]
+    outcome = bench(inrush, newest_database, *words)
+    outcome.expect(FAILED, "violates check constraint")
+    assert left(newest_database) == []
 
 
 def test_a_statement_of_ones_own(newest_database: Database, inrush: Inrush) -> None:
@@ -221,6 +232,31 @@ def test_endpoints_are_dealt_over_tcp(start_server: Callable[..., Server], inrus
     assert run["cost"]["packets"] > 0 and run["round_trip"]["tcp_us"] > 0
     words = ("calls", "--clients", "1", "--calls", "10", "--endpoints", "127.0.0.1:0")
     bench(inrush, database, *words).expect(FAILED, "--endpoints", "no port")
+    assert left(database) == []
+    server.stop()
+
+
+def test_calls_over_tls(
+    start_server: Callable[..., Server], inrush: Inrush, tmp_path: Path
+) -> None:
+    """Answers that TLS has read already wake nobody: a pipeline would wait for them for ever."""
+    # The wheel's PostgreSQL is built without TLS.
+    server = start_server(15)
+    server.stop()
+    for file in certificates.self_signed(tmp_path, "server", "/CN=localhost").parent.glob(
+        "server.*"
+    ):
+        copy = server.data / file.name
+        shutil.copy(file, copy)
+        servers.own_by_server(copy)
+        copy.chmod(0o600)
+    server.move_to_tcp({**servers.FAST, "ssl": "on"})
+    database = server.create_database("bench")
+    url = f"postgresql://tester@127.0.0.1:{server.port}/bench?sslmode=require"
+    words = ("bench", "calls", "--clients", "2", "--calls", "2000", "--pipeline", "40", "--to", url)
+    inrush(*words).expect(CLEAN)
+    found = results(inrush)
+    assert found["server"]["way"] == "TLS" and found["runs"][0]["calls"] == 2000
     assert left(database) == []
     server.stop()
 

@@ -48,6 +48,23 @@ def test_other_machines(newest_database: Database, inrush: Inrush) -> None:
         said.expect(USAGE, "--what-if")
 
 
+def test_a_smaller_machine_for_both(newest_database: Database, inrush: Inrush) -> None:
+    path = write(inrush, newest_database.url)
+    words = ("--size", "100GB", "--what-if", "shared_cores=0.1,streams=2")
+    answer = capacity(inrush, path, *words)
+    assert answer["limit"] == "the cores that loader and server share"
+    assert answer["with"]["shared_cores"] == 0.1
+    assert answer["with"].get("loader_cores") is None
+    costs = answer["costs"]
+    cpu_s = 100 * (costs["loader_cpu_s_per_gb"] + costs["server_cpu_s_per_gb"])
+    assert answer["predicted_s"] >= cpu_s / 0.1
+    slow = capacity(inrush, path, "--size", "100GB", "--what-if", "disk=1MB/s,streams=2")
+    costs = slow["costs"]
+    written = 100e9 * (costs["table_per_text"] + costs["wal_per_text"])
+    assert slow["limit"] == "what the server's disk writes"
+    assert slow["predicted_s"] >= written / 1e6
+
+
 def test_a_destination_that_is_no_server(inrush: Inrush) -> None:
     path = write(inrush, "x.duckdb", key=None)
     answer = capacity(inrush, path, "--size", "1TB", "--within", "1h")

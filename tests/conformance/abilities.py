@@ -452,6 +452,30 @@ def _(scene: Scene) -> None:
     assert unit.get("server_copy", {}).get("way") in {None, "tuples", "pages"}
 
 
+@shows("several hosts")
+def _(scene: Scene) -> None:
+    path = scene.package("new", Asked(), [("1", "one")], [("2", "two")])
+    with scene.inrush.start("run", path, "--shares=2") as held:
+        pauses.wait_for_note(scene.inrush, held, "waits for 2 shares")
+        (plan,) = scene.inrush.folder.glob("runs/*/plan.json")
+        for share in (1, 2):
+            assert not scene.rows
+            scene.inrush("join", path, plan, f"--share={share}").expect(CLEAN)
+        held.wait().expect(CLEAN)
+    assert scene.rows == [("1", "one"), ("2", "two")]
+
+
+def no_several_hosts(scene: Scene, ability: Ability) -> None:
+    """Hold a destination that one process fills to its refusal, which changes nothing."""
+    scene.fill()
+    path = scene.package("new", Asked({"mode": "append"}), [("3", "new")])
+    scene.inrush("run", path, "--shares=2").expect(USAGE, ability.refusal, ability.fix)
+    joined = scene.inrush("join", path, "plan.json", "--share=1")
+    joined.expect(USAGE, ability.refusal, ability.fix)
+    assert scene.rows == OLD
+    assert scene.place.tables() == {"t"}
+
+
 @shows("staged bytes")
 def _(scene: Scene) -> None:
     told = _stopped(scene)

@@ -8,10 +8,11 @@ silently.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,6 +43,20 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: [(value is not None, value or "") for value in row])
 
 
+def miscount_in_files(records: Iterable[Path], old: str, new: str) -> None:
+    """Replace a text of the detail in files that have a record each."""
+    # The detail is JSON in a text of JSON.
+    old, new = (json.dumps(text)[1:-1] for text in (old, new))
+    found = 0
+    # Another stream may have committed its unit in the same moment.
+    for file in records:
+        text = file.read_text()
+        assert text.count(old) == 1, text
+        file.write_text(text.replace(old, new))
+        found += 1
+    assert found
+
+
 class Place(ABC):
     """An empty destination, and its own reader."""
 
@@ -52,6 +67,7 @@ class Place(ABC):
     exceptions: ClassVar[dict[str, str]] = {}
     # Its additional abilities: statements, and partitions.
     speaks_sql: ClassVar[bool] = True
+    unit_table: ClassVar[str] = "inrush.unit"
     partitions: ClassVar[bool] = False
     # How much more memory four times the rows may use: allocators keep and release memory.
     memory_growth_max: ClassVar[float] = 1.25
@@ -100,6 +116,22 @@ class Place(ABC):
     def execute(self, statement: str) -> None:
         """Run a statement."""
         raise NotImplementedError(f"{self.name} knows no statements: {statement}")
+
+    def make_no_table(self, name: str) -> None:
+        """Put something that is no table of rows where a table of this name would be.
+
+        It has the columns of a job's table, where it has columns.
+        """
+        columns = "1 AS id, 'x' AS note, 1.5 AS price, 2 AS at"
+        self.execute(f"CREATE VIEW {quoted(name)} AS SELECT {columns}")
+
+    def remove_no_table(self, name: str) -> None:
+        """Remove it again, and fail if it is not what it was."""
+        self.execute(f"DROP VIEW {quoted(name)}")
+
+    def miscount(self, old: str, new: str) -> None:
+        """Replace a text of the detail in the record of each unit in the ledger."""
+        self.execute(f"UPDATE {self.unit_table} SET detail = replace(detail, '{old}', '{new}')")
 
     def view(self, name: str) -> list[tuple[Any, ...]]:
         """Return the rows of a view."""
@@ -211,6 +243,7 @@ class AdbcPostgreSql(PostgreSql):
     # The driver's library.
     own_memory_kib = 16 << 10
     partitions = False
+    unit_table = "inrush.adbc_unit"
 
     def __init__(self, database: Database) -> None:
         super().__init__(database, "adbc:adbc_driver_postgresql", {"uri": database.url})
@@ -307,6 +340,7 @@ class AdbcSqlite(Place):
     title = "SQLite by ADBC"
     # The driver's library and SQLite's pages.
     own_memory_kib = 16 << 10
+    unit_table = "inrush_unit"
     exceptions: ClassVar[dict[str, str]] = {
         "D-29": "one run at a time loads into a file: a run of another package is refused and "
         "names the process that loads",
@@ -416,6 +450,17 @@ class Parquet(Place):
 
     def drop(self, table: str) -> None:
         shutil.rmtree(self.path(table))
+
+    def make_no_table(self, name: str) -> None:
+        self.folder.mkdir()
+        (self.folder / name).write_text("no folder")
+
+    def remove_no_table(self, name: str) -> None:
+        assert (self.folder / name).read_text() == "no folder"
+        (self.folder / name).unlink()
+
+    def miscount(self, old: str, new: str) -> None:
+        miscount_in_files(self.folder.glob("_inrush/staging/**/*.json"), old, new)
 
     def partitions_of(self, table: str) -> list[str]:
         return sorted(path.name for path in self.path(table).iterdir() if path.is_dir())

@@ -62,6 +62,8 @@ def test_each_ability_is_shown_or_refused(scene: Scene, ability: Ability) -> Non
         abilities.no_undo(scene, ability)
     elif ability.name == "reject refused rows":
         abilities.fails_whole(scene, ability)
+    elif ability.name == "several hosts":
+        abilities.no_several_hosts(scene, ability)
     elif ability.name == "staged bytes":
         abilities.no_staged_bytes(scene)
     else:
@@ -88,4 +90,4 @@ def test_the_page_has_the_abilities_that_plans_say(make_place: MakePlace, tmp_pa
 
 def test_every_ability_has_a_test() -> None:
     assert set(SHOWN) == set(ABILITIES)
-    assert set(abilities.ASKED) == set(ABILITIES) - {"undo", "staged bytes"}
+    assert set(abilities.ASKED) == set(ABILITIES) - {"undo", "several hosts", "staged bytes"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.conftest import MakeJob
-from conformance.destinations import Parquet, Place, quoted
+from conformance.destinations import Place
 from conformance.job import COLUMNS, HEADER, TABLE, Job, filled, line, record, row
 from harness.command import CLEAN, FAILED, REJECT_LIMIT, USAGE, Inrush
 
@@ -92,18 +92,11 @@ def test_create_takes_an_empty_table(job: Job) -> None:
 @pytest.mark.clause("D-21")
 def test_what_is_no_table_is_refused(place: Place, inrush: Inrush) -> None:
     inrush.write("rows.csv", HEADER + line(record(1)))
-    if isinstance(place, Parquet):
-        place.folder.mkdir()
-        (place.folder / "odd").write_text("no folder")
-    else:
-        place.execute("CREATE VIEW odd AS SELECT 1 AS id, 'x' AS note, 1.5 AS price, 2 AS at")
+    place.make_no_table("odd")
     for mode in ("create", "append", "replace"):
         words = ("--table", "odd", "--columns", ", ".join(COLUMNS), "--mode", mode)
         outcome = inrush("load", "rows.csv", *place.words, *words)
         assert outcome.status in (FAILED, USAGE), f"{mode}: {outcome.said}"
         outcome.expect(outcome.status, "odd")
-    if isinstance(place, Parquet):
-        assert (place.folder / "odd").read_text() == "no folder"
-    else:
-        place.execute(f"DROP VIEW {quoted('odd')}")
+    place.remove_no_table("odd")
     assert place.tables() == set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # Types with literals of each; `{n}` is replaced by a number of the row.
 VALUES: dict[str, tuple[str, ...]] = {
@@ -167,6 +167,14 @@ def random_table(seed: int, version: int) -> RandomTable:
         columns=tuple(name for name, _ in loaded),
         rows=f"SELECT {', '.join(expressions)} FROM generate_series(1, {row_count}) n",
     )
+
+
+def in_other_order(table: RandomTable, chance: random.Random) -> RandomTable:
+    """Return the same table and rows, but with columns that come in another order."""
+    shuffled = chance.sample(table.columns, len(table.columns))
+    names = ", ".join(table.columns)
+    rows = f"SELECT {', '.join(shuffled)} FROM ({table.rows}) AS made ({names})"
+    return replace(table, columns=tuple(shuffled), rows=rows)
 
 
 def _literal(value: str, chance: random.Random, *, large: bool) -> str:

@@ -99,11 +99,14 @@ STREAMS: dict[str, tuple[str, bytes, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "other order"])
 @pytest.mark.parametrize("name", STREAMS)
-def test_errors_are_those_of_copy(fast_database: Database, name: str) -> None:
+def test_errors_are_those_of_copy(fast_database: Database, name: str, *, is_in_order: bool) -> None:
     column, stream, sqlstate = STREAMS[name]
     more = ("ALTER TABLE {} ALTER b SET STORAGE plain",) if name == "a row too large" else ()
-    twins = Twins(fast_database, "t", f"(a int, b {column})", more=more, way="tuples")
+    definition = f"(a int, b {column})" if is_in_order else f"(b {column}, a int)"
+    columns = ("a", "b", "c") if ", c int" in column else ("a", "b")
+    twins = Twins(fast_database, "t", definition, columns, more, "tuples")
     copied, fast = twins.load([stream])
     assert fast == copied
     assert copied.sqlstate == sqlstate

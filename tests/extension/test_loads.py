@@ -138,6 +138,13 @@ KINDS: dict[str, Kind] = {
         "not told",
         "executor",
     ),
+    "columns in another order": (
+        "CREATE TABLE {} (note text, day date, id int NOT NULL, amount numeric(15,2))",
+        {"mode": "append", "columns": ["id", "amount", "day", "note"]},
+        {},
+        "tuples",
+        "tuples",
+    ),
     "a CHECK": (
         f"CREATE TABLE {{}} {TABLE}; ALTER TABLE {{}} ADD CHECK (id >= 0)",
         {"mode": "append"},
@@ -184,6 +191,21 @@ def test_a_unit_of_several_streams(is_fed: bool, fast_database: Database, inrush
     assert unit["shared"]
     assert unit["server_copy"] == {"way": "tuples"}
     assert_same_rows(fast_database, "by_copy", "by_extension", "id")
+
+
+def test_all_databases_of_a_server_have_it_if_the_tests_are_asked_to(
+    start_server: Callable[..., Server], inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a run of all tests with INRUSH_TEST_EXTENSION=1 would show nothing."""
+    monkeypatch.setenv("INRUSH_TEST_EXTENSION", "1")
+    server = start_server(15)
+    inrush.write("rows.tbl", rows_of(0, 100))
+    one = flow("t", "rows.tbl", columns=COLUMNS)
+    url = loading_role(server.create_database("has_it"))
+    inrush.write("package.toml", package(url, one))
+    outcome = inrush("run", "package.toml").expect(CLEAN)
+    assert ways_of(outcome) == {"tuples"}
+    server.stop("immediate")
 
 
 def test_the_plan_says_the_way(fast_database: Database, inrush: Inrush) -> None:

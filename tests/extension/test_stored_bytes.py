@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from extension.random_tables import PRELUDE, VALUES, random_table
+from extension.random_tables import PRELUDE, VALUES, in_other_order, random_table
 from extension.stored import tuples
 from extension.twins import TRAILER, Twins, binary_of
 from harness.contents import contents
@@ -56,6 +56,8 @@ def compare(fast_database: Database, seeds: range, way: str, *, freeze: bool | N
     for seed in seeds:
         chance = random.Random(-1 - seed)  # noqa: S311
         table = random_table(seed, fast_database.server.version)
+        if chance.random() < 0.3:
+            table = in_other_order(table, chance)
         twins = Twins(fast_database, f"t{seed}", table.definition, table.columns, table.more, way)
         stream = binary_of(fast_database, table.rows)
         ends = stream if chance.random() < 0.9 else stream.removesuffix(TRAILER)

@@ -17,10 +17,12 @@ from faults.disturbances import KINDS, Disturbance, Result
 from faults.loads import LOADS, Load
 from faults.scene import Reference, Scene
 from faults.site import STANDS, Site, Stand
+from harness import extension
 from harness.command import Inrush
 from harness.proxy import Proxy
 
 _numbers = count(1)
+SERVER_COPIES = ("plain", "auto", "pages")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Scenario:
     load: Load
     stand: str
     disturbances: list[Disturbance]
+    # How the server stores rows: by COPY, or by the server extension where it can.
+    server_copy: str
 
     @property
     def names(self) -> list[str]:
@@ -40,7 +44,10 @@ class Scenario:
     def __str__(self) -> str:
         """Name it."""
         faults = ", ".join(self.names)
-        return f"seed {self.seed}: {self.load.name} on {self.stand}: {faults}"
+        return (
+            f"seed {self.seed}: {self.load.name} on {self.stand}, "
+            f"server_copy {self.server_copy}: {faults}"
+        )
 
 
 def scenario(seed: int) -> Scenario:
@@ -52,7 +59,10 @@ def scenario(seed: int) -> Scenario:
     others = [kind for kind in kinds if kind.fits(load)]
     more = numbers.choices([0, 1, 2], [7, 2, 1])[0]
     disturbances = [first, *numbers.choices(others, k=more)]
-    return Scenario(seed, load, numbers.choice(list(STANDS)), disturbances)
+    stand = numbers.choice(list(STANDS))
+    # By numbers of its own: the rest of a scenario is as it was before there was a choice.
+    server_copy = random.Random(f"inrush server copy {seed}").choice(SERVER_COPIES)  # noqa: S311
+    return Scenario(seed, load, stand, disturbances, server_copy)
 
 
 class References:
@@ -86,15 +96,26 @@ class References:
 
 @contextmanager
 def opened(
-    stand: Stand, load: Load, folder: Path, seed: int, proxy: Proxy | None
+    stand: Stand,
+    load: Load,
+    folder: Path,
+    seed: int,
+    proxy: Proxy | None,
+    server_copy: str = "plain",
 ) -> Iterator[Scene]:
-    """Open a scene with its own database and folder, which are removed at the end."""
+    """Open a scene with a database and a folder of its own, which are removed at the end.
+
+    The database has the server extension if rows may go by it, and the headers are installed.
+    """
     number = next(_numbers)
     own = folder / f"scene-{number}"
     own.mkdir()
     database = stand.server.create_database(f"faults_{number}")
     numbers = random.Random(f"inrush strikes {seed}")  # noqa: S311
-    scene = Scene(stand, database, load, Inrush(own), numbers, proxy)
+    if server_copy != "plain" and extension.pg_config(stand.server.version) is not None:
+        built = extension.built(stand.server.version, stand.server.folder.parent)
+        extension.run_script(database, built)
+    scene = Scene(stand, database, load, Inrush(own), numbers, proxy, server_copy)
     try:
         scene.prepare()
         yield scene
@@ -116,7 +137,8 @@ def play(chosen: Scenario, place: Site, references: References, folder: Path) ->
     with ExitStack() as stack:
         needs_proxy = any(kind.needs_proxy for kind in chosen.disturbances)
         proxy = stack.enter_context(Proxy(stand.server.port)) if needs_proxy else None
-        scene = stack.enter_context(opened(stand, chosen.load, folder, chosen.seed, proxy))
+        seed, server_copy = chosen.seed, chosen.server_copy
+        scene = stack.enter_context(opened(stand, chosen.load, folder, seed, proxy, server_copy))
         scene.reference = reference
         scene.full = dict(reference.full)
         try:

@@ -60,6 +60,7 @@ class Scene:
     inrush: Inrush
     numbers: random.Random
     proxy: Proxy | None = None
+    server_copy: str = "plain"
     reference: Reference | None = None
     # A folder of runs elsewhere, such as on a small disk.
     runs_folder: Path | None = None
@@ -79,7 +80,10 @@ class Scene:
         self.full = dict(self.reference.full) if self.reference else {}
         # The timeout also limits the wait of streams that extend a shared table at the same time,
         # which takes longer on a busy machine.
-        self.inrush.write(PACKAGE, package(self.url, *self.load.flows, lock_timeout_ms=3000))
+        text = package(
+            self.url, *self.load.flows, lock_timeout_ms=3000, server_copy=self.server_copy
+        )
+        self.inrush.write(PACKAGE, text)
         with self.database.connect() as connection:
             self.before = {
                 target: Watcher(self.database, target).look(connection)

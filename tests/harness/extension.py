@@ -15,6 +15,8 @@ from harness.servers import Database, Server
 ROOT = Path(__file__).parents[2]
 # The versions that it is tested with; the wheel has headers of 18 and 16, Debian those of 15.
 EXTENSION_VERSIONS = (18, 16, 15)
+# A database may have it from its template: see `install_everywhere`.
+WITHOUT_IT = "DROP SCHEMA IF EXISTS inrush_fastcopy CASCADE"
 
 
 def pg_config(version: int) -> Path | None:
@@ -61,7 +63,7 @@ def install(database: Database, folder: Path) -> None:
     script is run by hand.
     """
     if database.server.version >= 18:
-        database.execute("CREATE EXTENSION inrush_fastcopy")
+        database.execute(f"{WITHOUT_IT}; CREATE EXTENSION inrush_fastcopy")
         return
     run_script(database, folder)
 
@@ -71,9 +73,8 @@ def run_script(database: Database, folder: Path) -> None:
     (script,) = (folder / "extension").glob("inrush_fastcopy--*.sql")
     text = script.read_text().split("\\quit\n", 1)[1]
     text = text.replace("MODULE_PATHNAME", str(folder / "lib" / "inrush_fastcopy.so"))
-    database.execute(
-        "CREATE SCHEMA inrush_fastcopy;" + text.replace("@extschema@", "inrush_fastcopy")
-    )
+    made = text.replace("@extschema@", "inrush_fastcopy")
+    database.execute(f"{WITHOUT_IT}; CREATE SCHEMA inrush_fastcopy; {made}")
 
 
 def grant(database: Database, role: str) -> None:

@@ -57,6 +57,7 @@ pub fn demo(
         again: false,
         output_mode: OutputMode::Bars,
         replays: None,
+        shares: None,
         disposable: files.disposable(),
         stop: Stop::default(),
         hint: Some(&hint),

@@ -77,6 +77,7 @@ fn run_package(
         again: request.again,
         output_mode: OutputMode::Quiet,
         replays: None,
+        shares: None,
         disposable: None,
         stop: Stop::default(),
         hint: None,

@@ -1,6 +1,7 @@
 //! Runs a ready package with its database opened: shows progress, and lets signals stop it.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use inrush::cancel::Stop;
@@ -10,8 +11,9 @@ use inrush::ids::RunName;
 use inrush::printable::indented;
 use inrush::reject::RejectCode;
 use inrush::report::RunReport;
+use inrush::shares::ShareLoaded;
 use inrush::source::names_a_pipe;
-use inrush::{Checked, Failure, Hint, RunOptions, Success};
+use inrush::{Checked, ConnectionDefaults, Failure, Hint, RunOptions, Success};
 
 use crate::arguments::RunArguments;
 use crate::credentials;
@@ -59,7 +61,9 @@ pub struct RunSetup<'a> {
     pub output_mode: OutputMode,
     /// The run whose rejects are loaded.
     pub replays: Option<RunName>,
-    /// A temporary folder, removed if the run is ended at once.
+    /// Have other processes load the run, in so many shares.
+    pub shares: Option<NonZeroUsize>,
+    /// A folder that goes with a run that is ended at once.
     pub disposable: Option<PathBuf>,
     /// The stop that a signal sets; after the run it still shows a signal that came too late.
     pub stop: Stop,
@@ -76,6 +80,22 @@ impl RunSetup<'_> {
             again: arguments.again,
             output_mode: OutputMode::of(arguments.json, arguments.quiet),
             replays: None,
+            shares: None,
+            disposable: None,
+            stop: Stop::default(),
+            hint: None,
+        }
+    }
+
+    /// The settings of a share: what it does not have is that of the run.
+    pub fn of_share(folder: &Path, output_mode: OutputMode) -> RunSetup<'static> {
+        RunSetup {
+            folder: folder.to_owned(),
+            runs_folder: PathBuf::new(),
+            again: false,
+            output_mode,
+            replays: None,
+            shares: None,
             disposable: None,
             stop: Stop::default(),
             hint: None,
@@ -114,6 +134,30 @@ pub fn run(
     reached: &Reached,
     setup: &RunSetup<'_>,
 ) -> Result<Success, (CommandError, Option<Box<FailedRun>>)> {
+    stoppable(reached, setup, |options, defaults| {
+        inrush::run(&reached.package, options, defaults)
+    })
+}
+
+/// Loads a share of a run that another process has begun, or until a signal stops it.
+pub fn load_share(
+    reached: &Reached,
+    setup: &RunSetup<'_>,
+    plan_file: &Path,
+    share: usize,
+) -> Result<ShareLoaded, CommandError> {
+    let loaded = stoppable(reached, setup, |options, defaults| {
+        inrush::load_share(&reached.package, options, defaults, plan_file, share)
+    });
+    loaded.map_err(|(error, _)| error)
+}
+
+/// Does the work of a load, which a signal stops.
+fn stoppable<T>(
+    reached: &Reached,
+    setup: &RunSetup<'_>,
+    work: impl FnOnce(&RunOptions<'_>, &ConnectionDefaults) -> Result<T, Failure>,
+) -> Result<T, (CommandError, Option<Box<FailedRun>>)> {
     let observer: Box<dyn Observer> = match setup.output_mode {
         OutputMode::Json => Box::new(JsonEvents::default()),
         OutputMode::Bars if output::shows_progress() => Box::new(Progress::new()),
@@ -133,6 +177,7 @@ pub fn run(
         streams_default: cores(),
         again: setup.again,
         replays: setup.replays.clone(),
+        shares: setup.shares,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
         stop: stop.clone(),
@@ -152,7 +197,7 @@ pub fn run(
         Left::Units
     };
     let guard = signals::stop_cleanly(stop, left);
-    let result = inrush::run(&reached.package, &options, &defaults);
+    let result = work(&options, &defaults);
     drop(guard);
     drop(observer);
     result.map_err(|failure| {

@@ -231,6 +231,11 @@ abilities! {
         "undo", "inrush undo", "undo a run, since it does not keep the rows that a run replaces",
         "delete the rows yourself; a column with the run's number (`source = \"run\"`) tells them apart"
     }
+    /// Processes on several hosts load units of one run ([`Destination::join`](crate::Destination::join)).
+    SeveralHosts {
+        "several hosts", "inrush run --shares", "let processes on several hosts load units of one run",
+        "leave --shares out: one process loads all units"
+    }
     /// `inrush status` says how many bytes the staged rows of a run take.
     StagedBytes {
         "staged bytes", "inrush status", "say how many bytes the staged rows of a run take",

@@ -6,10 +6,12 @@
 //!   lay_out                the load units of a flow, for the plan
 //!   runs, units            what earlier runs of the package did
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
+//!   join -> OpenRun        another process holds the lock; this one loads some of the units
 //!     cancel_handle          ends what is under way, from another thread
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin(Quick | Careful), write*, commit | abort
 //!     staged_rows            the destination's own count
+//!     shut_out               processes that joined the run commit nothing any more
 //!     publish                readers see all rows; the run is marked as switched
 //! ```
 //!
@@ -40,9 +42,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use inrush_rows::ids::{RunKey, UnitKey};
 
-use crate::abilities::Abilities;
+use crate::abilities::{Abilities, Ability};
 use crate::column_sums::{ColumnSums, SummedColumn};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::rows_not_taken::Written;
@@ -106,6 +108,26 @@ pub trait Destination: Send + Sync {
     /// [`Error::Held`](crate::Error::Held).
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>>;
 
+    /// Opens a run that another process has begun and holds, to load some of its units from here
+    /// ([`Ability::SeveralHosts`](crate::Ability::SeveralHosts)). `run` is its record as that process has it; the targets
+    /// must be those of [`begin`](Destination::begin). `joiner` is this process, in words. Nothing is changed, and nothing is
+    /// removed.
+    ///
+    /// In place of the lock there is a fence: `commit` of such a run commits nothing, and fails with
+    /// [`Error::ShutOut`](crate::Error::ShutOut), once the run was taken over (its epoch is another), published or
+    /// discarded, or after [`OpenRun::shut_out`]. [`OpenRun::forget`] and [`OpenRun::publish`] of such a run are refused.
+    fn join(
+        &self,
+        _run: &RunRecord,
+        _targets: &[TargetPlan],
+        _joiner: &str,
+    ) -> Result<Box<dyn OpenRun>> {
+        Err(Error::Unsuitable {
+            what: Ability::SeveralHosts.refusal(),
+            hint: Ability::SeveralHosts.text().fix.to_owned(),
+        })
+    }
+
     /// Gives up a stopped run: removes its staging, and records this in the ledger.
     fn discard(&self, run: &PastRun) -> Result<()>;
 
@@ -132,7 +154,8 @@ pub trait Destination: Send + Sync {
     }
 }
 
-/// A run that holds its lock. When it is dropped, it releases the lock and keeps what is committed.
+/// A run that holds its lock, or that this process has joined. When it is dropped, it releases the lock and keeps what is
+/// committed.
 pub trait OpenRun: Send + Sync {
     /// The run as the ledger has it.
     fn record(&self) -> &RunRecord;
@@ -143,6 +166,12 @@ pub trait OpenRun: Send + Sync {
 
     /// A stream for one thread.
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>>;
+
+    /// From now on no process that [joined](Destination::join) the run commits. When this returns, the ledger has all
+    /// that they have committed. A destination that no process can join has nothing to do.
+    fn shut_out(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// The destination's own count of the rows in staging, for each target in the plan's order.
     fn staged_rows(&self) -> Result<Vec<u64>>;

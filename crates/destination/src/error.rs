@@ -19,7 +19,15 @@ pub enum Error {
         /// How to fix it.
         hint: String,
     },
-    /// The destination cannot be loaded as requested.
+    /// This process joined a run that takes no more units from it. Nothing of the unit is committed.
+    #[error("{what}")]
+    ShutOut {
+        /// The run, and why.
+        what: String,
+        /// How to fix it.
+        hint: String,
+    },
+    /// It cannot take what it was asked to take.
     #[error("{what}")]
     Unsuitable {
         /// What is wrong, and where.
@@ -92,6 +100,7 @@ impl Error {
         match self {
             Error::Address { hint, .. }
             | Error::Held { hint, .. }
+            | Error::ShutOut { hint, .. }
             | Error::Unsuitable { hint, .. }
             | Error::Ledger { hint, .. } => Some(hint),
             Error::Refused { hint, .. } | Error::RowsRefused { hint, .. } => hint.as_deref(),

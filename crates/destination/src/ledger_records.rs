@@ -30,7 +30,7 @@ pub struct RunRecord {
     pub package_hash: String,
     /// Host and process of its holder, or of its last holder.
     pub holder: String,
-    /// Raised whenever the run is taken over.
+    /// 1 when the run begins; raised by each process that takes the run over, so that the earlier one is fenced off.
     pub epoch: i32,
     /// Its state.
     pub state: RunState,
@@ -38,7 +38,7 @@ pub struct RunRecord {
     pub started_at_microseconds: i64,
     /// When it was switched, in the same unit.
     pub switched_at_microseconds: Option<i64>,
-    /// Its targets, as people and statements name them.
+    /// Its targets, as [`TargetName::sql`](crate::TargetName::sql), in the order of the plan.
     pub targets: Vec<String>,
 }
 
@@ -81,6 +81,7 @@ pub struct NewRun {
     pub holder: String,
     /// When it begins, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,
-    /// The number of a stopped run with this key that is resumed.
+    /// The number of a stopped run with this key that is resumed. That run keeps its number, name and time of start, and gets
+    /// the package hash, holder and targets of this one.
     pub takes_over: Option<RunId>,
 }

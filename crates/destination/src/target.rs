@@ -10,7 +10,7 @@ pub struct TargetName {
     pub schema: Option<String>,
     /// Its name.
     pub name: String,
-    /// Both, as the destination's statements and messages write them.
+    /// Both, as the destination's statements and messages write them. Ledgers keep this text.
     pub sql: String,
 }
 
@@ -79,7 +79,8 @@ pub struct TargetPlan {
     pub mode: WriteMode,
     /// Its partition columns.
     pub partition_by: Vec<String>,
-    /// Identifies everything that affects its staging. Staging with another shape cannot be used.
+    /// A text of any length: the name of the target, and everything that affects its rows, such as format and types. Staged
+    /// rows with another shape cannot be used.
     pub shape: String,
     /// Statements of the user that the publishing transaction runs first.
     pub pre_sql: Vec<String>,

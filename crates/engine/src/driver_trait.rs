@@ -3,7 +3,7 @@
 //! the driver.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use inrush_destination::{ColumnSums, SummedColumn};
 use inrush_package::{Connection, Package};
@@ -11,6 +11,7 @@ use inrush_package::{Connection, Package};
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightOptions, PreflightReport};
+use crate::shares::ShareLoaded;
 use crate::undo::{UndoOptions, Undone};
 use crate::upkeep::{LedgerOptions, StoppedRun, Which};
 
@@ -22,6 +23,17 @@ pub trait Driver {
     /// Runs a checked package to its end, or until it is asked to stop. The run ends at once if its files are loaded
     /// already.
     fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure>;
+
+    /// Loads one share, counted from 1, of the run whose plan the file is. Another process holds that run, and publishes it.
+    fn load_share(
+        &self,
+        _package: &Package,
+        _options: &RunOptions<'_>,
+        _plan_file: &Path,
+        _share: usize,
+    ) -> Result<ShareLoaded, Error> {
+        Err(Error::no_several_hosts())
+    }
 
     /// Measures a checked package, and predicts its run. An error that would stop the run becomes a finding of the
     /// report.

@@ -1,5 +1,6 @@
 //! Errors that end a run, each with its exit status.
 
+use inrush_destination::Ability;
 use inrush_package::PackageError;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::RunName;
@@ -10,6 +11,7 @@ use inrush_source::SourceError;
 use crate::driver_error::DriverError;
 use crate::ledger::LedgerRunState;
 use crate::plan::PlanError;
+use crate::shares::ShareError;
 use crate::verify::VerifyError;
 
 /// A run did not end well. The targets are as they were, unless the text says otherwise.
@@ -96,6 +98,9 @@ pub enum Error {
         /// The reject that exceeded the limit, if a single reject did.
         reject: Option<Box<Reject>>,
     },
+    /// A run that several processes load.
+    #[error(transparent)]
+    Share(#[from] ShareError),
     /// The files of rejected rows are larger than the flow accepts.
     #[error(
         "flow `{flow}`: the files of its first {rejected} rejected rows are larger than {}, which is the limit; nothing \
@@ -228,6 +233,14 @@ impl From<PlanError> for Error {
 }
 
 impl Error {
+    /// The destination does not let several processes load one run.
+    pub fn no_several_hosts() -> Error {
+        Error::Plan(PlanError::Abilities {
+            flow: None,
+            lacking: vec![Ability::SeveralHosts],
+        })
+    }
+
     /// The exit status for this error.
     pub fn exit_status(&self) -> ExitStatus {
         match self {
@@ -237,6 +250,7 @@ impl Error {
             ) => ExitStatus::Usage,
             Error::Driver(error) | Error::Plan(PlanError::Driver(error)) => error.exit_status(),
             Error::NotSwitched { .. } | Error::Replaced { .. } => ExitStatus::Usage,
+            Error::Share(error) => error.exit_status(),
             Error::Verify(VerifyError::TargetReplaced { .. }) => ExitStatus::Failed,
             Error::RejectLimit { .. }
             | Error::RejectShare { .. }
@@ -259,6 +273,7 @@ impl Error {
             }
             Error::Convert { .. } => None,
             Error::Driver(error) => error.hint(),
+            Error::Share(error) => Some(error.hint()),
             Error::RefusedFromPipe { .. } => Some(
                 "let the flow accept rejects (`rejects`, --max-rejects), so that the pipe's data \
                  is kept until the load is done; or load the data from a file"

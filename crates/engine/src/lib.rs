@@ -4,7 +4,7 @@
 //! them and accounts for their rows. [`verify`] compares sums. [`preflight`] predicts a run. [`report`] is the report
 //! of a run. [`reject_replay`] loads corrected rejects. [`upkeep`] and [`undo`] are for runs that stopped or are over.
 //!
-//! [`load`] writes the rows of a plan to a destination, transaction by transaction.
+//! [`shares`] lets several processes load one run. [`load`] writes the rows of a plan to a destination, transaction by transaction.
 //!
 //! A [`driver_trait::Driver`] loads into destinations of one kind; [`driver`] is the one for every destination that
 //! implements the contract of `inrush_destination`. The engine names no destination and no source: its caller passes
@@ -27,6 +27,7 @@ pub mod preflight;
 pub mod reject_replay;
 pub mod report;
 pub mod run;
+pub mod shares;
 pub mod undo;
 pub mod upkeep;
 pub mod verify;

@@ -17,8 +17,8 @@ pub use inrush_engine::driver_trait::{Checked, DriverPlan, PastRuns};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
 pub use inrush_engine::{
-    event, fault, ledger, meter, pace, pipeline, plan, preflight, reject_replay, report, undo,
-    upkeep, verify,
+    event, fault, ledger, meter, pace, pipeline, plan, preflight, reject_replay, report, shares,
+    undo, upkeep, verify,
 };
 pub use inrush_files as source;
 pub use inrush_package as package;
@@ -35,6 +35,6 @@ pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use inrush_verdict::BackendState;
 pub use operations::{
-    check, client_server, column_sums, ledger_of, preflight_of, run, scratch_folder,
+    check, client_server, column_sums, ledger_of, load_share, preflight_of, run, scratch_folder,
 };
 pub use registry::open_sources;

@@ -1,7 +1,7 @@
 //! The operations that need a destination: check, run, preflight, and access to the ledger. `defaults` complete a
 //! connection's URL: the caller has found them on its machine in the places where libpq looks.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use inrush_destination::clients::{ClientServer, ClientWork};
@@ -10,6 +10,7 @@ use inrush_engine::driver_trait::{Checked, PastRuns};
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_engine::preflight::{PreflightOptions, PreflightReport};
+use inrush_engine::shares::ShareLoaded;
 use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, Package};
 
@@ -34,6 +35,20 @@ pub fn run(
 ) -> Result<Success, Failure> {
     package.check().map_err(Error::from)?;
     driver_of_package(package, defaults)?.run(package, options)
+}
+
+/// Loads one share, counted from 1, of a run that another process has begun with [`RunOptions::shares`]. The package is that
+/// of the run, and `plan_file` the plan in the run's folder. The other process publishes the rows.
+pub fn load_share(
+    package: &Package,
+    options: &RunOptions<'_>,
+    defaults: &ConnectionDefaults,
+    plan_file: &Path,
+    share: usize,
+) -> Result<ShareLoaded, Failure> {
+    package.check().map_err(Error::from)?;
+    let driver = driver_of_package(package, defaults)?;
+    Ok(driver.load_share(package, options, plan_file, share)?)
 }
 
 /// Measures a resolved package, and predicts its run. Reasons that would stop the run are findings. It is an error if

@@ -66,9 +66,9 @@ pub enum RejectCode {
     AmbiguousLocalTime,
     /// A timestamp without an offset, although no zone was declared.
     ZoneMissing,
-    /// A CHECK of the target, or of a domain, that the row violates.
+    /// A key outside the bounds of the partition that its file is loaded into.
     OutsidePartition,
-    /// A CHECK of the target, or of a domain, that the row breaks.
+    /// A CHECK of the target, or of a domain, that the row violates.
     CheckViolated,
     /// A unique key that an earlier row, or a row of the target, has already.
     DuplicateKey,

@@ -95,15 +95,32 @@ describe(DecoderColumn *column, Form_pg_attribute att)
 	}
 }
 
+/* Whether the columns come as the table has them, so that the decoder can make a tuple as it reads. */
+static bool
+in_order(List *attnums)
+{
+	ListCell   *cell;
+	int			before = 0;
+
+	foreach(cell, attnums)
+	{
+		if (lfirst_int(cell) < before)
+			return false;
+		before = lfirst_int(cell);
+	}
+	return true;
+}
+
 /* Fills in what the load has of columns. The table, the way, and the columns of the statement are known. */
 void
 columns_plan(Load *load)
 {
 	TupleDesc	desc = RelationGetDescr(load->rel);
-	bool		of_wire = load->way == WAY_EXECUTOR;
+	bool		of_wire = load->way == WAY_EXECUTOR || !in_order(load->attnums);
 	int			place = 0;
 	ListCell   *cell;
 
+	load->of_wire = of_wire;
 	load->count = of_wire ? list_length(load->attnums) : desc->natts;
 	load->columns = palloc0(sizeof(DecoderColumn) * Max(load->count, 1));
 	load->attnos = palloc0(sizeof(AttrNumber) * Max(load->count, 1));
@@ -131,7 +148,7 @@ columns_plan(Load *load)
 		column->null_is_received = !load->receive[i].fn_strict;
 		column->kernel = kernel_of(att, column);
 		column->key = load->key == attno;
-		/* The executor looks itself, after its triggers. */
+		/* Whoever takes the row looks itself: the executor after its triggers. */
 		if (of_wire)
 			column->not_null = 0;
 	}

@@ -7,6 +7,7 @@
  *	 columns.c    what the decoder is told of the columns, and their receive functions
  *	 client.c     the messages of the client
  *	 errors.c     COPY's errors and their context
+ *	 rows.c       rows as Datums, in the order of the wire
  *	 tuples.c     the way "tuples": own tuples into heap_multi_insert
  *	 pages.c      the way "pages": own pages, written past the shared buffers (PostgreSQL 17)
  *	 executor.c   the way "executor": own decoder inside of the server's CopyFrom (PostgreSQL 18)
@@ -70,9 +71,10 @@ typedef struct Load
 	AttrNumber	key;			/* whose smallest and largest value are kept, or 0 */
 
 	/*
-	 * What the decoder knows as columns: all of the table, in its order; or, for the way "executor", those that come,
-	 * in the order of the wire.
+	 * What the decoder knows as columns: all of the table, in its order, for tuples that it makes; or, for rows as
+	 * Datums (rows.c), those that come, in the order of the wire.
 	 */
+	bool		of_wire;
 	DecoderColumn *columns;
 	int			count;
 	AttrNumber *attnos;			/* of each, as the table counts them */
@@ -110,6 +112,11 @@ extern char *refusal_reason(Relation rel, List *attnums, Way way);
 extern Way	refusal_choose(Relation rel, List *attnums, Way asked, char **reason);
 extern Way	way_of_name(const char *name);
 extern const char *way_name(Way way);
+
+/* rows.c */
+typedef struct RowReader RowReader;
+extern RowReader *rows_begin(Load *load);
+extern bool rows_next(RowReader *reader, Datum *values, bool *nulls);
 
 /* load.c */
 extern uint64 load_run(CopyStmt *stmt, const char *query);

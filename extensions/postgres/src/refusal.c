@@ -86,8 +86,6 @@ refused_by_tuples(Relation rel, List *attnums)
 	TupleDesc	desc = RelationGetDescr(rel);
 	const char *name = RelationGetRelationName(rel);
 	List	   *indexes;
-	ListCell   *cell;
-	int			before = 0;
 
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return psprintf("\"%s\" is a partitioned table", name);
@@ -112,13 +110,6 @@ refused_by_tuples(Relation rel, List *attnums)
 			return psprintf("column \"%s\" is generated", NameStr(att->attname));
 		if (!list_member_int(attnums, i + 1) && build_column_default(rel, i + 1) != NULL)
 			return psprintf("column \"%s\" has a default, and is left out", NameStr(att->attname));
-	}
-	foreach(cell, attnums)
-	{
-		if (lfirst_int(cell) < before)
-			return psprintf("column \"%s\" is not where it is in the table",
-							NameStr(TupleDescAttr(desc, lfirst_int(cell) - 1)->attname));
-		before = lfirst_int(cell);
 	}
 	return NULL;
 }

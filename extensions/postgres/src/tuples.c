@@ -1,10 +1,12 @@
 /*
  * The ways "tuples" and "pages": the decoder forms tuples in an arena. heap_multi_insert stores them, as it does COPY's;
- * or they are put on pages here (pages.c).
+ * or they are put on pages here (pages.c). If the columns come in another order than the table's, the decoder makes
+ * Datums (rows.c) and the server's own heap_form_tuple makes tuples of them.
  */
 #include "fastcopy.h"
 
 #include "access/heapam.h"
+#include "access/htup_details.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "commands/progress.h"
@@ -42,6 +44,7 @@ typedef struct TupleLoad
 	PageWriter *pages;			/* for the way "pages", else NULL */
 	MemoryContext insert;		/* what heap_multi_insert leaves behind */
 	MemoryContext values;		/* what a receive function does */
+	MemoryContext formed;		/* tuples of heap_form_tuple, until they are stored; else NULL */
 } TupleLoad;
 
 /*
@@ -101,8 +104,11 @@ set_tuple(TupleLoad *state, size_t i)
 {
 	HeapTuple	tuple = &state->tuples[i];
 
-	tuple->t_len = state->places[i].len;
-	tuple->t_data = (HeapTupleHeader) (state->arena + state->places[i].offset);
+	if (state->formed == NULL)
+	{
+		tuple->t_len = state->places[i].len;
+		tuple->t_data = (HeapTupleHeader) (state->arena + state->places[i].offset);
+	}
 	tuple->t_tableOid = RelationGetRelid(state->load->rel);
 	ItemPointerSetInvalid(&tuple->t_self);
 }
@@ -182,6 +188,8 @@ store_batch(TupleLoad *state, uint64 line)
 	load->decoder.tuples = 0;
 	load->decoder.arena_used = 0;
 	state->checked = 0;
+	if (state->formed != NULL)
+		MemoryContextReset(state->formed);
 	if (state->arena_size > ARENA_KEPT)
 	{
 		pfree(state->arena);
@@ -245,20 +253,120 @@ receive_value(TupleLoad *state)
 	}
 }
 
+/* Rows whose tuples the decoder makes: all columns of the table, in its order. */
+static void
+load_in_order(TupleLoad *state)
+{
+	Load	   *load = state->load;
+	bool		over = false;
+
+	while (!over)
+	{
+		int			status = inrush_fastcopy_decode(&load->decoder, load->columns, load->count,
+													load->input.data, load->input.len,
+													state->arena, state->arena_size,
+													state->places, BATCH_TUPLES);
+
+		switch (status)
+		{
+			case DECODER_NEED_INPUT:
+				/* What is wrong with a message is told behind what is wrong with a row before it. */
+				check_rows(state);
+				errors_place_input(load);
+				(void) client_read(&load->input, &load->decoder);
+				pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, load->input.bytes);
+				break;
+			case DECODER_BATCH_FULL:
+				store_batch(state, load->decoder.line);
+				break;
+			case DECODER_NEED_ROOM:
+				grow_arena(state);
+				break;
+			case DECODER_NEED_VALUE:
+				receive_value(state);
+				break;
+			case DECODER_NULL_REFUSED:
+				refuse_null(state);
+				break;
+			case DECODER_END:
+				/* The end counts as a line, as in COPY. */
+				store_batch(state, load->rows + load->decoder.tuples + 1);
+				over = true;
+				break;
+			default:
+				check_rows(state);
+				errors_of_stream(load, status);
+		}
+	}
+}
+
+/* Whether a row has NULL in a column that does not take it. */
+static bool
+has_refused_null(TupleDesc desc, const bool *nulls)
+{
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (nulls[i] && att->attnotnull && !att->attisdropped)
+			return true;
+	}
+	return false;
+}
+
+/* Rows in the order of the wire; each is checked before the next one is read, as in COPY. */
+static void
+load_of_wire(TupleLoad *state)
+{
+	Load	   *load = state->load;
+	TupleDesc	desc = RelationGetDescr(load->rel);
+	RowReader  *reader = rows_begin(load);
+	Datum	   *values = palloc0(sizeof(Datum) * desc->natts);
+	bool	   *nulls = palloc(sizeof(bool) * desc->natts);
+	size_t		bytes = 0;
+
+	/* Columns that do not come stay so. */
+	memset(nulls, true, sizeof(bool) * desc->natts);
+	for (;;)
+	{
+		MemoryContext before;
+		HeapTuple	tuple;
+		bool		is_row;
+
+		MemoryContextReset(state->values);
+		before = MemoryContextSwitchTo(state->values);
+		is_row = rows_next(reader, values, nulls);
+		MemoryContextSwitchTo(before);
+		if (!is_row)
+			break;
+		before = MemoryContextSwitchTo(state->formed);
+		tuple = heap_form_tuple(desc, values, nulls);
+		MemoryContextSwitchTo(before);
+		state->tuples[load->decoder.tuples++] = *tuple;
+		if (has_refused_null(desc, nulls))
+			refuse_null(state);
+		check_rows(state);
+		bytes += tuple->t_len;
+		if (load->decoder.tuples == BATCH_TUPLES || bytes >= ARENA_SIZE)
+		{
+			store_batch(state, load->decoder.line);
+			bytes = 0;
+		}
+	}
+	/* The end counts as a line, as in COPY. */
+	store_batch(state, load->rows + load->decoder.tuples + 1);
+}
+
 /* Loads all rows of the client. */
 void
 load_tuples(Load *load, ParseState *pstate)
 {
 	TupleLoad	state = {.load = load};
-	bool		over = false;
 
 	arena_slot = TTSOpsHeapTuple;
 	arena_slot.materialize = arena_slot_materialize;
 	arena_slot.get_heap_tuple = arena_slot_tuple;
 
-	state.arena = palloc(ARENA_SIZE);
-	state.arena_size = ARENA_SIZE;
-	state.places = palloc(sizeof(DecoderTuple) * BATCH_TUPLES);
 	state.tuples = palloc0(sizeof(HeapTupleData) * BATCH_TUPLES);
 	state.slots = palloc(sizeof(TupleTableSlot *) * BATCH_TUPLES);
 	/* Nothing reads values out of these. */
@@ -277,43 +385,18 @@ load_tuples(Load *load, ParseState *pstate)
 	state.values = AllocSetContextCreate(CurrentMemoryContext, "inrush_fastcopy values",
 										 ALLOCSET_DEFAULT_SIZES);
 
-	while (!over)
+	if (load->of_wire)
 	{
-		int			status = inrush_fastcopy_decode(&load->decoder, load->columns, load->count,
-													load->input.data, load->input.len,
-													state.arena, state.arena_size,
-													state.places, BATCH_TUPLES);
-
-		switch (status)
-		{
-			case DECODER_NEED_INPUT:
-				/* What is wrong with a message is told behind what is wrong with a row before it. */
-				check_rows(&state);
-				errors_place_input(load);
-				(void) client_read(&load->input, &load->decoder);
-				pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, load->input.bytes);
-				break;
-			case DECODER_BATCH_FULL:
-				store_batch(&state, load->decoder.line);
-				break;
-			case DECODER_NEED_ROOM:
-				grow_arena(&state);
-				break;
-			case DECODER_NEED_VALUE:
-				receive_value(&state);
-				break;
-			case DECODER_NULL_REFUSED:
-				refuse_null(&state);
-				break;
-			case DECODER_END:
-				/* The end counts as a line, as in COPY. */
-				store_batch(&state, load->rows + load->decoder.tuples + 1);
-				over = true;
-				break;
-			default:
-				check_rows(&state);
-				errors_of_stream(load, status);
-		}
+		state.formed = AllocSetContextCreate(CurrentMemoryContext, "inrush_fastcopy tuples",
+											 ALLOCSET_DEFAULT_SIZES);
+		load_of_wire(&state);
+	}
+	else
+	{
+		state.arena = palloc(ARENA_SIZE);
+		state.arena_size = ARENA_SIZE;
+		state.places = palloc(sizeof(DecoderTuple) * BATCH_TUPLES);
+		load_in_order(&state);
 	}
 
 #if HAS_WAY_PAGES

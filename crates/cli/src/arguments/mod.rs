@@ -8,6 +8,7 @@ mod common;
 mod demo;
 mod format;
 mod init;
+mod join;
 mod load;
 mod preflight;
 mod rejects;
@@ -33,6 +34,7 @@ pub use common::{LedgerArguments, OverrideArguments, RunArguments};
 pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
+pub use join::JoinArguments;
 pub use load::{LoadArguments, LoadMode, UncheckedTypesAnswer, VerifyLevel};
 pub use preflight::{PreflightArguments, WhatIf};
 pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
@@ -72,6 +74,8 @@ pub enum Command {
     Load(LoadArguments),
     Init(InitArguments),
     Run(RunCommandArguments),
+    #[command(hide = true)]
+    Join(JoinArguments),
     Check(CheckArguments),
     Preflight(PreflightArguments),
     Verify(VerifyArguments),
@@ -91,6 +95,7 @@ impl Command {
         match self {
             Command::Load(_)
             | Command::Run(_)
+            | Command::Join(_)
             | Command::Cleanup(_)
             | Command::Undo(_)
             | Command::Demo(_)

@@ -29,6 +29,12 @@ pub struct RunCommandArguments {
     /// The settings of the run.
     #[command(flatten)]
     pub run: RunArguments,
+
+    /// Divide the work into N shares, which `inrush join` loads on other hosts, and publish the rows when all are loaded
+    ///
+    /// The hosts need a folder in common for --runs-folder, and the same files at the same paths.
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub shares: Option<u16>,
 }
 
 const RUN_HELP: &str = "\

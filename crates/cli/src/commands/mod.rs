@@ -6,6 +6,7 @@ mod cleanup;
 pub mod destination;
 mod files;
 mod init;
+mod join;
 pub mod load;
 mod preflight;
 mod rejects;
@@ -29,6 +30,7 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<ExitStat
         Command::Load(arguments) => load::load(&arguments, surroundings),
         Command::Init(arguments) => init::init(&arguments),
         Command::Run(arguments) => run::run(&arguments, surroundings),
+        Command::Join(arguments) => join::join(&arguments, surroundings),
         Command::Check(arguments) => check::check(&arguments, surroundings),
         Command::Preflight(arguments) => preflight::preflight(&arguments, surroundings),
         Command::Verify(arguments) => verify::verify(&arguments),

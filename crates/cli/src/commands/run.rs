@@ -1,5 +1,7 @@
 //! `inrush run`.
 
+use std::num::NonZeroUsize;
+
 use inrush::ExitStatus;
 
 use crate::arguments::{RunArguments, RunCommandArguments};
@@ -18,13 +20,25 @@ pub fn run(
     if arguments.run.streams.is_some() {
         ready.package.run.streams = arguments.run.streams;
     }
-    run_ready(ready, &arguments.run, surroundings)
+    let shares = arguments
+        .shares
+        .and_then(|shares| NonZeroUsize::new(shares.into()));
+    run_in_shares(ready, &arguments.run, shares, surroundings)
 }
 
 /// Runs a package that is ready and prints its account.
 pub fn run_ready(
+    ready: Ready,
+    arguments: &RunArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
+    run_in_shares(ready, arguments, None, surroundings)
+}
+
+fn run_in_shares(
     mut ready: Ready,
     arguments: &RunArguments,
+    shares: Option<NonZeroUsize>,
     surroundings: &Surroundings,
 ) -> Result<ExitStatus, CommandError> {
     if arguments.max_rate.is_some() {
@@ -37,7 +51,10 @@ pub fn run_ready(
     let guard = signals::end_at_once(None);
     let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     drop(guard);
-    let setup = RunSetup::new(arguments, &ready.folder);
+    let setup = RunSetup {
+        shares,
+        ..RunSetup::new(arguments, &ready.folder)
+    };
     let success = running::run(&reached, &setup).map_err(|(error, _)| error)?;
     if !arguments.json && !arguments.quiet {
         output::say(&run_summary::account(

@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{column_sums, files, merging, names, publish, recover, types};
+use crate::{column_sums, files, joined, merging, names, publish, recover, types};
 
 /// Bytes of text of a unit, which becomes one file: readers prefer large files.
 const UNIT_BYTES: u64 = 128 << 20;
@@ -47,6 +47,7 @@ impl ParquetFolder {
                 Ability::ReplacePartitions,
                 Ability::Partitions,
                 Ability::Routing,
+                Ability::SeveralHosts,
                 Ability::StagedBytes,
             ]),
             folds_names: false,
@@ -167,6 +168,16 @@ impl Destination for ParquetFolder {
         Ok(Box::new(run))
     }
 
+    fn join(
+        &self,
+        run: &RunRecord,
+        targets: &[TargetPlan],
+        joiner: &str,
+    ) -> Result<Box<dyn OpenRun>> {
+        let run = joined::join(&self.root, &self.options, run, targets, joiner)?;
+        Ok(Box::new(run))
+    }
+
     fn discard(&self, run: &PastRun) -> Result<()> {
         let run_id = run.record.run_id;
         let _lock = Lock::take(
@@ -202,7 +213,7 @@ impl Destination for ParquetFolder {
             return Ok(());
         }
         stored.record.state = RunState::Discarded;
-        self.root.store_run(&stored)?;
+        joined::close(&self.root, &stored, &|| false)?;
         remove_staging(&self.root, run_id)
     }
 

@@ -8,7 +8,8 @@
 //!     staging/7/DIGEST/      files of one target, and a record for each unit that is committed
 //!     staging/7/DIGEST.next/ its next generation while it is made, the last one right after
 //!     retired/               generations that readers may still be listing
-//!     locks/                 one for each run key, one for each table, one for the numbers of runs
+//!     locks/                 two for each run key (the run's, and its fence), one for each table, one for the
+//!                            numbers of runs
 //!   [schema/]table/          a generation: the files that readers see
 //!     _inrush.json           the columns, and the run that wrote each file
 //!     [column=value/]part-DIGEST-N.parquet
@@ -84,6 +85,12 @@ impl Root {
 
     pub(super) fn run_lock(&self, run_key: &RunKey) -> PathBuf {
         let name = format!("run-{}.lock", digest(&[run_key.as_str()]));
+        self.home().join("locks").join(name)
+    }
+
+    /// Held for a moment while a process that joined the run commits a unit, and while the run is taken over or closed.
+    pub(super) fn fence_lock(&self, run_key: &RunKey) -> PathBuf {
+        let name = format!("fence-{}.lock", digest(&[run_key.as_str()]));
         self.home().join("locks").join(name)
     }
 
@@ -264,6 +271,9 @@ pub(super) struct StoredRun {
     pub(super) record: RunRecord,
     /// In the order of `record.targets`.
     pub(super) targets: Vec<StoredTarget>,
+    /// Whether processes that joined it commit nothing any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_closed: bool,
     /// The plans of its targets, written before the first exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) publishing: Option<Vec<TargetPlan>>,

@@ -31,6 +31,7 @@ mod data_file;
 mod destination;
 mod encoding;
 mod files;
+mod joined;
 mod layout;
 mod ledger;
 mod lock;

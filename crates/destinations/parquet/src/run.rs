@@ -19,6 +19,7 @@ use inrush_rows::ids::{RunId, UnitKey};
 use crate::cancel::Cancelled;
 use crate::data_file;
 use crate::files;
+use crate::joined::{self, refuse_joined};
 use crate::layout::Layout;
 use crate::ledger::{
     RUN_FORMAT, Root, StagedUnit, StoredRun, StoredTarget, digest, each_staged, unit_file,
@@ -37,11 +38,21 @@ pub(super) struct ParquetRun {
     pub(super) options: Options,
     pub(super) targets: Vec<RunTarget>,
     pub(super) stored: StoredRun,
-    counter: AtomicU64,
+    pub(super) counter: AtomicU64,
     pub(super) cancelled: Arc<Cancelled>,
     /// True if its own file says that it is switched.
     pub(super) is_finished: Mutex<bool>,
-    _lock: Lock,
+    /// Its right to commit and to publish.
+    pub(super) hold: Hold,
+}
+
+/// The right of a process to load into a run.
+#[derive(Debug)]
+pub(super) enum Hold {
+    /// This process began the run or resumed it.
+    Lock { _lock: Lock },
+    /// Another process holds the lock. `by` is this process, in words.
+    Joined { by: String },
 }
 
 impl ParquetRun {
@@ -110,22 +121,19 @@ impl ParquetRun {
         let mut targets = Vec::with_capacity(prepared.len());
         let mut stored_targets = Vec::with_capacity(prepared.len());
         for (plan, path, layout) in prepared {
-            let name = layout.digest(&plan);
-            stored_targets.push(StoredTarget::new(&plan.name, &path, &name));
-            targets.push(RunTarget {
-                staging: root.staging(record.run_id).join(name),
-                plan,
-                path,
-                layout,
-            });
+            let (stored, target) = staged_target(root, record.run_id, plan, path, layout);
+            stored_targets.push(stored);
+            targets.push(target);
         }
         let stored = StoredRun {
             format: RUN_FORMAT,
             record,
             targets: stored_targets,
+            is_closed: false,
             publishing: None,
         };
-        root.store_run(&stored)?;
+        // A process that joined the stopped attempt has committed before this, or does not commit any more.
+        joined::close(root, &stored, &|| false)?;
         drop(numbers);
         clear_staging(root, stored.record.run_id, &targets)?;
         Ok(ParquetRun {
@@ -136,7 +144,7 @@ impl ParquetRun {
             counter: AtomicU64::new(0),
             cancelled: Arc::default(),
             is_finished: Mutex::new(false),
-            _lock: lock,
+            hold: Hold::Lock { _lock: lock },
         })
     }
 
@@ -166,13 +174,41 @@ impl ParquetRun {
             counter: AtomicU64::new(0),
             cancelled: Arc::default(),
             is_finished: Mutex::new(false),
-            _lock: lock,
+            hold: Hold::Lock { _lock: lock },
         })
     }
 
     pub(super) fn is_interrupted(&self) -> bool {
         self.cancelled.is_asked()
     }
+
+    /// Begins the names of all files that this process stages: no other process has the same.
+    fn attempt(&self) -> String {
+        let epoch = self.stored.record.epoch;
+        match &self.hold {
+            Hold::Lock { .. } => epoch.to_string(),
+            Hold::Joined { by } => format!("{epoch}-{}", digest(&[by])),
+        }
+    }
+}
+
+/// A target with its place in staging, and as the run's file has it.
+pub(super) fn staged_target(
+    root: &Root,
+    run_id: RunId,
+    plan: TargetPlan,
+    path: PathBuf,
+    layout: Layout,
+) -> (StoredTarget, RunTarget) {
+    let name = layout.digest(&plan);
+    let stored = StoredTarget::new(&plan.name, &path, &name);
+    let target = RunTarget {
+        staging: root.staging(run_id).join(name),
+        plan,
+        path,
+        layout,
+    };
+    (stored, target)
 }
 
 /// The stopped run that is resumed.
@@ -373,6 +409,7 @@ impl OpenRun for ParquetRun {
     }
 
     fn forget(&self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
+        refuse_joined(self, "removes no units")?;
         let mut gone = Vec::new();
         for key in keys {
             for target in &self.targets {
@@ -396,9 +433,10 @@ impl OpenRun for ParquetRun {
 
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
         Ok(Box::new(Stream {
+            run: self,
             targets: &self.targets,
             options: &self.options,
-            attempt: self.stored.record.epoch.to_string(),
+            attempt: self.attempt(),
             counter: &self.counter,
             cancelled: &self.cancelled,
             unit: None,
@@ -421,7 +459,17 @@ impl OpenRun for ParquetRun {
             .collect()
     }
 
+    fn shut_out(&self) -> Result<()> {
+        refuse_joined(self, "shuts nobody out")?;
+        let closed = StoredRun {
+            is_closed: true,
+            ..self.stored.clone()
+        };
+        joined::close(&self.root, &closed, &|| self.is_interrupted())
+    }
+
     fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+        refuse_joined(self, "publishes nothing")?;
         publish::publish(self, reached)
     }
 

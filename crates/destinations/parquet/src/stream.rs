@@ -13,14 +13,17 @@ use inrush_rows::ids::UnitKey;
 use crate::adapt;
 use crate::cancel::Cancelled;
 use crate::files;
+use crate::joined;
 use crate::ledger::{FORMAT, StagedUnit, digest, unit_file};
 use crate::options::Options;
 use crate::partition::Folders;
+use crate::run::ParquetRun;
 use crate::run_target::RunTarget;
 use crate::unit_writer::{UnitFiles, UnitWriter};
 
 /// A stream of a run.
 pub(super) struct Stream<'a> {
+    pub(super) run: &'a ParquetRun,
     pub(super) targets: &'a [RunTarget],
     pub(super) options: &'a Options,
     /// The prefix of all file names of this attempt.
@@ -71,6 +74,7 @@ impl UnitStream for Stream<'_> {
                 unit.target
             )));
         };
+        joined::require_open(self.run)?;
         let place = UnitFiles {
             layout: &target.layout,
             options: self.options,
@@ -131,6 +135,11 @@ impl UnitStream for Stream<'_> {
         let Some(unit) = self.unit.take() else {
             return Err(out_of_turn("a unit is to be committed, and none is begun"));
         };
+        if let Err(error) = joined::require_open(self.run) {
+            // The files of the unit may be gone already.
+            let _ = unit.writer.discard();
+            return Err(error);
+        }
         if unit.key != record.key {
             let message = format!(
                 "unit {:?} is to be committed, and {:?} is begun",
@@ -162,6 +171,8 @@ impl UnitStream for Stream<'_> {
             record: record.clone(),
             files,
         };
+        // A process that joined the run holds its fence here.
+        let _fence = joined::fence(self.run)?;
         files::write_whole(&unit_file(&staging, &record.key), &staged)?;
         Ok(rows)
     }

@@ -10,7 +10,7 @@ mod preflight;
 mod unit_detail;
 mod upkeep;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use inrush_destination::address::DestinationKind;
 use inrush_destination::{Address, ColumnSums, Destination, SummedColumn};
@@ -22,6 +22,7 @@ use crate::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightOptions, PreflightReport};
+use crate::shares::ShareLoaded;
 use crate::upkeep::LedgerOptions;
 
 /// Opens the destination that an address means. The caller has the list of destinations; the engine names none.
@@ -45,6 +46,16 @@ impl Driver for ContractDriver {
 
     fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
         load::run(self.open, package, options)
+    }
+
+    fn load_share(
+        &self,
+        package: &Package,
+        options: &RunOptions<'_>,
+        plan_file: &Path,
+        share: usize,
+    ) -> Result<ShareLoaded, Error> {
+        load::load_share(self.open, package, options, plan_file, share)
     }
 
     fn preflight(

@@ -34,6 +34,7 @@ pub mod work;
 pub mod work_items;
 
 use inrush_rows::ids::RunName;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -64,6 +65,9 @@ pub struct RunOptions<'a> {
     pub again: bool,
     /// The run whose rejects are loaded. The rows may belong to any partitions of the targets, and are loaded once.
     pub replays: Option<RunName>,
+    /// Divide the work into so many shares, and wait until other processes have loaded them
+    /// ([`load_share`](crate::shares::load_share)).
+    pub shares: Option<NonZeroUsize>,
     /// The folder of installed Python packages, whose drivers are used.
     pub site_packages: Option<PathBuf>,
     /// The embedded server, if the caller started one; its URL is in the package.
@@ -92,6 +96,7 @@ impl Default for RunOptions<'_> {
             streams_default: 1,
             again: false,
             replays: None,
+            shares: None,
             site_packages: None,
             embedded: None,
             open_sources: no_sources,
@@ -166,6 +171,7 @@ pub fn plan_options<'a>(
         streams_default: options.streams_default,
         again: options.again,
         is_replay: options.replays.is_some(),
+        is_shared_out: options.shares.is_some(),
         unlocked,
         obstacles: None,
     }

@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::plan::Reading;
+use crate::report::RejectReport;
 
 /// A piece of work that a stream loads.
 #[derive(Clone, Copy)]
@@ -114,7 +115,12 @@ impl PieceEvents<'_> {
             account,
             meter: ended.meter,
             changes: ended.changes,
-            rejects: ended.rejects.told(),
+            rejects: ended
+                .rejects
+                .told()
+                .iter()
+                .map(RejectReport::from)
+                .collect(),
         });
     }
 }

@@ -39,6 +39,13 @@ pub fn remove_all_but(folder: &Path, names: &[String]) -> Result<(), Error> {
     })
 }
 
+/// Removes the files with these names.
+pub fn remove_those(folder: &Path, names: &[String]) -> Result<(), Error> {
+    remove(folder, |name| {
+        stem_of(name).is_some_and(|stem| names.iter().any(|name| is_of(stem, name)))
+    })
+}
+
 /// The number of rejects in the files of these names.
 pub fn count(folder: &Path, names: &[String]) -> Result<u64, Error> {
     let failed = failed_in(folder);

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::Reject;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
+use crate::report::RejectReport;
 
 /// The most rejects in the report itself.
 pub const REJECTS_SHOWN: usize = 20;
@@ -29,7 +31,7 @@ pub struct StreamResult {
 
 /// Committed pieces of work, in their order. Consecutive pieces of one unit are joined, because a unit may have a
 /// hundred thousand small files.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LoadedPieces {
     pieces: Vec<Loaded>,
     count: usize,
@@ -102,7 +104,7 @@ impl Loaded {
 }
 
 /// A piece of work that is committed.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Loaded {
     /// Index of the flow.
     pub flow: usize,
@@ -119,5 +121,5 @@ pub struct Loaded {
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
     /// Its first rejects.
-    pub rejects: Vec<Reject>,
+    pub rejects: Vec<RejectReport>,
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use inrush_rows::ids::SplitKey;
+use serde::{Deserialize, Serialize};
 
 use super::feeding::turns;
 use crate::plan::identity;
@@ -10,7 +11,7 @@ use crate::plan::long_units::work_bytes;
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 
 /// A piece of work of a stream: a private unit, or one split of a shared one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkItem {
     /// Index of the flow.
     pub flow: usize,
@@ -100,7 +101,7 @@ pub enum Committed<'a> {
 impl Committed<'_> {
     /// True if splits of these keys are still to be loaded. A unit without files is also work, because its table is
     /// created.
-    fn leaves(&self, mut split_keys: impl Iterator<Item = SplitKey>) -> bool {
+    pub fn leaves(&self, mut split_keys: impl Iterator<Item = SplitKey>) -> bool {
         match self {
             Committed::Nothing => true,
             Committed::Splits(is_there) => split_keys.any(|key| !is_there(&key)),

@@ -6,11 +6,15 @@ use inrush_package::{
     TriggerPolicy, Verify,
 };
 
-use super::PlanError;
+use super::{PlanError, PlanOptions};
 
 /// Refuses a package that needs an ability which the destination lacks.
-pub fn require(package: &Package, abilities: &Abilities) -> Result<(), PlanError> {
-    require_of_run(&package.run, abilities)?;
+pub fn require(
+    package: &Package,
+    options: &PlanOptions<'_>,
+    abilities: &Abilities,
+) -> Result<(), PlanError> {
+    require_of_run(&package.run, options, abilities)?;
     for flow in &package.flows {
         let name = flow.name.as_deref().unwrap_or(&flow.table);
         require_of_flow(name, flow, &package.run, abilities)?;
@@ -19,8 +23,12 @@ pub fn require(package: &Package, abilities: &Abilities) -> Result<(), PlanError
 }
 
 /// Refuses settings of the whole run that need an ability which the destination lacks.
-pub fn require_of_run(run: &RunSettings, abilities: &Abilities) -> Result<(), PlanError> {
-    refuse(None, &of_run(run), abilities)
+pub fn require_of_run(
+    run: &RunSettings,
+    options: &PlanOptions<'_>,
+    abilities: &Abilities,
+) -> Result<(), PlanError> {
+    refuse(None, &of_run(run, options), abilities)
 }
 
 /// Refuses a flow that needs an ability which the destination lacks.
@@ -51,8 +59,9 @@ fn refuse(flow: Option<&str>, asked: &[Ability], abilities: &Abilities) -> Resul
     }
 }
 
-fn of_run(run: &RunSettings) -> Vec<Ability> {
+fn of_run(run: &RunSettings, options: &PlanOptions<'_>) -> Vec<Ability> {
     let asked = [
+        (Ability::SeveralHosts, options.is_shared_out),
         (Ability::OneTransaction, !run.staging),
         (Ability::RateLimit, run.rate_bytes_max.is_some()),
         (Ability::ReplicaLag, run.replica_lag_bytes_max.is_some()),

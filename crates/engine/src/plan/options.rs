@@ -22,6 +22,8 @@ pub struct PlanOptions<'a> {
     pub again: bool,
     /// The rows are rejects of an earlier run. They may belong to any partitions, so the server routes them.
     pub is_replay: bool,
+    /// Other processes load shares of the run.
+    pub is_shared_out: bool,
     /// Another run of the package may be in progress, so its staging tables are not leftovers.
     pub unlocked: bool,
     /// Collects all reasons to refuse the plan; without it the first one ends planning.

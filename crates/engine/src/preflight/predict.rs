@@ -103,6 +103,7 @@ pub fn costs(
         all_bytes_s: Some(tried.text_bytes_s),
         piece_bytes: mean(|piece| piece.text_bytes),
         beside_s: mean(|piece| piece.beside.total()),
+        beside_cpu_share: tried.beside.cpu_share(),
         flush_s: mean(|piece| piece.beside.flush_s),
         before_s: phases.plan_s,
         after_s: phases.switch_s + phases.analyze_s,

@@ -46,6 +46,17 @@ pub struct BesideRows {
     pub analyze_s: f64,
     /// Copying the rows into a table like the target, if the switch does that.
     pub copy_s: Option<f64>,
+    /// CPU seconds of the server for measuring, making ready and ANALYZE; absent if it was not seen, or if rows were copied as well.
+    pub server_cpu_s: Option<f64>,
+}
+
+impl BesideRows {
+    /// The share of the time after the rows that the server computes; absent if its CPU was not seen.
+    pub fn cpu_share(&self) -> Option<f64> {
+        let after_rows_s = self.measure_s + self.ready_s + self.analyze_s;
+        let cpu_s = self.server_cpu_s.filter(|_| after_rows_s > 0.0)?;
+        Some((cpu_s / after_rows_s).min(1.0))
+    }
 }
 
 /// The part of a stream's time that is the loader's own work.

@@ -53,8 +53,23 @@ impl RunFolder {
                 .and_then(|()| refuse_link(folder))
                 .map_err(failed(folder))?;
         }
+        RunFolder::with_log(path, "log.jsonl")
+    }
+
+    /// Opens the folder of a run that another process has begun, to load a share of it. The log of a share is a file of its
+    /// own, since hosts cannot append to one file together.
+    pub fn join(path: &Path, share: usize) -> Result<RunFolder, Error> {
+        note_shown_path(path);
+        RunFolder::with_log(path.to_owned(), &format!("log.share-{share}.jsonl"))
+    }
+
+    fn with_log(path: PathBuf, log_name: &str) -> Result<RunFolder, Error> {
+        let failed = |path: &Path| {
+            let path = path.display().to_string();
+            move |source| Error::Folder { path, source }
+        };
         require_room(&path).map_err(failed(&path))?;
-        let log_path = path.join("log.jsonl");
+        let log_path = path.join(log_name);
         let log = private_file(&log_path, true).map_err(failed(&log_path))?;
         let reserve = reserve_bytes(&path).map_err(failed(&path))?;
         Ok(RunFolder {

@@ -21,6 +21,7 @@ use crate::report::{
     self, ColumnChangesReport, Outcome, Phases, Prediction, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
+use crate::shares::share_result::ShareResult;
 
 /// Collects the facts.
 pub struct Gathering {
@@ -118,6 +119,33 @@ impl Gathering {
         self.loaded.add_all(result.loaded);
     }
 
+    /// The facts of a share that this process has loaded, to be sent to the process that makes the report.
+    pub fn share(self, by: String) -> ShareResult {
+        ShareResult {
+            by,
+            streams: self.streams,
+            loaded: self.loaded,
+            notes: self.notes,
+            measurements: self.measurements,
+        }
+    }
+
+    /// Adds the facts of a share that another process has loaded. What limited a load is measured on each host, so a load by
+    /// several has no verdict.
+    pub fn add_share(&mut self, share: usize, result: ShareResult) {
+        for stream in result.streams {
+            self.streams.push(StreamReport {
+                stream: self.streams.len() + 1,
+                ..stream
+            });
+        }
+        self.loaded.add_all(result.loaded);
+        let by = format!("share {share} ({})", result.by);
+        let notes = result.notes.into_iter();
+        self.notes.extend(notes.map(|note| format!("{by}: {note}")));
+        self.measurements = None;
+    }
+
     /// Adds the time of each unit to the units' reports, which are in the order of the plan. `firsts` has for each flow
     /// the index of its first unit.
     pub fn add_meters(&self, reports: &mut [UnitReport], firsts: &[usize]) {
@@ -161,10 +189,9 @@ impl Gathering {
 
     fn rejects_shown(&self) -> Vec<RejectReport> {
         self.pieces()
-            .flat_map(|loaded| &loaded.rejects)
-            .chain(&self.rejects)
+            .flat_map(|loaded| loaded.rejects.iter().cloned())
+            .chain(self.rejects.iter().map(RejectReport::from))
             .take(REJECTS_SHOWN)
-            .map(RejectReport::from)
             .collect()
     }
 

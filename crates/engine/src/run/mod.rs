@@ -5,6 +5,8 @@
 //!    └─ nothing is left to do ──> report
 //! ```
 //!
+//! Other processes may load ([`shares`]); all other steps are those of one.
+//!
 //! A driver implements the steps that only it can do ([`LoadSteps`]). [`prepared`] has the state of a run and the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`account`] compares
 //! the ledger with the destination's counts, [`gathering`], [`unit_reports`] and [`report`] make the report, and
@@ -40,6 +42,7 @@ use crate::pipeline::{
     Failure, RunOptions, Success, require_address_space, runtime, stream_threads,
 };
 use crate::plan::PlannedFlow;
+use crate::shares;
 
 /// Runs a package to its end, or until it is asked to stop.
 pub fn run<S: LoadSteps>(
@@ -75,8 +78,13 @@ pub fn run<S: LoadSteps>(
     let found = find_first_records(&mut run, options);
     steps.take_gauges(&mut run, &gauges);
     let context = RunContext::new(&run, &runtime, options);
-    let loaded =
-        found.and_then(|()| steps.load(&context, work_left(&context), &gauges, &mut gathering));
+    let loaded = found.and_then(|()| match options.shares {
+        None => steps.load(&context, work_left(&context), &gauges, &mut gathering),
+        Some(count) => {
+            let count = count.get();
+            shares::coordinate::coordinate(steps, &context, package, count, &gauges, &mut gathering)
+        }
+    });
     gathering.phases.load_s = loading.elapsed().as_secs_f64();
     gathering.paced(context.pace, S::PACED_BY);
 
@@ -86,7 +94,7 @@ pub fn run<S: LoadSteps>(
     if error.is_none() {
         fault::reach(context.fault, FaultPoint::BeforeSwitch);
         let switching = Instant::now();
-        match conclude(steps, &context, &mut verified, &mut gathering) {
+        match conclude(steps, &context, options, &mut verified, &mut gathering) {
             Ok(targets) => switched = targets,
             Err(failed) => error = Some(failed),
         }
@@ -119,10 +127,14 @@ pub fn run<S: LoadSteps>(
 fn conclude<'a, S: LoadSteps>(
     steps: &'a S,
     context: &RunContext<'a, S::Run>,
+    options: &RunOptions<'_>,
     verified: &mut Option<Verified<'a, S>>,
     gathering: &mut Gathering,
 ) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
     let verified = verified.insert(Verified::of(steps, *context)?);
+    if options.shares.is_some() {
+        shares::coordinate::judge_rejects(context.run, &verified.committed)?;
+    }
     let flows = context.run.plan.flows().iter();
     let targets: Vec<String> = flows.map(|flow| flow.reading().target.clone()).collect();
     context.notice(&Event::Switching {

@@ -24,7 +24,7 @@ use crate::pipeline::work_items::{self, Committed, WorkItem};
 use crate::pipeline::{RunOptions, reject_files, splitting};
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 use crate::reject_replay;
-use crate::report::RunFolder;
+use crate::report::{RunFolder, reject_file_name};
 
 /// A run that is planned and holds its lock: the part that is the same for all destinations.
 pub struct PreparedRun<P> {
@@ -148,6 +148,33 @@ pub fn begin<R: DriverRun>(
         observer: options.observer,
     };
     announcements::started(event_sink, &run.name, run.resumed, run.kept_units());
+    Ok(())
+}
+
+/// Begins to load a share of a run that another process holds: the counters start at zero, since each process counts its own
+/// rows, and files of rejects that a process has left which was stopped in one of these units are removed.
+pub fn begin_share<R: DriverRun>(
+    run: &mut R,
+    work: &[WorkItem],
+    options: &RunOptions<'_>,
+) -> Result<(), Error> {
+    let flows = run.plan.flows();
+    let names = work.iter().map(|item| {
+        let flow = &flows[item.flow];
+        let key = flow.units()[item.unit].key();
+        reject_file_name(&reject_files::of_key(&flow.reading().name, key))
+    });
+    reject_files::remove_those(&run.folder.rejects(), &names.collect::<Vec<_>>())?;
+    let counts = flows.iter().map(|flow| {
+        // Of all splits: so much at most is left, whoever reads it.
+        RejectCount::new(flow.reading(), flow.all_splits(), RowTally::default())
+    });
+    run.rejects = counts.collect();
+    let event_sink = EventSink {
+        folder: &run.folder,
+        observer: options.observer,
+    };
+    announcements::started(event_sink, &run.name, true, run.kept_units());
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use inrush_destination::RunRecord;
 use inrush_rows::ids::RunName;
 use tokio::runtime::Runtime;
 
@@ -14,7 +15,8 @@ use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::ledger::Account;
 use crate::pipeline::work_items::WorkItem;
-use crate::report::PartitionReport;
+use crate::report::{PartitionReport, RunFolder};
+use crate::shares::SentPlan;
 
 /// Loads into the destinations of one kind. [`run`](super::run) calls these in the order in which they are listed.
 pub trait LoadSteps: Sized {
@@ -102,8 +104,28 @@ pub trait LoadSteps: Sized {
         error: Option<&Error>,
     ) -> Self::Committed;
 
+    /// The steps of a run that several processes load; none if the destination lacks the ability.
+    fn joins(&self) -> Option<&dyn JoinSteps<Self::Run>> {
+        None
+    }
+
     /// Releases the run's lock.
     fn close(&self, _: &Runtime, _: Self::Run) {}
+}
+
+/// The steps of a run that several processes load: one holds it, and the others join it.
+pub trait JoinSteps<R> {
+    /// The run as the ledger has it.
+    fn record<'r>(&self, run: &'r R) -> &'r RunRecord;
+
+    /// A digest of the targets as the run fills them.
+    fn targets_digest(&self, run: &R) -> String;
+
+    /// Plans the package of a sent plan here, and joins its run if the plan is the same. What the ledger has of it is kept.
+    fn join(&self, runtime: &Runtime, sent: &SentPlan, folder: RunFolder) -> Result<R, Error>;
+
+    /// Lets no process commit that has joined the run.
+    fn shut_out(&self, run: &R) -> Result<(), Error>;
 }
 
 /// The result of [`LoadSteps::prepare`].

@@ -17,10 +17,13 @@ use inrush_rows::ids::{RunKey, UnitKey};
 /// Bytes of text of a split, and of a commit of a fed file: small, so that a small file has several splits.
 const UNIT_BYTES: u64 = 64 << 10;
 
+/// An answer of `lay_out`.
+pub type LayOut = Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>;
+
 /// What a test tells the destination, and what the destination has seen.
 pub struct Scene {
     /// Lays out the units.
-    pub lay_out: Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>,
+    pub lay_out: LayOut,
     /// It claims to reject single rows.
     pub rejects_refused: bool,
     /// It refuses a row when it is to publish, once.
@@ -31,6 +34,8 @@ pub struct Scene {
     pub begun: Mutex<Vec<Begun>>,
     /// The records that were committed.
     pub committed: Mutex<Vec<UnitKey>>,
+    /// A mistake: what a process commits that has joined a run is lost, and it is not told.
+    pub joined_commits_are_lost: bool,
 }
 
 /// A record that a stream has begun.
@@ -121,7 +126,25 @@ impl Destination for LaidOut {
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
         let inner = self.inner.begin(run, targets)?;
         let scene = Arc::clone(&self.scene);
-        Ok(Box::new(LaidOutRun { inner, scene }))
+        Ok(Box::new(LaidOutRun {
+            inner,
+            scene,
+            loses_commits: false,
+        }))
+    }
+
+    fn join(
+        &self,
+        run: &RunRecord,
+        targets: &[TargetPlan],
+        joiner: &str,
+    ) -> Result<Box<dyn OpenRun>> {
+        let scene = Arc::clone(&self.scene);
+        Ok(Box::new(LaidOutRun {
+            inner: self.inner.join(run, targets, joiner)?,
+            loses_commits: scene.joined_commits_are_lost,
+            scene,
+        }))
     }
 
     fn discard(&self, run: &PastRun) -> Result<()> {
@@ -132,6 +155,7 @@ impl Destination for LaidOut {
 struct LaidOutRun {
     inner: Box<dyn OpenRun>,
     scene: Arc<Scene>,
+    loses_commits: bool,
 }
 
 impl OpenRun for LaidOutRun {
@@ -146,7 +170,15 @@ impl OpenRun for LaidOutRun {
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
         let inner = self.inner.open_stream()?;
         let scene = &*self.scene;
-        Ok(Box::new(LaidOutStream { inner, scene }))
+        Ok(Box::new(LaidOutStream {
+            inner,
+            scene,
+            loses_commits: self.loses_commits,
+        }))
+    }
+
+    fn shut_out(&self) -> Result<()> {
+        self.inner.shut_out()
     }
 
     fn staged_rows(&self) -> Result<Vec<u64>> {
@@ -177,6 +209,7 @@ impl OpenRun for LaidOutRun {
 struct LaidOutStream<'a> {
     inner: Box<dyn UnitStream + 'a>,
     scene: &'a Scene,
+    loses_commits: bool,
 }
 
 impl UnitStream for LaidOutStream<'_> {
@@ -207,6 +240,10 @@ impl UnitStream for LaidOutStream<'_> {
                 message: "the test says so".to_owned(),
                 hint: None,
             });
+        }
+        if self.loses_commits {
+            self.inner.abort()?;
+            return Ok(record.rows_loaded);
         }
         let rows = self.inner.commit(record)?;
         let mut committed = self.scene.committed.lock().expect("no stream has panicked");

@@ -4,6 +4,7 @@
 //! twice are refused.
 
 mod laid_out;
+mod shares;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -85,25 +86,17 @@ impl Files {
     }
 
     fn run(&self, streams: usize) -> Result<RunReport, Failure> {
-        let text = format!(
-            "name = 'layouts'\n[connections.target]\nurl = 'parquet:lake'\n[run]\nstreams = {streams}\n\
-             [[flow]]\nfiles = '*.csv*'\ntable = 't'\nmode = 'create'\n\
-             columns = ['id int not null', 'note text']\nformat = {{ header = true }}\n"
-        );
-        let package = Package::parse(&text, Path::new("layouts.toml")).expect("it is right");
-        let package = package.resolve(&Overrides::default(), &|_| {
-            Err(std::env::VarError::NotPresent)
-        });
-        let package = package.expect("it resolves");
-        package.check().expect("it is right");
-        let options = RunOptions {
+        let ended = ContractDriver { open }.run(&package(streams), &self.options());
+        ended.map(|success| success.report)
+    }
+
+    fn options(&self) -> RunOptions<'static> {
+        RunOptions {
             folder: self.path().to_owned(),
             runs_folder: self.path().join("runs"),
             open_sources,
             ..RunOptions::default()
-        };
-        let ended = ContractDriver { open }.run(&package, &options);
-        ended.map(|success| success.report)
+        }
     }
 
     /// The rows of the table, in order.
@@ -133,6 +126,22 @@ impl Files {
     }
 }
 
+/// The package, with this number of streams.
+fn package(streams: usize) -> Package {
+    let text = format!(
+        "name = 'layouts'\n[connections.target]\nurl = 'parquet:lake'\n[run]\nstreams = {streams}\n\
+         [[flow]]\nfiles = '*.csv*'\ntable = 't'\nmode = 'create'\n\
+         columns = ['id int not null', 'note text']\nformat = {{ header = true }}\n"
+    );
+    let package = Package::parse(&text, Path::new("layouts.toml")).expect("it is right");
+    let package = package.resolve(&Overrides::default(), &|_| {
+        Err(std::env::VarError::NotPresent)
+    });
+    let package = package.expect("it resolves");
+    package.check().expect("it is right");
+    package
+}
+
 fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) -> Scene {
     Scene {
         lay_out: Box::new(lay_out),
@@ -141,6 +150,7 @@ fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) 
         commits_left: AtomicUsize::new(usize::MAX),
         begun: Mutex::default(),
         committed: Mutex::default(),
+        joined_commits_are_lost: false,
     }
 }
 

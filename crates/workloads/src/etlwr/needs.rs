@@ -73,6 +73,7 @@ pub fn costs(report: &RunReport, stored_bytes: u64, is_columnstore: bool) -> Opt
         all_bytes_s: None,
         piece_bytes: text_bytes / pieces as f64,
         beside_s: beside_s / pieces as f64,
+        beside_cpu_share: None,
         flush_s: 0.0,
         // Like the published times, a run's seconds are those of loading and switching.
         before_s: 0.0,

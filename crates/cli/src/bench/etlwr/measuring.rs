@@ -121,6 +121,7 @@ impl Host for Loads<'_> {
             again: false,
             output_mode: OutputMode::of(self.arguments.json, self.arguments.quiet),
             replays: None,
+            shares: None,
             disposable: self.disposable.clone(),
             stop: self.stop.clone(),
             hint: Some(hint),

@@ -1,6 +1,7 @@
 //! The destination on real files: loaded rows are read back completely, also after a stop at any step.
 
 mod crashes;
+mod joined;
 mod partitions;
 mod tables;
 mod types;

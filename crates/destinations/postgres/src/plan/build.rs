@@ -60,7 +60,7 @@ pub async fn build(
     options: &PlanOptions<'_>,
     key_scans: &KeyScans,
 ) -> Result<Plan, PlanFailure> {
-    abilities::require(package, &crate::abilities::abilities())?;
+    abilities::require(package, options, &crate::abilities::abilities())?;
     let mut server = server_facts::inspect(session, address).await?;
     if package.run.server_copy != ServerCopy::Plain {
         server.fast_copy = fast_copy::find(session, server.is_utf8).await?;

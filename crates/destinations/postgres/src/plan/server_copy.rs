@@ -215,21 +215,6 @@ fn left_to_executor(
             "its staging tables are stored by the access method {method}"
         ));
     }
-    let mut before = 0;
-    for column in loaded {
-        let place = facts
-            .columns
-            .iter()
-            .position(|known| known.name == column.name);
-        let place = place.unwrap_or(usize::MAX);
-        if place < before {
-            return Some(format!(
-                "column `{}` is not where it is in the table",
-                column.name
-            ));
-        }
-        before = place;
-    }
     facts.columns.iter().find_map(|column| {
         if column.generated {
             return Some(format!("column `{}` is generated", column.name));

@@ -99,9 +99,14 @@ pub fn measure(
         let mut ran = ran?;
         ran.beside.connect_s = connect_s;
         ran.beside.create_s = create_s;
+        let cpu_before = server.backend_cpu_s(session);
         server
             .runtime
             .block_on(finish(session, trial, copies && number == 0, &mut ran))?;
+        ran.beside.server_cpu_s = server
+            .backend_cpu_s(session)
+            .zip(cpu_before)
+            .map(|(after, before)| after - before);
         Ok(ran)
     };
     let all = server.run(opened, &work)?;
@@ -134,6 +139,12 @@ pub fn measure(
         sum.measure_s += one.measure_s * part;
         sum.ready_s += one.ready_s * part;
         sum.analyze_s += one.analyze_s * part;
+        // Only one stream copies, so that is no part of the mean.
+        if copies {
+            sum.server_cpu_s = None;
+        } else if let Some(cpu_s) = one.server_cpu_s {
+            sum.server_cpu_s = Some(sum.server_cpu_s.unwrap_or(0.0) + cpu_s * part);
+        }
         sum.copy_s = sum.copy_s.or(one.copy_s);
         found.work.add(ran.work);
     }

@@ -14,9 +14,10 @@ mod stream;
 mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
-use inrush_destination::Destination;
+use inrush_destination::{Ability, Destination, RunRecord};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
@@ -29,11 +30,13 @@ use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::work_items::WorkItem;
 use crate::pipeline::{Failure, RunOptions, Success, runtime};
+use crate::report::RunFolder;
 use crate::run::account::Verified;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
 use crate::run::prepared::KeptRecord;
-use crate::run::steps::{LoadSteps, LostRejects, Preparation, SwitchedTarget};
+use crate::run::steps::{JoinSteps, LoadSteps, LostRejects, Preparation, SwitchedTarget};
+use crate::shares::{SentPlan, ShareLoaded};
 
 /// A running load.
 type ContractContext<'a> = RunContext<'a, ContractRun>;
@@ -61,6 +64,22 @@ pub fn run(
         options,
     };
     crate::run::run(&steps, package, options)
+}
+
+/// Loads a share of a run that another process holds.
+pub fn load_share(
+    open: OpenDestination,
+    package: &Package,
+    options: &RunOptions<'_>,
+    plan_file: &Path,
+    share: usize,
+) -> Result<ShareLoaded, Error> {
+    let steps = ContractSteps {
+        destination: prepare::reach(open, package, options)?,
+        package,
+        options,
+    };
+    crate::shares::load_share(&steps, options, plan_file, share)
 }
 
 /// Loads a package into a destination of the contract.
@@ -104,6 +123,11 @@ impl LoadSteps for ContractSteps<'_> {
         gathering: &mut Gathering,
     ) -> Result<(), Error> {
         streams::run(context, work, gauges, gathering)
+    }
+
+    fn joins(&self) -> Option<&dyn JoinSteps<ContractRun>> {
+        let can = &self.destination.abilities().can;
+        can.contains(&Ability::SeveralHosts).then_some(self as _)
     }
 
     fn committed(&self, context: &ContractContext<'_>) -> Result<StagedUnits, Error> {
@@ -158,5 +182,30 @@ impl LoadSteps for ContractSteps<'_> {
         _: Option<&Error>,
     ) -> StagedUnits {
         verified.unwrap_or_else(|| StagedUnits::known(context.run, gathering))
+    }
+}
+
+impl JoinSteps<ContractRun> for ContractSteps<'_> {
+    fn record<'r>(&self, run: &'r ContractRun) -> &'r RunRecord {
+        run.open.record()
+    }
+
+    fn targets_digest(&self, run: &ContractRun) -> String {
+        prepare::targets_digest(&run.plan)
+    }
+
+    fn join(
+        &self,
+        runtime: &Runtime,
+        sent: &SentPlan,
+        folder: RunFolder,
+    ) -> Result<ContractRun, Error> {
+        let destination = self.destination.as_ref();
+        let joining = prepare::join(destination, self.package, self.options, sent, folder);
+        runtime.block_on(joining)
+    }
+
+    fn shut_out(&self, run: &ContractRun) -> Result<(), Error> {
+        Ok(run.open.shut_out()?)
     }
 }

@@ -3,22 +3,23 @@
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan};
 use inrush_package::{Connection, Package};
 use inrush_rows::calendar::now_microseconds;
-use inrush_rows::ids::{RunId, RunKey, RunName};
+use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
 
 use super::kept::KeptUnits;
 use super::prepared::ContractRun;
 use crate::driver::OpenDestination;
 use crate::driver::plan::{
-    self, ContractEarlier, ContractPlan, UnitAccounts, UnitIndex, each_record,
+    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, each_record,
 };
 use crate::error::Error;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::{RunOptions, plan_options};
-use crate::plan::ContentChecks;
+use crate::plan::{ContentChecks, UnitPlace, identity};
 use crate::report::RunFolder;
 use crate::run::announcements;
 use crate::run::prepared::PreparedRun;
 use crate::run::steps::{AlreadyLoaded, Preparation};
+use crate::shares::SentPlan;
 
 /// Opens the destination that a package names.
 pub fn reach(
@@ -99,6 +100,50 @@ pub async fn prepare(
     Ok(Preparation::Run(Box::new(run)))
 }
 
+/// Plans the package of a sent plan, and joins its run if both are the same. All units that the ledger has are kept.
+pub async fn join(
+    destination: &dyn Destination,
+    package: &Package,
+    options: &RunOptions<'_>,
+    sent: &SentPlan,
+    folder: RunFolder,
+) -> Result<ContractRun, Error> {
+    let mut plan = tokio::select! {
+        biased;
+        plan = plan(destination, package, options) => plan?,
+        _ = options.stop.wait() => return Err(Error::Interrupted),
+    };
+    let targets_digest = targets_digest(&plan);
+    sent.settle(&mut plan, package, &targets_digest)?;
+    for (flow, sent) in plan.flows.iter_mut().zip(&sent.flows) {
+        for (unit, sent) in flow.units.iter_mut().zip(&sent.units) {
+            unit.share(sent.is_shared);
+        }
+    }
+    let open = destination.join(&sent.run, &targets(&plan), &holder())?;
+    announcements::planned(&plan, options);
+    let mut run = ContractRun {
+        kept: KeptUnits::none(&plan.flows),
+        prepared: PreparedRun::new(plan, sent.run.name.clone(), true, folder),
+        open,
+    };
+    sort_out(destination, &mut run, |_| true)?;
+    Ok(run)
+}
+
+fn targets(plan: &ContractPlan) -> Vec<TargetPlan> {
+    plan.flows.iter().map(|flow| flow.target.clone()).collect()
+}
+
+/// A digest of the targets as a plan fills them.
+pub fn targets_digest(plan: &ContractPlan) -> String {
+    let text = |flow: &ContractFlow| {
+        serde_json::to_string(&flow.target).expect("a target has only keys that are text")
+    };
+    let texts: Vec<String> = plan.flows.iter().map(text).collect();
+    identity::digest(texts.iter().map(String::as_str))
+}
+
 /// A run that the ledger knows and that holds its lock.
 struct BegunRun {
     open: Box<dyn OpenRun>,
@@ -119,7 +164,7 @@ fn begin(
         _ => (None, UnitAccounts::default()),
     };
     let before = switched(destination, &plan.run_key)?;
-    let targets: Vec<TargetPlan> = plan.flows.iter().map(|flow| flow.target.clone()).collect();
+    let targets = targets(plan);
     let open = destination.begin(
         &NewRun {
             run_key: plan.run_key.clone(),
@@ -152,6 +197,16 @@ fn keep(
     run: &mut ContractRun,
     wanted: &UnitAccounts,
 ) -> Result<(), Error> {
+    let unwanted = sort_out(destination, run, |place| wanted.get(place).is_some())?;
+    run.forget(unwanted)
+}
+
+/// Keeps the units of the run in the ledger that are wanted, and returns the keys of the others.
+fn sort_out(
+    destination: &dyn Destination,
+    run: &mut ContractRun,
+    is_wanted: impl Fn(UnitPlace) -> bool,
+) -> Result<Vec<UnitKey>, Error> {
     let ContractRun {
         prepared,
         open,
@@ -161,7 +216,7 @@ fn keep(
     let mut unwanted = Vec::new();
     each_record(destination, open.record(), &mut |record| {
         let place = index.place_of(&record);
-        match place.filter(|place| wanted.get(*place).is_some()) {
+        match place.filter(|place| is_wanted(*place)) {
             Some(place) => {
                 let unit = &prepared.plan.flows[place.0].units[place.1];
                 kept.add(place, unit, record);
@@ -169,7 +224,7 @@ fn keep(
             None => unwanted.push(record.key),
         }
     })?;
-    run.forget(unwanted)
+    Ok(unwanted)
 }
 
 /// The numbers of a package's runs that were switched.

@@ -13,6 +13,7 @@ const USED: &[Ability] = &[
     Ability::Partitions,
     Ability::Routing,
     Ability::UserSql,
+    Ability::SeveralHosts,
     Ability::StagedBytes,
 ];
 /// Abilities that the driver gives every destination.

@@ -179,7 +179,7 @@ pub async fn build(
     options: &PlanOptions<'_>,
 ) -> Result<ContractPlan, PlanError> {
     let abilities = abilities::of(destination);
-    require_of_run(&package.run, &abilities)?;
+    require_of_run(&package.run, options, &abilities)?;
     let mut names: Vec<TargetName> = Vec::new();
     for flow in &package.flows {
         let name = flow.parsed_table()?;

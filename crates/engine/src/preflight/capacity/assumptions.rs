@@ -1,5 +1,7 @@
 //! All that a simulation takes for granted, in sentences.
 
+use inrush_rows::quantity::counted;
+
 use super::CostsFound;
 
 impl CostsFound {
@@ -33,6 +35,11 @@ impl CostsFound {
             format!(
                 "each stream is as fast as one stream alone was here ({:.1} MB/s of text) until a resource is used up",
                 self.stream_bytes_s / 1e6
+            ),
+            format!(
+                "several streams at a time reach {:.0} % of what they would if each were as fast as one alone, or as the cores allow: so did the {} here",
+                self.efficiency() * 100.0,
+                counted(self.streams as u64, "stream")
             ),
             "a core of another machine is as fast as one here".to_owned(),
             after.to_owned(),

@@ -34,6 +34,9 @@ pub struct CostsFound {
     pub piece_bytes: f64,
     /// Seconds of a piece beside its rows: making its table, counting, indexes, COMMIT.
     pub beside_s: f64,
+    /// The share of it, but for the flush, in which the server computes, 0 to 1; absent if that was not seen.
+    #[serde(default)]
+    pub beside_cpu_share: Option<f64>,
     /// Seconds of it until the server has flushed its writes.
     pub flush_s: f64,
     /// Seconds before the streams begin.
@@ -205,6 +208,7 @@ mod tests {
             all_bytes_s: None,
             piece_bytes: 1e9,
             beside_s: 0.1,
+            beside_cpu_share: None,
             flush_s: 0.02,
             before_s: 0.5,
             after_s: 0.5,
@@ -373,8 +377,8 @@ mod tests {
     }
 
     #[test]
-    fn cores_that_others_had_here_are_not_to_be_had_elsewhere() {
-        let predicted = |all_bytes_s: f64, shared_cores: f64| {
+    fn streams_that_disturbed_each_other_here_do_so_again() {
+        let predicted = |all_bytes_s: f64, shared_cores: f64, streams: usize| {
             let costs = CostsFound {
                 all_bytes_s: Some(all_bytes_s),
                 beside_s: 0.0,
@@ -382,7 +386,7 @@ mod tests {
                 ..costs()
             };
             let wish = CapacityWish {
-                streams: Some(2),
+                streams: Some(streams),
                 what_if: Some(Resources {
                     shared_cores: Some(shared_cores),
                     ..Resources::default()
@@ -391,16 +395,18 @@ mod tests {
             };
             costs.capacity(&wish).predicted_s - 1.0
         };
-        // 13 s of CPU for a gigabyte: 130 MB/s keep 1.69 of 2 cores busy, and so they carry no more than that.
-        assert!((predicted(130e6, 2.0) - 10e9 / 130e6).abs() < 0.01);
-        assert!((predicted(130e6, 1.0) - 10e9 / 65e6).abs() < 0.01);
-        // At 100 MB/s the cores were not what limited it: 2 of them carry 154 MB/s.
-        assert!((predicted(100e6, 2.0) - 65.0).abs() < 0.01);
+        // Two streams of 100 MB/s need 13 s of CPU for a gigabyte: two cores could carry 154 MB/s, but carried 130.
+        assert!((predicted(130e6, 2.0, 2) - 10e9 / 130e6).abs() < 0.01);
+        assert!((predicted(130e6, 1.0, 2) - 10e9 / 65e6).abs() < 0.01);
+        // With many cores they are the limit, and reach as large a share of 200 MB/s.
+        assert!((predicted(130e6, 1e3, 2) - 10e9 / (200e6 * 13.0 / 15.384_615)).abs() < 0.01);
+        // Nothing disturbs one stream alone.
+        assert!((predicted(130e6, 1e3, 1) - 100.0).abs() < 0.01);
     }
 
     #[test]
     fn sessions_that_share_a_core_count_and_index_more_slowly() {
-        let predicted = |server_cores: f64| {
+        let predicted = |server_cores: f64, beside_cpu_share: Option<f64>| {
             let wish = CapacityWish {
                 size_bytes: Some(20e9),
                 streams: Some(2),
@@ -413,12 +419,16 @@ mod tests {
             };
             let costs = CostsFound {
                 server_cpu_s_per_gb: Some(1.0),
+                beside_cpu_share,
                 ..costs()
             };
             costs.capacity(&wish).predicted_s
         };
         // Each of two streams has ten pieces with 0.08 s beside rows, twice as long where both have one core.
-        assert!((predicted(1.0) - predicted(2.0) - 0.8).abs() < 1e-6);
+        assert!((predicted(1.0, None) - predicted(2.0, None) - 0.8).abs() < 1e-6);
+        // If three quarters of it are CPU, one and a half times as long.
+        let (one, two) = (predicted(1.0, Some(0.75)), predicted(2.0, Some(0.75)));
+        assert!((one - two - 0.4).abs() < 1e-6);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! A stream is as fast as one stream was here, until a shared resource is used up: cores of the loader and of the
 //! server, the network, the disks. Each of them carries as many bytes of text per second as its cost for a byte allows.
 //! Two things are not costs of a byte. A piece ends with a COMMIT that waits until its writes are on the disk, as long
-//! as the disk needs for them. And cores that loader and server keep busy are not all: the kernel and the server's
-//! background processes had the rest when all streams were measured, and have it again.
+//! as the disk needs for them. And all streams together were slower here than each alone, or than their CPU allows: they
+//! are so again ([`CostsFound::efficiency`]).
 
 use inrush_rows::quantity::counted;
 
@@ -16,9 +16,6 @@ const STREAMS_MAX: usize = 1024;
 
 /// Pieces that are simulated at most; more of them are taken together.
 const PIECES_MAX: f64 = 4096.0;
-
-/// Loader and server have used up the cores if they kept this share of them busy.
-const CORES_BUSY_SHARE: f64 = 0.8;
 
 /// The name of the disk in answers.
 const DISK_WRITTEN: &str = "what the server's disk writes";
@@ -39,7 +36,7 @@ impl CostsFound {
         let disk_s = with
             .disk_write_bytes_s
             .map_or(0.0, |disk| size_bytes * written / disk);
-        let of_streams = self.stream_bytes_s * streams as f64;
+        let of_streams = self.speed_of(streams);
         let (cap, what) = least(self.caps(with));
         let limit = match cap <= of_streams {
             true => what.to_owned(),
@@ -71,13 +68,23 @@ impl CostsFound {
             },
         };
         let (cap, _) = least(self.row_caps(with));
-        let all = (self.stream_bytes_s * streams as f64).min(cap);
+        let all = self.speed_of(streams).min(cap);
         let speed = Speed {
             one: self.stream_bytes_s.min(all),
             all,
         };
         let pieces = vec![piece; count as usize];
         model::schedule(&pieces, &[speed], streams).load_s
+    }
+
+    /// Bytes of text in a second of so many streams, if no resource is used up.
+    fn speed_of(&self, streams: usize) -> f64 {
+        match streams {
+            0 | 1 => self.stream_bytes_s,
+            _ => {
+                (self.stream_bytes_s * streams as f64 * self.efficiency()).max(self.stream_bytes_s)
+            }
+        }
     }
 
     /// The times by which a flush takes longer than here.
@@ -93,22 +100,21 @@ impl CostsFound {
     fn crowding(&self, streams: usize, with: &Resources) -> f64 {
         let for_a_core = |streams: usize, of: &Resources| {
             let cores = of.server_cores.or(of.shared_cores);
-            cores.map_or(1.0, |cores| (streams as f64 / cores.max(0.1)).max(1.0))
+            let computing = streams as f64 * self.beside_cpu_share.unwrap_or(1.0);
+            cores.map_or(1.0, |cores| (computing / cores.max(0.1)).max(1.0))
         };
         for_a_core(streams, with) / for_a_core(self.streams, &self.here)
     }
 
-    /// The share of cores that loader and server can have: all that they had here, if they have used up the cores.
-    fn usable_share(&self) -> f64 {
-        let (Some(cores), Some(bytes_s)) = (self.here.shared_cores, self.all_bytes_s) else {
+    /// The share of their speeds alone, or of what the cores could carry, that all streams together had here. The kernel, the
+    /// server's background processes and whatever else is at work have the rest, and streams wait for each other.
+    pub(super) fn efficiency(&self) -> f64 {
+        let Some(all_bytes_s) = self.all_bytes_s.filter(|_| self.streams > 1) else {
             return 1.0;
         };
-        let cpu_s = self.loader_cpu_s_per_gb + self.server_cpu_s_per_gb.unwrap_or(0.0);
-        let busy = bytes_s * cpu_s / 1e9 / cores;
-        match busy >= CORES_BUSY_SHARE {
-            true => busy.min(1.0),
-            false => 1.0,
-        }
+        let (cap, _) = least(self.caps_at(&self.here, 1.0));
+        let alone = (self.stream_bytes_s * self.streams as f64).min(cap);
+        (all_bytes_s / alone.max(1.0)).clamp(0.01, 1.0)
     }
 
     /// Bytes of text in a second that each resource carries, with its name.
@@ -134,9 +140,13 @@ impl CostsFound {
     }
 
     fn caps_but_disk(&self, with: &Resources) -> Vec<(f64, &'static str)> {
+        self.caps_at(with, self.efficiency())
+    }
+
+    /// The same where cores carry this share of what they could.
+    fn caps_at(&self, with: &Resources, share: f64) -> Vec<(f64, &'static str)> {
         let loader_s = self.loader_cpu_s_per_gb / 1e9;
         let server_s = self.server_cpu_s_per_gb.map(|seconds| seconds / 1e9);
-        let share = self.usable_share();
         let usable = |cores: Option<f64>| cores.map(|cores| cores * share);
         let caps = [
             (

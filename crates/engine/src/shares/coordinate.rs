@@ -1,0 +1,122 @@
+//! The process that holds a run, while other processes load it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use inrush_package::Package;
+use inrush_rows::plural::counted;
+
+use super::divide::{Division, divide};
+use super::error::ShareError;
+use super::files::ShareFiles;
+use super::sent_plan::{PLAN_FILE, SentPlan};
+use crate::error::Error;
+use crate::event::Event;
+use crate::gauge::Gauge;
+use crate::plan::PlannedFlow;
+use crate::run::account::CommittedUnits;
+use crate::run::context::RunContext;
+use crate::run::gathering::Gathering;
+use crate::run::plan::RunPlan;
+use crate::run::prepared::{DriverRun, work_left};
+use crate::run::steps::LoadSteps;
+
+/// Between two looks for results. The hosts share a folder and nothing else that could tell.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Divides the work that is left, has other processes load it, and waits until all of it is in the ledger. Units that several
+/// streams fill together are loaded here.
+pub fn coordinate<S: LoadSteps>(
+    steps: &S,
+    context: &RunContext<'_, S::Run>,
+    package: &Package,
+    count: usize,
+    gauges: &[Arc<Gauge>],
+    gathering: &mut Gathering,
+) -> Result<(), Error> {
+    let run = context.run;
+    let joins = steps.joins().ok_or_else(Error::no_several_hosts)?;
+    refuse_pipes(run.plan.flows())?;
+    let Division { own, shares } = divide(work_left(context), run.plan.flows(), count);
+    let record = joins.record(run);
+    let files = ShareFiles::open(run.folder.path(), record.epoch)?;
+    let missing = (1..=count).filter(|share| !shares[share - 1].is_empty());
+    let mut missing: BTreeSet<usize> = missing.collect();
+    let targets = joins.targets_digest(run);
+    SentPlan::of(&run.plan, record, package, targets, shares).write(&run.folder)?;
+    tell(context, missing.len());
+    if !own.is_empty() {
+        steps.load(context, own, gauges, gathering)?;
+    }
+    while !missing.is_empty() {
+        let share = missing.iter().copied();
+        for share in share.collect::<Vec<usize>>() {
+            if let Some(result) = files.result(share)? {
+                gathering.add_share(share, result);
+                missing.remove(&share);
+            }
+        }
+        if !missing.is_empty() {
+            context.runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    _ = context.stop.wait() => Err(Error::Interrupted),
+                    () = tokio::time::sleep(LOOK_EVERY) => Ok(()),
+                }
+            })?;
+        }
+    }
+    joins.shut_out(run)
+}
+
+fn refuse_pipes<F: PlannedFlow>(flows: &[F]) -> Result<(), ShareError> {
+    for flow in flows {
+        if let Some(split) = flow.all_splits().find(|split| split.input.is_read_once()) {
+            return Err(ShareError::Pipe {
+                flow: flow.reading().name.clone(),
+                pipe: split.input.name().display().to_string(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn tell<R: DriverRun>(context: &RunContext<'_, R>, missing: usize) {
+    if missing > 0 {
+        let path = context.run.folder.path().join(PLAN_FILE);
+        context.notice(&Event::Note {
+            text: format!(
+                "waits for {}: on each host, `inrush join PACKAGE {} --share N` loads one",
+                counted(missing as u64, "share"),
+                path.display()
+            ),
+        });
+    }
+}
+
+/// Holds the rejects of all hosts against the limit. Each host has held its own against it; only the ledger has all.
+pub fn judge_rejects<R: DriverRun>(
+    run: &R,
+    committed: &impl CommittedUnits<R>,
+) -> Result<(), ShareError> {
+    for (flow_at, flow) in run.plan.flows().iter().enumerate() {
+        let units = 0..flow.units().len();
+        let rejects = units.map(|unit| {
+            committed
+                .unit(run, (flow_at, unit), false)
+                .account
+                .rows_rejected
+        });
+        let rejected: u64 = rejects.sum();
+        let limit = flow.reading().reject_limit.rows_accepted();
+        if rejected > limit {
+            return Err(ShareError::RejectLimit {
+                flow: flow.reading().name.clone(),
+                rejected,
+                limit,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Errors of runs that several hosts load.
+
+use std::io;
+use std::path::PathBuf;
+
+use inrush_rows::exit_status::ExitStatus;
+
+use super::sent_plan::PLAN_VERSION;
+
+/// A share of a run cannot be given away or loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum ShareError {
+    /// A file in the run's folder cannot be read or written.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    File {
+        /// `read` or `write`.
+        doing: &'static str,
+        /// Which one.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A file in the run's folder is not what its name says.
+    #[error("{} cannot be understood: {source}", path.display())]
+    Form {
+        /// Which one.
+        path: PathBuf,
+        /// Where it stops to make sense.
+        source: serde_json::Error,
+    },
+    /// The plan has a form that this version does not know.
+    #[error(
+        "{} has form {form} of a plan, and this Inrush reads form {PLAN_VERSION}", path.display()
+    )]
+    PlanVersion {
+        /// The plan.
+        path: PathBuf,
+        /// Its form.
+        form: u64,
+        /// The version of Inrush that wrote it, if it says so.
+        wrote: Option<String>,
+    },
+    /// The plan was written by another version of Inrush.
+    #[error(
+        "{} was written by Inrush {wrote}, and this is Inrush {}", path.display(), env!("CARGO_PKG_VERSION")
+    )]
+    InrushVersion {
+        /// The plan.
+        path: PathBuf,
+        /// The version that wrote it.
+        wrote: String,
+    },
+    /// The plan does not lie in the folder of its run, where rejects and results belong.
+    #[error("{} is the plan of run {run}, and does not lie in that run's folder", path.display())]
+    Moved {
+        /// The plan.
+        path: PathBuf,
+        /// The run.
+        run: String,
+    },
+    /// There is no such share.
+    #[error("there is no share {share}: the plan has the shares 1 to {count}")]
+    NoShare {
+        /// The number that was given.
+        share: usize,
+        /// The number of shares.
+        count: usize,
+    },
+    /// This host does not come to the same plan.
+    #[error("this host makes another plan of the package than the host that began the run: {what}")]
+    Differs {
+        /// The first difference.
+        what: String,
+    },
+    /// Another process loads the share.
+    #[error("share {share} is being loaded by {by}")]
+    Held {
+        /// The share.
+        share: usize,
+        /// The process.
+        by: String,
+    },
+    /// A pipe can be read only where it is.
+    #[error("flow `{flow}` reads {pipe}, which is a pipe: no other host can read it")]
+    Pipe {
+        /// The flow.
+        flow: String,
+        /// The pipe.
+        pipe: String,
+    },
+    /// The hosts together rejected more rows than are accepted.
+    #[error(
+        "flow `{flow}`: all hosts together rejected {rejected} rows; the limit is {limit}; nothing was switched"
+    )]
+    RejectLimit {
+        /// The flow.
+        flow: String,
+        /// Rows rejected in all shares.
+        rejected: u64,
+        /// Rows accepted at most.
+        limit: u64,
+    },
+}
+
+impl ShareError {
+    /// The exit status that tells this error.
+    pub fn exit_status(&self) -> ExitStatus {
+        match self {
+            ShareError::File { .. } | ShareError::Form { .. } | ShareError::Held { .. } => {
+                ExitStatus::Failed
+            }
+            ShareError::RejectLimit { .. } => ExitStatus::RejectLimit,
+            ShareError::PlanVersion { .. }
+            | ShareError::InrushVersion { .. }
+            | ShareError::Moved { .. }
+            | ShareError::NoShare { .. }
+            | ShareError::Differs { .. }
+            | ShareError::Pipe { .. } => ExitStatus::Usage,
+        }
+    }
+
+    /// How to fix it.
+    pub fn hint(&self) -> String {
+        match self {
+            ShareError::File { .. } => {
+                "the run's folder must lie in a folder that all hosts can read and write".to_owned()
+            }
+            ShareError::Form { .. } => {
+                "begin the run again: the same command writes the file anew".to_owned()
+            }
+            ShareError::PlanVersion { wrote, .. } => match wrote {
+                Some(wrote) => format!("load the share with Inrush {wrote}, which wrote the plan"),
+                None => "give the plan.json of a run that was begun with --shares".to_owned(),
+            },
+            ShareError::InrushVersion { wrote, .. } => {
+                format!("load the share with Inrush {wrote}: all hosts need the same version")
+            }
+            ShareError::Moved { .. } => {
+                "give the plan.json in the run's own folder, not a copy of it".to_owned()
+            }
+            ShareError::NoShare { .. } => "give one of these numbers".to_owned(),
+            ShareError::Differs { .. } => {
+                "give the same package with the same --set and --connection, and let this host see the same files at \
+                 the same paths; if they were changed, end the run and begin it again"
+                    .to_owned()
+            }
+            ShareError::Held { .. } => "wait until it is done, or stop it".to_owned(),
+            ShareError::Pipe { .. } => {
+                "write the data to a file first, or leave --shares out".to_owned()
+            }
+            ShareError::RejectLimit { limit, .. } => format!(
+                "`inrush rejects show` shows why; fix the files and run the same command again, or accept more: rejects \
+                 = {{ rows_max = {} }}",
+                (limit + 1).max(100)
+            ),
+        }
+    }
+}

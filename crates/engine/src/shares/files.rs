@@ -1,0 +1,90 @@
+//! The files of shares in a run's folder: the lock and the result of each, by the attempt of the run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use inrush_system::lock_file::{self, LockAttempt};
+
+use super::error::ShareError;
+use super::share_result::ShareResult;
+use crate::pipeline::naming::holder;
+use crate::report::write_whole;
+
+/// The folder of an attempt's shares, in the folder of its run.
+#[derive(Clone, Debug)]
+pub struct ShareFiles {
+    folder: PathBuf,
+    /// The attempt: files of another one are passed over.
+    epoch: i32,
+}
+
+/// A share that this process loads. No other process loads it until this is dropped, or the process ends.
+#[derive(Debug)]
+pub struct HeldShare {
+    _lock: fs::File,
+}
+
+impl ShareFiles {
+    /// Those of an attempt of the run in this folder. The folder for them is made where it is not.
+    pub fn open(run_folder: &Path, epoch: i32) -> Result<ShareFiles, ShareError> {
+        let folder = run_folder.join("shares");
+        match fs::create_dir(&folder) {
+            Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(ShareError::File {
+                    doing: "write",
+                    path: folder,
+                    source,
+                })
+            }
+            _ => Ok(ShareFiles { folder, epoch }),
+        }
+    }
+
+    fn path(&self, share: usize, end: &str) -> PathBuf {
+        self.folder.join(format!("{}-{share}.{end}", self.epoch))
+    }
+
+    /// Keeps other processes from loading a share.
+    pub fn hold(&self, share: usize) -> Result<HeldShare, ShareError> {
+        let path = self.path(share, "lock");
+        let locked = lock_file::try_take(&path, &holder()).map_err(|source| ShareError::File {
+            doing: "lock",
+            path: path.clone(),
+            source,
+        })?;
+        match locked {
+            LockAttempt::Ours(_lock) => Ok(HeldShare { _lock }),
+            LockAttempt::Others(by) => Err(ShareError::Held { share, by }),
+        }
+    }
+
+    /// The result of a share, once it is loaded.
+    pub fn result(&self, share: usize) -> Result<Option<ShareResult>, ShareError> {
+        let path = self.path(share, "json");
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(ShareError::File {
+                    doing: "read",
+                    path,
+                    source,
+                });
+            }
+        };
+        serde_json::from_slice(&text)
+            .map(Some)
+            .map_err(|source| ShareError::Form { path, source })
+    }
+
+    /// Writes the result of a share, completely or not at all.
+    pub fn write(&self, share: usize, result: &ShareResult) -> Result<(), ShareError> {
+        let path = self.path(share, "json");
+        let text = serde_json::to_vec(result).expect("a result has only keys that are text");
+        write_whole(&path, &[&text]).map_err(|source| ShareError::File {
+            doing: "write",
+            path,
+            source,
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! Loads one share of a run that another process holds.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use inrush_rows::ids::RunName;
+
+use super::error::ShareError;
+use super::files::ShareFiles;
+use super::sent_plan::{PLAN_FILE, SentPlan};
+use crate::error::Error;
+use crate::ledger::Account;
+use crate::pipeline::naming::holder;
+use crate::pipeline::work_items::WorkItem;
+use crate::pipeline::{RunOptions, require_address_space, runtime, stream_threads};
+use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace, identity};
+use crate::report::RunFolder;
+use crate::run::context::RunContext;
+use crate::run::gathering::Gathering;
+use crate::run::plan::RunPlan;
+use crate::run::prepared::{DriverRun, begin_share};
+use crate::run::steps::LoadSteps;
+
+/// A share that is loaded.
+#[derive(Debug)]
+pub struct ShareLoaded {
+    /// The run.
+    pub run: RunName,
+    /// The share.
+    pub share: usize,
+    /// The units of the share.
+    pub units: usize,
+    /// Of these, units that an earlier process had committed.
+    pub units_kept: usize,
+    /// Its rows, those of the kept units among them.
+    pub account: Account,
+}
+
+/// Loads a share, counted from 1, of the run whose plan this is. Units of it that are committed already are kept.
+pub fn load_share<S: LoadSteps>(
+    steps: &S,
+    options: &RunOptions<'_>,
+    plan_file: &Path,
+    share: usize,
+) -> Result<ShareLoaded, Error> {
+    let joins = steps.joins().ok_or_else(Error::no_several_hosts)?;
+    let sent = SentPlan::read(plan_file)?;
+    let items = sent.share(share)?;
+    let folder_path = &folder_of(plan_file, &sent)?;
+    let files = ShareFiles::open(folder_path, sent.run.epoch)?;
+    let _held = files.hold(share)?;
+    let mut gathering = Gathering::begin();
+    let runtime = runtime()?;
+    let folder = RunFolder::join(folder_path, share)?;
+    let mut run = joins.join(&runtime, &sent, folder)?;
+    let units: BTreeSet<UnitPlace> = items.iter().map(WorkItem::unit_place).collect();
+    let units_kept = units.iter().filter(|unit| is_kept(&run, **unit)).count();
+    let mut account = Account::default();
+    for unit in &units {
+        account.add(&run.kept_account(*unit));
+    }
+    let mut work = items.to_vec();
+    work.retain(|item| !is_kept(&run, item.unit_place()));
+    begin_share(&mut run, &work, options)?;
+    steps.ready(&runtime, &mut run)?;
+    let facts = run.plan.facts();
+    gathering.planned(&facts.notes);
+    let streams = facts.streams.min(work.len());
+    require_address_space(streams, facts.memory.total())?;
+    if !work.is_empty() {
+        let gauges = stream_threads::gauges(streams);
+        let context = RunContext::new(&run, &runtime, options);
+        steps.load(&context, work, &gauges, &mut gathering)?;
+        gathering.paced(context.pace, S::PACED_BY);
+    }
+    for piece in &gathering.loaded {
+        account.add(&piece.account);
+    }
+    // The result of an earlier process, which loaded the rest of the share, has more to tell.
+    if units_kept < units.len() || files.result(share)?.is_none() {
+        files.write(share, &gathering.share(holder()))?;
+    }
+    Ok(ShareLoaded {
+        run: sent.run.name.clone(),
+        share,
+        units: units.len(),
+        units_kept,
+        account,
+    })
+}
+
+fn is_kept<R: DriverRun>(run: &R, unit: UnitPlace) -> bool {
+    let (flow, index) = unit;
+    let splits = run.plan.flows()[flow].units()[index].splits().iter();
+    !run.committed(unit).leaves(splits.map(identity::split_key))
+}
+
+/// The run's folder, in which its plan lies. Rejects go there, and so does the result.
+fn folder_of(plan_file: &Path, sent: &SentPlan) -> Result<PathBuf, ShareError> {
+    let path = fs::canonicalize(plan_file).map_err(|source| ShareError::File {
+        doing: "read",
+        path: plan_file.to_owned(),
+        source,
+    })?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let is_own = folder
+        .file_name()
+        .is_some_and(|name| name == sent.run.name.as_str())
+        && path.file_name().is_some_and(|name| name == PLAN_FILE);
+    match is_own {
+        true => Ok(folder.to_owned()),
+        false => Err(ShareError::Moved {
+            path: plan_file.to_owned(),
+            run: sent.run.name.to_string(),
+        }),
+    }
+}

@@ -1,0 +1,230 @@
+//! A plan as it is sent to other hosts: a file in the run's folder, with a version and without secrets.
+
+use std::fs;
+use std::path::Path;
+
+use inrush_destination::RunRecord;
+use inrush_package::{Package, RunSettings};
+use inrush_rows::ids::UnitKey;
+use inrush_source::SourceSplit;
+use serde::{Deserialize, Serialize};
+
+use super::error::ShareError;
+use crate::pipeline::work_items::WorkItem;
+use crate::plan::{PlannedFlow, PlannedUnit};
+use crate::report::{RunFolder, write_whole};
+use crate::run::plan::RunPlan;
+
+/// The form of the file. A host refuses a plan of any other form.
+pub const PLAN_VERSION: u64 = 1;
+
+/// The plan, in a run's folder.
+pub const PLAN_FILE: &str = "plan.json";
+
+/// A plan as another host gets it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SentPlan {
+    /// The form of this file.
+    pub plan_version: u64,
+    /// The version of Inrush that wrote it.
+    pub inrush_version: String,
+    /// The run, as the ledger has it.
+    pub run: RunRecord,
+    /// The destination in words, without secrets.
+    pub destination: String,
+    /// [`package_digest`] of its package.
+    pub package_digest: String,
+    /// A digest of the targets as the run will fill them.
+    pub targets_digest: String,
+    /// The flows, in the order of the package.
+    pub flows: Vec<SentFlow>,
+    /// The work that is left, by share. Share 1 is the first.
+    pub shares: Vec<Vec<WorkItem>>,
+}
+
+/// A flow of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentFlow {
+    /// Its target.
+    pub target: String,
+    /// Its units, in the order of their numbers.
+    pub units: Vec<SentUnit>,
+}
+
+/// A unit of it. The key is a digest of the target, of all that shapes its rows, and of its splits with their files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentUnit {
+    /// Its key.
+    pub key: UnitKey,
+    /// Several streams of the process that holds the run fill it.
+    pub is_shared: bool,
+    /// Its splits, as the run cut them.
+    pub splits: Vec<SourceSplit>,
+}
+
+/// The part of every form of the file.
+#[derive(Deserialize)]
+struct Head {
+    plan_version: u64,
+    inrush_version: Option<String>,
+}
+
+impl SentPlan {
+    /// The plan of a run, as it is now that the first records of its splits are found.
+    pub fn of<P: RunPlan>(
+        plan: &P,
+        run: &RunRecord,
+        package: &Package,
+        targets_digest: String,
+        shares: Vec<Vec<WorkItem>>,
+    ) -> SentPlan {
+        let flows = plan.flows().iter().map(|flow| SentFlow {
+            target: flow.reading().target.clone(),
+            units: flow.units().iter().map(sent_unit).collect(),
+        });
+        SentPlan {
+            plan_version: PLAN_VERSION,
+            inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
+            run: run.clone(),
+            destination: plan.facts().destination.clone(),
+            package_digest: package_digest(package),
+            targets_digest,
+            flows: flows.collect(),
+            shares,
+        }
+    }
+
+    /// Writes it into the run's folder, completely or not at all.
+    pub fn write(&self, folder: &RunFolder) -> Result<(), ShareError> {
+        let path = folder.path().join(PLAN_FILE);
+        let text = serde_json::to_vec(self).expect("a plan has only keys that are text");
+        write_whole(&path, &[&text]).map_err(|source| ShareError::File {
+            doing: "write",
+            path,
+            source,
+        })
+    }
+
+    /// Reads the plan of a run from the run's folder.
+    pub fn read(path: &Path) -> Result<SentPlan, ShareError> {
+        let text = fs::read(path).map_err(|source| ShareError::File {
+            doing: "read",
+            path: path.to_owned(),
+            source,
+        })?;
+        let form = |source| ShareError::Form {
+            path: path.to_owned(),
+            source,
+        };
+        // The rest of another form may be anything.
+        let head: Head = serde_json::from_slice(&text).map_err(form)?;
+        if head.plan_version != PLAN_VERSION {
+            return Err(ShareError::PlanVersion {
+                path: path.to_owned(),
+                form: head.plan_version,
+                wrote: head.inrush_version,
+            });
+        }
+        let plan: SentPlan = serde_json::from_slice(&text).map_err(form)?;
+        if plan.inrush_version != env!("CARGO_PKG_VERSION") {
+            return Err(ShareError::InrushVersion {
+                path: path.to_owned(),
+                wrote: plan.inrush_version,
+            });
+        }
+        Ok(plan)
+    }
+
+    /// The work of a share, counted from 1.
+    pub fn share(&self, share: usize) -> Result<&[WorkItem], ShareError> {
+        let found = share.checked_sub(1).and_then(|at| self.shares.get(at));
+        found.map(Vec::as_slice).ok_or(ShareError::NoShare {
+            share,
+            count: self.shares.len(),
+        })
+    }
+
+    /// Holds this host's plan of the package against it, and has its splits read as the run cut them: where their first
+    /// records begin is known only to the host that has looked.
+    pub fn settle<P: RunPlan>(
+        &self,
+        plan: &mut P,
+        package: &Package,
+        targets_digest: &str,
+    ) -> Result<(), ShareError> {
+        let differs = |what: &str| {
+            Err(ShareError::Differs {
+                what: what.to_owned(),
+            })
+        };
+        if plan.facts().run_key != self.run.run_key {
+            return differs("the package has another name, or other targets");
+        }
+        if package_digest(package) != self.package_digest {
+            return differs("the package, or a value that is put into it, is not the same");
+        }
+        if targets_digest != self.targets_digest {
+            return differs("the columns of a target, or their types, are not the same");
+        }
+        if plan.flows().len() != self.flows.len() {
+            return differs("it has another number of flows");
+        }
+        for (flow, sent) in plan.flows_mut().iter_mut().zip(&self.flows) {
+            settle_flow(flow, sent)?;
+        }
+        Ok(())
+    }
+}
+
+/// Names the content of a package as far as it decides what is loaded. A host has its own number of streams and its own rate.
+pub fn package_digest(package: &Package) -> String {
+    let defaults = RunSettings::default();
+    let mut package = package.clone();
+    package.run.streams = defaults.streams;
+    package.run.rate_bytes_max = defaults.rate_bytes_max;
+    package.run.server_copy = defaults.server_copy;
+    package.hash()
+}
+
+fn sent_unit<U: PlannedUnit>(unit: &U) -> SentUnit {
+    SentUnit {
+        key: unit.key().clone(),
+        is_shared: unit.is_shared(),
+        splits: unit
+            .splits()
+            .iter()
+            .map(|split| split.in_source())
+            .collect(),
+    }
+}
+
+fn settle_flow<F: PlannedFlow>(flow: &mut F, sent: &SentFlow) -> Result<(), ShareError> {
+    let (reading, units) = flow.units_mut();
+    let target = &reading.target;
+    let differs = |what: String| Err(ShareError::Differs { what });
+    if units.len() != sent.units.len() {
+        return differs(format!(
+            "{target} has {} units here, and {} there: the files, or their sizes, are not the same",
+            units.len(),
+            sent.units.len()
+        ));
+    }
+    for (unit, sent) in units.iter_mut().zip(&sent.units) {
+        if *unit.key() != sent.key || unit.splits().len() != sent.splits.len() {
+            let files = unit.splits().first();
+            return differs(format!(
+                "unit {} of {target} is not the same{}: its file, the size of the file, or the way to read it differs",
+                unit.number(),
+                files.map_or(String::new(), |split| {
+                    format!(" (here it reads {})", split.input.name().display())
+                })
+            ));
+        }
+        for (split, sent) in unit.splits_mut().iter_mut().zip(&sent.splits) {
+            // Its range is part of the unit's key.
+            split.first_record = sent.first_record;
+            split.is_shared = sent.is_shared;
+        }
+    }
+    Ok(())
+}

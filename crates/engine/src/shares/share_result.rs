@@ -1,0 +1,22 @@
+//! What a process tells of the share that it has loaded.
+
+use inrush_verdict::Measurements;
+use serde::{Deserialize, Serialize};
+
+use crate::pipeline::results::LoadedPieces;
+use crate::report::StreamReport;
+
+/// The result of a share that is loaded completely. Its rows are in the ledger; this is what the ledger does not say.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct ShareResult {
+    /// The process, in words.
+    pub by: String,
+    /// Its streams, counted from 1.
+    pub streams: Vec<StreamReport>,
+    /// The pieces of work that it committed.
+    pub loaded: LoadedPieces,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+    /// What it measured on its host, where it loaded something.
+    pub measurements: Option<Measurements>,
+}

@@ -1,0 +1,213 @@
+//! Loads by the engine's own driver: CSV files into the folder, then that folder into another one by the example of a source.
+//!
+//! A package names destinations and files that this build knows; the tests put the examples in their places.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use inrush::package::{Overrides, Package};
+use inrush::report::{Outcome, RunReport};
+use inrush::{Failure, RunOptions, open_sources};
+use inrush_destination::{Address, Destination};
+use inrush_engine::driver::ContractDriver;
+use inrush_engine::driver_trait::Driver;
+use inrush_engine::plan::PlanError;
+use inrush_engine::plan::flow_inputs::{
+    FlowAsked, FlowInputs, InputForm, OpenInputs, OpenSources, Sources, TypedField, TypedInputs,
+};
+use inrush_example_source::{JsonFiles, Settings};
+use inrush_rows::cancel::Stop;
+use inrush_scan::Dialect;
+use inrush_source::Source;
+
+/// Opens the destination of a package whose URL is `parquet:FOLDER`.
+fn open(address: &Address<'_>) -> inrush_destination::Result<Box<dyn Destination>> {
+    let folder = address.url.trim_start_matches("parquet:");
+    inrush_example_destination::open(address, &address.folder.join(folder))
+}
+
+/// The sources of flows whose files are a folder of JSON files.
+fn open_json(stop: &Stop) -> Arc<dyn Sources> {
+    Arc::new(JsonFolders(stop.clone()))
+}
+
+#[derive(Debug)]
+struct JsonFolders(Stop);
+
+impl JsonFolders {
+    fn open(&self, asked: &FlowAsked<'_>) -> Result<Looked, PlanError> {
+        let [folder] = asked.flow.files.patterns() else {
+            panic!("a flow of these tests has one folder");
+        };
+        let settings = Settings {
+            folder: asked.folder.join(folder),
+            columns: vec![
+                ("id".to_owned(), DataType::Int64),
+                ("note".to_owned(), DataType::Utf8),
+            ],
+        };
+        let columns = settings.columns.clone();
+        let source = Arc::new(JsonFiles::open(settings, &self.0)?);
+        Ok(Looked { columns, source })
+    }
+}
+
+impl Sources for JsonFolders {
+    fn look(&self, asked: &FlowAsked<'_>, _: &mut Vec<String>) -> Result<FlowInputs, PlanError> {
+        let looked = self.open(asked)?;
+        Ok(FlowInputs {
+            // Rows are no text.
+            dialect: Dialect::csv(),
+            format: Default::default(),
+            reject_hint: None,
+            header: Some(
+                looked
+                    .columns
+                    .iter()
+                    .map(|(name, _)| name.clone())
+                    .collect(),
+            ),
+            header_input: None,
+            details: asked.flow.column_details()?,
+            first_field_count: Some(looked.columns.len()),
+            opener: Box::new(looked),
+        })
+    }
+
+    fn find(&self, asked: &FlowAsked<'_>) -> Result<(), PlanError> {
+        self.open(asked).map(drop)
+    }
+}
+
+struct Looked {
+    columns: Vec<(String, DataType)>,
+    source: Arc<JsonFiles>,
+}
+
+impl OpenInputs for Looked {
+    fn typed(&self) -> Option<TypedInputs> {
+        let field = |(name, data_type): &(String, DataType)| TypedField {
+            name: name.clone(),
+            data_type: data_type.clone(),
+            is_uuid: false,
+        };
+        Some(TypedInputs {
+            kind: "JSON",
+            columns: self.columns.iter().map(field).collect(),
+        })
+    }
+
+    fn open(&mut self, _: InputForm<'_>) -> Arc<dyn Source> {
+        self.source.clone()
+    }
+}
+
+/// Loads files into the table `t` of a folder.
+fn run(folder: &Path, files: &str, into: &str, sources: OpenSources) -> Result<RunReport, Failure> {
+    let text = format!(
+        "name = 'example'\n[connections.target]\nurl = 'parquet:{into}'\n[run]\nstreams = 2\n\
+         [[flow]]\nfiles = '{files}'\ntable = 't'\nmode = 'create'\n\
+         columns = ['id bigint not null', 'note text']\nrejects = {{ rows_max = 9 }}\n"
+    );
+    let package = Package::parse(&text, Path::new("example.toml")).expect("it is right");
+    let package = package.resolve(&Overrides::default(), &|_| {
+        Err(std::env::VarError::NotPresent)
+    });
+    let package = package.expect("it resolves");
+    package.check().expect("it is right");
+    let options = RunOptions {
+        folder: folder.to_owned(),
+        runs_folder: folder.join("runs"),
+        open_sources: sources,
+        ..RunOptions::default()
+    };
+    let ended = ContractDriver { open }.run(&package, &options);
+    ended.map(|success| success.report)
+}
+
+/// The rows of the table `t`, and the folder that has its files.
+fn read(folder: &Path) -> (Vec<(i64, Option<String>)>, String) {
+    let text = fs::read_to_string(folder.join("catalog.json")).expect("a catalog");
+    let catalog: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let part = catalog["tables"]["t"]["parts"][0]["folder"]
+        .as_str()
+        .expect("a folder")
+        .to_owned();
+    let mut rows = Vec::new();
+    for file in fs::read_dir(folder.join(&part)).expect("a folder") {
+        let text = fs::read_to_string(file.expect("a file").path()).expect("a file");
+        let found: Vec<serde_json::Value> = serde_json::from_str(&text).expect("an array");
+        rows.extend(found.iter().map(|row| {
+            let note = row
+                .get("note")
+                .map(|note| note.as_str().expect("a text").to_owned());
+            (row["id"].as_i64().expect("a number"), note)
+        }));
+    }
+    rows.sort();
+    (rows, part)
+}
+
+#[test]
+fn rows_go_from_files_to_a_folder_and_from_there_to_the_next() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut expected = Vec::new();
+    for file in 0..3_i64 {
+        let mut text = "id,note\n".to_owned();
+        for id in file * 1_000..(file + 1) * 1_000 {
+            let note = (id % 7 > 0).then(|| format!("“{id}”, \\ and\nmore"));
+            let field = note.as_ref().map(|note| format!("\"{note}\""));
+            text += &format!("{id},{}\n", field.unwrap_or_default());
+            expected.push((id, note));
+        }
+        fs::write(folder.path().join(format!("{file}.csv")), text).expect("a file");
+    }
+    let report = run(folder.path(), "*.csv", "first", open_sources).expect("it is loaded");
+    assert_eq!(
+        (report.outcome, report.account.rows_loaded),
+        (Outcome::Loaded, 3_000)
+    );
+    let (rows, part) = read(&folder.path().join("first"));
+    assert!(rows == expected, "{} rows", rows.len());
+    let again = run(folder.path(), "*.csv", "first", open_sources).expect("it is known");
+    assert_eq!(again.outcome, Outcome::AlreadyLoaded);
+
+    let report =
+        run(folder.path(), &format!("first/{part}"), "second", open_json).expect("it is loaded");
+    assert_eq!(
+        (report.outcome, report.account.rows_loaded),
+        (Outcome::Loaded, 3_000)
+    );
+    assert!(read(&folder.path().join("second")).0 == expected);
+}
+
+#[test]
+fn a_row_with_a_fault_is_a_reject_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("in")).expect("a folder");
+    let text =
+        "[\n{\"id\":1,\"note\":\"a\"},\n{\"id\":\"two\"},\n{\"note\":\"no id\"},\n{\"id\":4}\n]\n";
+    fs::write(folder.path().join("in/rows.json"), text).expect("a file");
+    let report = run(folder.path(), "in", "out", open_json).expect("it is loaded");
+    let account = &report.account;
+    assert_eq!(
+        (
+            account.rows_read,
+            account.rows_loaded,
+            account.rows_rejected
+        ),
+        (4, 2, 2)
+    );
+    assert_eq!(
+        read(&folder.path().join("out")).0,
+        [(1, Some("a".to_owned())), (4, None)]
+    );
+    let places = report
+        .rejects
+        .iter()
+        .map(|reject| (reject.line, reject.key.as_deref()));
+    let places: Vec<_> = places.collect();
+    assert_eq!(places, [(2, Some("line = 3")), (3, Some("line = 4"))]);
+}
