@@ -30,8 +30,8 @@ pub fn page(report: &Value) -> String {
     String::from_utf8(page).expect("page and JSON are UTF-8")
 }
 
-/// Writes the page of a report whose member `name` is taken from `list`: the page of a hundred thousand load units is
-/// never in memory.
+/// Writes the page of a report whose member `name` is taken from `list`, so that the page of a hundred thousand load
+/// units is never in memory as a whole.
 pub fn write_page(
     out: &mut impl Write,
     report: &Value,

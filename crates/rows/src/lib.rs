@@ -1,8 +1,7 @@
 //! The words that all of Inrush shares: columns and their types, chunks and places of rows, rejects and their codes,
-//! numbers of batches that Arrow itself cannot mean (`timestamp`, `interval`), encodings of text, time zones, numbers in
-//! sentences (`quantity`, `plural`), ids of runs, units, splits and files, exit statuses, and the request to stop.
-//! sentences (`quantity`, `plural`), texts that become part of SQL or of a URL (`sql_text`, `percent`), exit statuses, and
-//! the request to stop.
+//! values in batches that Arrow does not have (`timestamp`, `interval`), encodings of text, time zones, numbers in
+//! sentences (`quantity`, `plural`), texts that become part of SQL or of a URL (`sql_text`, `percent`), ids of runs,
+//! units, splits and files, exit statuses, and the request to stop.
 //!
 //! Nothing here reads a file, knows a database or starts a thread.
 

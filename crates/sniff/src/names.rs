@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_package::NAME_BYTES_MAX;
 
-/// Columns that PostgreSQL gives every table: none of its own may be called so.
+/// Columns that PostgreSQL adds to every table. No other column of the table may have such a name.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
 /// The names for a header's fields, and the changes beyond their spelling.
@@ -89,7 +89,7 @@ pub(super) fn of_numbers(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// A name that SQL takes without quotes, words of its own aside.
+/// A name that SQL accepts without quotes, unless it is one of SQL's own words.
 pub(super) fn identifier(field: &str) -> String {
     let mut name = String::new();
     for character in field.trim().trim_start_matches('#').chars() {
@@ -110,8 +110,8 @@ pub(super) fn identifier(field: &str) -> String {
     name
 }
 
-/// The name with the least number that makes it unique. `next_numbers` has, by name, the least one that was not tried:
-/// a header of nothing but one name does not try all of them for each field.
+/// The name, with the smallest number that makes it unique. `next_numbers` has the smallest number that was not tried
+/// yet for each name, so that a header of equal names does not try all numbers for each field.
 fn unique(
     name: &str,
     taken: &BTreeSet<String>,
@@ -131,7 +131,7 @@ fn unique(
     }
 }
 
-/// The beginning of a name that has this many bytes at most.
+/// The longest beginning of a name that fits into this many bytes.
 fn cut(name: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(name.len());
     while !name.is_char_boundary(end) {
