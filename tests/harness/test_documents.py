@@ -18,7 +18,8 @@ import pytest
 from harness.checkout import DOCS, ROOT
 
 FOLDERS = (
-    "benchmarks", "crates", "docs", "extensions", "fuzz", "python", "sample-packages", "tests",
+    "benchmarks", "crates", "docs", "examples", "extensions", "fuzz", "python", "sample-packages",
+    "tests",
 )  # fmt: skip
 # Made by builds and tests.
 MADE = {"node_modules", "target", "decoder-target", "__pycache__"}

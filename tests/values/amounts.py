@@ -204,14 +204,19 @@ def shortest_single(value: float) -> Fraction:
 
 def still_says(value: float, parts: Written, is_single: bool) -> bool:
     """Whether a float equals its text: fewest digits, or as many digits as were written."""
-    short = shortest_single(value) if is_single else Fraction(repr(value))
+    # A float of four bytes may be printed as one of eight.
+    shortest = {Fraction(repr(value)), *([shortest_single(value)] if is_single else [])}
     as_many = Fraction(f"{Decimal(value):.{max(len(parts.digits), 1) - 1}e}")
-    # If two texts are equally short and near, printers may choose either: 0.25 is 0.2 or 0.3.
     step = Fraction(10) ** -parts.scale
-    is_as_near = abs(parts.value - Fraction(value)) <= abs(short - Fraction(value))
-    ends_there = (short / step).denominator == 1 and (short / (10 * step)).denominator != 1
-    is_as_short = abs(parts.value - short) == step and ends_there
-    return parts.value in (short, as_many) or (is_as_short and is_as_near)
+
+    def is_like(short: Fraction) -> bool:
+        # If two texts are equally short and near, printers may choose either: 0.25 is 0.2 or 0.3.
+        is_as_near = abs(parts.value - Fraction(value)) <= abs(short - Fraction(value))
+        ends_there = (short / step).denominator == 1 and (short / (10 * step)).denominator != 1
+        is_as_short = abs(parts.value - short) == step and ends_there
+        return parts.value == short or (is_as_short and is_as_near)
+
+    return parts.value == as_many or any(is_like(short) for short in shortest)
 
 
 def _float(parts: Written, column: Column) -> Meaning:

@@ -5,7 +5,7 @@
 //!
 //! - A whole number is kept if the float equals it: `9007199254740992` is, `9007199254740993` is not.
 //! - Any other number (with a fraction, or with an exponent) is kept if the float, printed with as many digits as are
-//!   written or with the fewest digits that identify it, equals the number. So numbers that a program has printed from
+//!   written or with the fewest digits that identify it (for `real`: as `real` or as a double), equals the number. So numbers that a program has printed from
 //!   a float are kept: `0.30000000000000004`, and `0.10000000000000001` of `%.17g`.
 //!
 //! All other numbers are rejected, unless the column declares `lossless = false`. In files of typed rows a number means
@@ -136,9 +136,13 @@ impl ExactFloat {
         if number == decimal(&shortest) {
             return true;
         }
-        !self.is_typed
-            && digits <= EXACT_DIGITS_MAX
-            && number == decimal(&format!("{value:.*e}", digits - 1))
+        if self.is_typed {
+            return false;
+        }
+        // A `real` that was printed as a double. If its last digit is a tie, the fewest digits may end otherwise than the
+        // rounded ones.
+        self.is_single && number == decimal(&format!("{value:e}"))
+            || digits <= EXACT_DIGITS_MAX && number == decimal(&format!("{value:.*e}", digits - 1))
     }
 
     /// The float of a text, and the shortest text for it.
@@ -348,6 +352,16 @@ mod tests {
         let quick = exact.has_all_digits(value)
             && digits.is_some_and(|digits| digits.is_kept_by(value, exact.digits_kept));
         (quick, exact.keeps(text.as_bytes()))
+    }
+
+    #[test]
+    fn a_real_that_was_printed_as_a_double_is_kept() {
+        // 965.52447509765625: the last of 16 digits is a tie.
+        for text in ["965.5244750976563", "965.5244750976562", "965.5245"] {
+            assert!(exact(true, false).keeps(text.as_bytes()), "{text}");
+        }
+        assert!(!exact(true, false).keeps(b"965.5244750976564"));
+        assert!(!exact(true, true).keeps(b"965.5244750976563"));
     }
 
     #[test]

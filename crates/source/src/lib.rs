@@ -11,7 +11,6 @@ mod error;
 mod input;
 mod meter;
 mod split;
-mod threads;
 mod wait;
 
 pub use chunks::Chunks;
@@ -24,5 +23,4 @@ pub use error::SourceError;
 pub use input::{FirstRow, Input, InputState, SourceColumn};
 pub use meter::{SourceMeter, nanoseconds_since};
 pub use split::{RecordStart, SourceSplit, Split};
-pub use threads::on_threads;
 pub use wait::wait;

@@ -1,5 +1,5 @@
-//! The operating system's facts of this process, its users, its connections, its files and its disks. All unsafe calls
-//! are in `system_calls.rs` and `users.rs`.
+//! The operating system's facts of this process, its users, its connections, its files and its disks, and threads that
+//! share work. All unsafe calls are in `system_calls.rs` and `users.rs`.
 
 pub mod address_space;
 pub mod free_space;
@@ -9,4 +9,5 @@ pub mod process;
 pub mod small_file;
 pub mod system_calls;
 pub mod tcp;
+pub mod threads;
 pub mod users;

@@ -117,6 +117,7 @@ extern const char *way_name(Way way);
 typedef struct RowReader RowReader;
 extern RowReader *rows_begin(Load *load);
 extern bool rows_next(RowReader *reader, Datum *values, bool *nulls);
+extern char *rows_grow_arena(char *arena, size_t *size);
 
 /* load.c */
 extern uint64 load_run(CopyStmt *stmt, const char *query);

@@ -38,16 +38,18 @@ rows_begin(Load *load)
 	return reader;
 }
 
-static void
-grow_arena(RowReader *reader)
+/* A larger arena with the same bytes. */
+char *
+rows_grow_arena(char *arena, size_t *size)
 {
-	size_t		larger = reader->arena_size * 2;
+	size_t		larger = *size * 2;
 
 	/* A row of 1 GB fails here, as it does in COPY. */
-	if (larger > MaxAllocSize && reader->arena_size < MaxAllocSize)
+	if (larger > MaxAllocSize && *size < MaxAllocSize)
 		larger = MaxAllocSize;
-	reader->arena = repalloc(reader->arena, larger);
-	reader->arena_size = larger;
+	arena = repalloc(arena, larger);
+	*size = larger;
+	return arena;
 }
 
 /* Reads from the client. CopyFrom sets its context of errors before our header is read, COPY after its own. */
@@ -87,7 +89,7 @@ rows_next(RowReader *reader, Datum *values, bool *nulls)
 				read_more(load);
 				break;
 			case DECODER_NEED_ROOM:
-				grow_arena(reader);
+				reader->arena = rows_grow_arena(reader->arena, &reader->arena_size);
 				break;
 			case DECODER_NEED_VALUE:
 				{

@@ -199,19 +199,6 @@ store_batch(TupleLoad *state, uint64 line)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* A larger arena with the same bytes. */
-static void
-grow_arena(TupleLoad *state)
-{
-	size_t		larger = state->arena_size * 2;
-
-	/* A row of 1 GB fails here, as it does in COPY. */
-	if (larger > MaxAllocSize && state->arena_size < MaxAllocSize)
-		larger = MaxAllocSize;
-	state->arena = repalloc(state->arena, larger);
-	state->arena_size = larger;
-}
-
 /* Calls the receive function that the decoder asks for, and gives it the value. */
 static void
 receive_value(TupleLoad *state)
@@ -249,7 +236,7 @@ receive_value(TupleLoad *state)
 			store_batch(state, decoder->line);
 			return;
 		}
-		grow_arena(state);
+		state->arena = rows_grow_arena(state->arena, &state->arena_size);
 	}
 }
 
@@ -280,7 +267,7 @@ load_in_order(TupleLoad *state)
 				store_batch(state, load->decoder.line);
 				break;
 			case DECODER_NEED_ROOM:
-				grow_arena(state);
+				state->arena = rows_grow_arena(state->arena, &state->arena_size);
 				break;
 			case DECODER_NEED_VALUE:
 				receive_value(state);

@@ -9,6 +9,7 @@ use arrow_array::types::{Date32Type, Decimal128Type, Int16Type, Int32Type, Int64
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use inrush_destination::{ColumnSums, Error, Measure, Result, SummedColumn};
+use inrush_system::threads::on_threads;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -28,29 +29,19 @@ pub(super) fn of_files(
     columns: &[SummedColumn],
 ) -> Result<Option<Vec<ColumnSums>>> {
     let next = AtomicUsize::new(0);
-    let work = || -> Result<Option<Vec<Sum>>> {
+    let work = || -> Result<Vec<Option<Vec<Sum>>>> {
         let mut sums = vec![Sum::default(); columns.len()];
         while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
             if !add_file(file, columns, &mut sums)? {
-                return Ok(None);
+                return Ok(vec![None]);
             }
         }
-        Ok(Some(sums))
+        Ok(vec![Some(sums)])
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(files.len()).max(1);
-    let parts: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let joined = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        joined.collect()
-    });
     let mut all = vec![Sum::default(); columns.len()];
-    for part in parts {
-        let Some(part) = part? else { return Ok(None) };
+    for part in on_threads(cores.min(files.len()), &work)? {
+        let Some(part) = part else { return Ok(None) };
         for (sum, own) in all.iter_mut().zip(part) {
             sum.values += own.values;
             sum.sum += own.sum;

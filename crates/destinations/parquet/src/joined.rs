@@ -4,9 +4,7 @@
 //! fence's lock while it reads the run's file and writes the record of the unit. Whoever takes the run over, closes it or gives
 //! it up writes the run's file under the same lock. So a commit is either seen by them, or refused.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use inrush_destination::{Error, Result, RunRecord, RunState, TargetPlan};
 use inrush_rows::calendar::now_microseconds;
@@ -31,15 +29,19 @@ pub(super) fn join(
     joiner: &str,
 ) -> Result<ParquetRun> {
     let stored = open_run(root, record)?;
-    let mut targets = Vec::with_capacity(plans.len());
-    let mut stored_targets = Vec::with_capacity(plans.len());
-    for plan in plans {
-        let path: PathBuf = names::path(&plan.name)?;
+    let staged = plans.iter().map(|plan| {
+        let path = names::path(&plan.name)?;
         let layout = Layout::new(plan, Table::read(root, &path)?.as_ref())?;
-        let (stored, target) = staged_target(root, record.run_id, plan.clone(), path, layout);
-        stored_targets.push(stored);
-        targets.push(target);
-    }
+        Ok(staged_target(
+            root,
+            record.run_id,
+            plan.clone(),
+            path,
+            layout,
+        ))
+    });
+    let staged: Vec<_> = staged.collect::<Result<_>>()?;
+    let (stored_targets, targets): (Vec<_>, Vec<_>) = staged.into_iter().unzip();
     if stored_targets != stored.targets {
         return Err(Error::Unsuitable {
             what: format!(
@@ -53,16 +55,8 @@ pub(super) fn join(
     let number = JOINED.fetch_add(1, Ordering::Relaxed);
     // Two hosts may have one name, as containers often do, and the same process id.
     let by = format!("{joiner} ({number}, {})", now_microseconds());
-    Ok(ParquetRun {
-        root: root.clone(),
-        options: options.clone(),
-        targets,
-        stored,
-        counter: AtomicU64::new(0),
-        cancelled: Arc::default(),
-        is_finished: Mutex::new(false),
-        hold: Hold::Joined { by },
-    })
+    let hold = Hold::Joined { by };
+    Ok(ParquetRun::open(root, options, stored, targets, hold))
 }
 
 /// The fence of a process that joined the run: the run takes units as long as it is held. Nothing for the process that holds

@@ -1,7 +1,7 @@
 //! Finishes runs that a crash has stopped between the exchanges of their tables, or before they were cleaned up.
 //!
 //! A run that is in one of its tables is switched as far as its user can see. So the next process that opens the folder
-//! finishes it, before anything else is planned.
+//! finishes it, or removes its staging, before anything else is planned.
 
 use inrush_destination::{Error, Result, RunState};
 
@@ -9,15 +9,17 @@ use crate::ledger::Root;
 use crate::lock::Lock;
 use crate::options::Options;
 use crate::publish;
-use crate::run::ParquetRun;
+use crate::run::{ParquetRun, remove_staging};
 
-/// Publishes the rest of all such runs that no living process has locked.
+/// Publishes the rest of all such runs that no living process has locked, and removes their staging.
 pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
     for seen in root.stored_runs()? {
-        if seen.record.state != RunState::Loading
-            || seen.publishing.is_none()
-            || !root.is_in_a_table(&seen)?
-        {
+        let is_untidy = match seen.record.state {
+            RunState::Loading => seen.publishing.is_some() && root.is_in_a_table(&seen)?,
+            RunState::Switched => root.staging(seen.record.run_id).exists(),
+            RunState::Discarded => false,
+        };
+        if !is_untidy {
             continue;
         }
         let lock = Lock::take(
@@ -35,12 +37,14 @@ pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
         let Some(mut stored) = root.stored_run(seen.record.run_id)? else {
             continue;
         };
-        let (RunState::Loading, Some(plans)) = (stored.record.state, stored.publishing.take())
-        else {
-            continue;
-        };
-        let run = ParquetRun::half_published(root, options, stored, plans, lock)?;
-        publish::publish(&run, &|_| {})?;
+        match (stored.record.state, stored.publishing.take()) {
+            (RunState::Loading, Some(plans)) => {
+                let run = ParquetRun::half_published(root, options, stored, plans, lock)?;
+                publish::publish(&run, &|_| {})?;
+            }
+            (RunState::Switched, _) => remove_staging(root, stored.record.run_id)?,
+            _ => {}
+        }
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(super) struct ParquetRun {
     pub(super) options: Options,
     pub(super) targets: Vec<RunTarget>,
     pub(super) stored: StoredRun,
-    pub(super) counter: AtomicU64,
+    counter: AtomicU64,
     pub(super) cancelled: Arc<Cancelled>,
     /// True if its own file says that it is switched.
     pub(super) is_finished: Mutex<bool>,
@@ -118,13 +118,10 @@ impl ParquetRun {
             },
         };
         record.targets = plans.iter().map(|plan| plan.name.sql.clone()).collect();
-        let mut targets = Vec::with_capacity(prepared.len());
-        let mut stored_targets = Vec::with_capacity(prepared.len());
-        for (plan, path, layout) in prepared {
-            let (stored, target) = staged_target(root, record.run_id, plan, path, layout);
-            stored_targets.push(stored);
-            targets.push(target);
-        }
+        let staged = prepared
+            .into_iter()
+            .map(|(plan, path, layout)| staged_target(root, record.run_id, plan, path, layout));
+        let (stored_targets, targets): (Vec<_>, Vec<_>) = staged.unzip();
         let stored = StoredRun {
             format: RUN_FORMAT,
             record,
@@ -136,16 +133,8 @@ impl ParquetRun {
         joined::close(root, &stored, &|| false)?;
         drop(numbers);
         clear_staging(root, stored.record.run_id, &targets)?;
-        Ok(ParquetRun {
-            root: root.clone(),
-            options: options.clone(),
-            targets,
-            stored,
-            counter: AtomicU64::new(0),
-            cancelled: Arc::default(),
-            is_finished: Mutex::new(false),
-            hold: Hold::Lock { _lock: lock },
-        })
+        let hold = Hold::Lock { _lock: lock };
+        Ok(ParquetRun::open(root, options, stored, targets, hold))
     }
 
     /// A run that a crash has stopped while it was published, to be finished.
@@ -166,7 +155,19 @@ impl ParquetRun {
                 path,
             });
         }
-        Ok(ParquetRun {
+        let hold = Hold::Lock { _lock: lock };
+        Ok(ParquetRun::open(root, options, stored, targets, hold))
+    }
+
+    /// A run with its targets, of which this process has staged no file yet.
+    pub(super) fn open(
+        root: &Root,
+        options: &Options,
+        stored: StoredRun,
+        targets: Vec<RunTarget>,
+        hold: Hold,
+    ) -> ParquetRun {
+        ParquetRun {
             root: root.clone(),
             options: options.clone(),
             targets,
@@ -174,8 +175,8 @@ impl ParquetRun {
             counter: AtomicU64::new(0),
             cancelled: Arc::default(),
             is_finished: Mutex::new(false),
-            hold: Hold::Lock { _lock: lock },
-        })
+            hold,
+        }
     }
 
     pub(super) fn is_interrupted(&self) -> bool {

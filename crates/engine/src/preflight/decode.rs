@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use inrush_convert::Converter;
 use inrush_rows::cancel::Stop;
-use inrush_source::on_threads;
+use inrush_system::threads::on_threads;
 
 use super::sample::Portion;
 use super::sample_batches::{self, Making, SampleWork};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use inrush_rows::cancel::Stop;
 use inrush_source::SourceError;
-use inrush_source::on_threads;
+use inrush_system::threads::on_threads;
 
 use super::residency::{cached_bytes, let_go};
 use super::sample::StoredRange;

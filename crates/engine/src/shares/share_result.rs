@@ -1,4 +1,4 @@
-//! What a process tells of the share that it has loaded.
+//! The result of a share, which its process writes for the process that holds the run.
 
 use inrush_verdict::Measurements;
 use serde::{Deserialize, Serialize};

@@ -53,7 +53,7 @@ mod two_readers;
 mod window;
 
 pub use inrush_scan::Dialect;
-pub use inrush_source::{RecordStart, on_threads};
+pub use inrush_source::RecordStart;
 
 pub use archive::ZipMember;
 pub use buffers::BufferPool;

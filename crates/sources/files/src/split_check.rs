@@ -18,7 +18,7 @@ use super::source_file::SourceFile;
 use super::split::Split;
 use super::split_starts::{first_records, needs_pass};
 use super::table::TableFile;
-use inrush_source::on_threads;
+use inrush_system::threads::on_threads;
 
 /// Bytes of a chunk; odd, so that chunks end anywhere.
 const CHUNK_BYTES: usize = 100_003;

@@ -15,7 +15,7 @@ use super::reader::rows_begin;
 use super::source_file::SourceFile;
 use super::stored::Purpose;
 use super::text::Text;
-use inrush_source::on_threads;
+use inrush_system::threads::on_threads;
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 256 << 10;

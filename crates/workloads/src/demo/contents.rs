@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use inrush::postgres::DatabaseAddress;
 use inrush::report::TableReport;
-use inrush::source::on_threads;
+use inrush_system::threads::on_threads;
 use sha2::{Digest, Sha256};
 
 use crate::error::WorkloadError;

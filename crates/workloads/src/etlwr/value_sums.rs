@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use inrush::quantity::{count, counted};
 use inrush::verify::ExactSum;
 use inrush::{ColumnSums, Measure, SummedColumn};
+use inrush_system::threads::on_threads;
 
 use super::data::{DataSet, TableFiles};
 use crate::error::WorkloadError;
@@ -63,7 +64,7 @@ fn of_table(files: &TableFiles) -> Result<TableSums, WorkloadError> {
         .collect();
     let paths: Vec<&PathBuf> = files.files.values().collect();
     let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<FileSum>, WorkloadError> {
+    let work = || -> Result<Vec<Vec<FileSum>>, WorkloadError> {
         let mut sums = vec![FileSum::default(); measures.len()];
         while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
             add_file(path, &measures, &mut sums).map_err(|source| WorkloadError::File {
@@ -72,22 +73,12 @@ fn of_table(files: &TableFiles) -> Result<TableSums, WorkloadError> {
                 source,
             })?;
         }
-        Ok(sums)
+        Ok(vec![sums])
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(paths.len()).max(1);
-    let parts: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let joined = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        joined.collect()
-    });
     let mut columns = vec![FileSum::default(); measures.len()];
-    for part in parts {
-        for (sum, own) in columns.iter_mut().zip(part?) {
+    for part in on_threads(cores.min(paths.len()), &work)? {
+        for (sum, own) in columns.iter_mut().zip(part) {
             sum.values += own.values;
             sum.odd += own.odd;
             sum.sum.add_sum(&own.sum);

@@ -1,4 +1,4 @@
-//! Which of the rows of a batch that share a key are refused.
+//! Finds the rows of a batch that are refused because they share a key with an earlier one.
 
 use std::collections::{BTreeMap, HashSet};
 

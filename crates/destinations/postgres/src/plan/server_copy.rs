@@ -1,4 +1,5 @@
-//! How the server stores the rows of a flow: by COPY, or by the extension `inrush_fastcopy`, if the database has it.
+//! Chooses how the server stores the rows of a flow: by COPY, or by the extension `inrush_fastcopy`, if the database
+//! has it.
 //!
 //! The plan decides by the catalog. Before rows are sent, the extension is asked about each table (`refusal()`, in the
 //! step [`OpenServerCopy`](super::unit_steps::Step::OpenServerCopy)): if it refuses a table, the unit is loaded by

@@ -15,7 +15,8 @@ use inrush_package::BoundsStep;
 use inrush_rows::column::Column;
 use inrush_rows::timestamp;
 use inrush_scan::{Dialect, Records};
-use inrush_source::{Input, ReadSettings, Source, SourceSplit, on_threads};
+use inrush_source::{Input, ReadSettings, Source, SourceSplit};
+use inrush_system::threads::on_threads;
 
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
