@@ -53,12 +53,12 @@ fn words(undone: &Undone) -> String {
             match place {
                 Some(place) => {
                     text.push_str(&format!(
-                        "  {} taken out, kept as {}\n",
+                        "  {} removed, kept as {}\n",
                         readable(table),
                         readable(place)
                     ));
                 }
-                None => text.push_str(&format!("  {} taken out and dropped\n", readable(table))),
+                None => text.push_str(&format!("  {} removed and dropped\n", readable(table))),
             }
         }
         for table in &target.put_back {
