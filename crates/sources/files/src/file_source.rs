@@ -22,14 +22,14 @@ use super::split::Split;
 use super::split_facts::SplitFacts;
 use super::split_starts::first_records;
 
-/// Files that are written in one way, and whose rows have the same fields.
+/// Files in one format, whose rows have the same fields.
 #[derive(Debug)]
 pub struct FileSource {
     files: Vec<Arc<SourceFile>>,
     form: Arc<FileForm>,
 }
 
-/// How the files of a flow are written, and what each must begin and end with.
+/// The format of a flow's files, and what each file must begin and end with.
 #[derive(Clone, Debug)]
 pub struct FileForm {
     /// How records and fields are written.
@@ -38,12 +38,12 @@ pub struct FileForm {
     pub header: Option<Vec<String>>,
     /// The beginning of the last record of a file, if that record is a trailer and not a row.
     pub trailer_starts_with: Option<String>,
-    /// Bytes of text in each part of a shared file.
+    /// The bytes of text in each part of a shared file.
     pub part_bytes: usize,
 }
 
 impl FileForm {
-    /// Files without trailers, whose header is not known.
+    /// The form of files without trailers, whose header is not known.
     pub fn new(dialect: Dialect) -> FileForm {
         FileForm {
             dialect,
@@ -83,7 +83,7 @@ impl FileSource {
     ///
     /// If there is no file, or if the files are not in the order in which they were found.
     pub fn new(mut files: Vec<Arc<SourceFile>>, form: FileForm) -> FileSource {
-        // A list that was collected in place keeps the memory of the longer list that it was made from.
+        // A list that was collected in place keeps the memory of the longer list from which it was made.
         files.shrink_to_fit();
         assert!(!files.is_empty(), "a source of files has a file");
         let mut numbered = files.iter().zip(0..);
@@ -162,7 +162,7 @@ impl Source for FileSource {
     }
 
     fn needs_locate(&self, input: usize) -> bool {
-        // Row groups are found by their file's footer.
+        // The file's footer has the positions of row groups.
         self.files[input].table().is_none() && needs_place(&self.form.dialect)
     }
 
@@ -203,7 +203,7 @@ impl Source for FileSource {
     }
 
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
-        // The caller knows from the state that the file is another one, so only its content counts.
+        // The caller knows by the state that the file has changed, so only its content is compared.
         let file = Arc::new(self.files[input].as_it_is_now());
         let FileForm {
             dialect,
@@ -225,7 +225,7 @@ impl Source for FileSource {
     fn ends_of(&self, split: &SourceSplit, field: usize) -> Option<(String, String)> {
         let split = self.split_of(split);
         let dialect = &self.form.dialect;
-        // Anything but a plain file has no end that can be read first, or cannot be read twice.
+        // Only a plain file can be read from its end first, and read twice.
         if !split.file.reads_in_ranges().ok()? {
             return None;
         }

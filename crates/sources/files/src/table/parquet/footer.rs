@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
-/// Where a footer says how a column is encrypted: in its row groups, their columns, the field `crypto_metadata`.
+/// The path of field numbers to a column's encryption in a footer: row groups, columns, `crypto_metadata`.
 const COLUMN_ENCRYPTION: &[i64] = &[4, 1, 8];
-/// Bytes behind the footer: its length and the magic number.
+/// The number of bytes after the footer: its length and the magic number.
 const TAIL_BYTES: u64 = 8;
-/// Bytes that a header of a dictionary's page takes at most.
+/// The most bytes of the header of a dictionary page.
 const DICTIONARY_HEADER_BYTES_MAX: u64 = 100;
-/// How deep structures of a footer are.
+/// The most levels of nested structures in a footer.
 const DEPTH_MAX: usize = 32;
 
 /// The metadata corrected to match the file's pages; `None` if it needs no repair.
 ///
 /// - Some writers set the position of a dictionary that they did not write to 0, where the file's magic number is, or
 ///   to a position after the first page. pyarrow and DuckDB then begin to read at the first page.
-/// - parquet-mr before 1.2.9 did not count the header of a dictionary's page in its column's size. Like pyarrow, this
-///   adds up to 100 bytes to the column, but none of the next column.
+/// - parquet-mr before 1.2.9 did not count the header of a dictionary page in its column's size. Like pyarrow, this
+///   adds up to 100 bytes to the column, but not beyond the next column's begin.
 pub(super) fn repaired(
     metadata: &Arc<ParquetMetaData>,
     file_bytes: u64,
@@ -108,7 +108,7 @@ fn padded_size(column: &ColumnChunkMetaData, starts: &[u64], file_bytes: u64) ->
         .saturating_add(room.min(DICTIONARY_HEADER_BYTES_MAX) as i64)
 }
 
-/// The place where the footer of a file of this size begins.
+/// The position of the footer in a file of this size.
 pub(super) fn start(file: &File, size: u64) -> Option<u64> {
     let mut length = [0; 4];
     file.read_exact_at(&mut length, size.checked_sub(TAIL_BYTES)?)
@@ -279,7 +279,7 @@ mod tests {
             &[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x7f],
             &[8]
         ));
-        // As many levels as there are bytes.
+        // One level of nesting for each byte.
         assert!(!has_field(&[0x1c; 100_000], &[8]));
     }
 }
