@@ -39,7 +39,7 @@ enum Socket {
     Tcp(TcpStream),
 }
 
-/// A block on its way, as one `CopyData` message or several.
+/// A block that is being sent, as one `CopyData` message or several.
 #[derive(Debug)]
 pub struct Outgoing {
     block: Vec<u8>,
@@ -237,7 +237,7 @@ mod tests {
     /// Sends until the socket takes no more, and drops the send.
     async fn send_until_full(blocks: &BlockSocket, outgoing: &mut Outgoing) {
         let mut sending = std::pin::pin!(blocks.send(outgoing, || ()));
-        // The first look finds the socket not yet known to be writable.
+        // At the first poll the socket is not yet known to be writable.
         blocks.socket.writable().await.unwrap();
         std::future::poll_fn(|context| match sending.as_mut().poll(context) {
             Poll::Ready(sent) => panic!("nobody reads, and it ended: {sent:?}"),
