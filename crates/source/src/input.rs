@@ -107,7 +107,7 @@ pub trait Input: fmt::Debug + Send + Sync {
         stored_bytes
     }
 
-    /// The memory that its decompressor needs; 0 if there is none.
+    /// The memory that its decompressor needs; `None` if there is none.
     fn decoder_bytes(&self) -> Option<u64> {
         None
     }

@@ -1,4 +1,4 @@
-//! Batches of random types, lengths, NULLs and views, with the target that takes them.
+//! Batches of random types, lengths, NULLs and views, with the target for them.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub fn description(columns: &[(Vec<u8>, bool)]) -> Vec<u8> {
     bytes
 }
 
-/// The target that takes these columns, and a batch of them.
+/// The target with these columns, and a batch of them.
 pub fn target_and_batch(columns: &[TestColumn], row_count: usize) -> (RowMetadata, RecordBatch) {
     let described: Vec<(Vec<u8>, bool)> = columns
         .iter()
