@@ -236,9 +236,7 @@ fn check_words(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut 
     conflict(
         faults,
         &at(present),
-        &format!(
-            "`{present}` replaces all of PostgreSQL's words, and `{missing}` is not set"
-        ),
+        &format!("`{present}` replaces all of PostgreSQL's words, and `{missing}` is not set"),
         &format!("add `{missing} = [...]`"),
     );
 }

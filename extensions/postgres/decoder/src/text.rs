@@ -1,4 +1,4 @@
-//! Which bytes are text: `pg_verify_mbstr`, for ASCII in every encoding and for UTF-8.
+//! Checks that bytes are text, like `pg_verify_mbstr`: for ASCII in every encoding, and for UTF-8.
 
 /// The number of characters, if the bytes are surely valid text of the server's encoding without a byte 0.
 ///
@@ -16,13 +16,14 @@ pub(crate) fn characters(bytes: &[u8], utf8: bool) -> Option<usize> {
     Some(bytes.iter().filter(|byte| (**byte as i8) >= -0x40).count())
 }
 
-/// Whether all bytes are ASCII, and none is 0.
+/// True if all bytes are ASCII, and none is 0.
 #[inline]
 fn is_plain_ascii(bytes: &[u8]) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     const ONES: u64 = 0x0101_0101_0101_0101;
     let (words, rest) = bytes.as_chunks::<8>();
-    // Among bytes below 0x80, minus one sets the high bit of a 0 alone (or of one after a 0, which is as good).
+    // If all bytes are below 0x80, subtracting one sets the high bit only of a 0, or of a byte after a 0, which is just
+    // as good.
     let mut seen = 0;
     for word in words {
         let word = u64::from_le_bytes(*word);

@@ -112,9 +112,7 @@ impl ByteAccount<'_> {
         if place > directory_start {
             let name = before.map_or("", |before| before.name.as_str());
             return Ok(Err(Unlisted {
-                what: format!(
-                    "its member `{name}` overlaps the directory, or is after it"
-                ),
+                what: format!("its member `{name}` overlaps the directory, or is after it"),
                 fix: REPAIR,
             }));
         }
