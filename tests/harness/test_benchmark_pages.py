@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import capacity_accuracy
+import clients_vs_pgbench
 import kernels
 import pages
 import preflight_accuracy
@@ -20,6 +22,8 @@ from harness.checkout import DOCS
 # Benchmarks whose page is made from the JSON alone; the others write both together.
 PAGES: dict[str, Callable[[dict[str, Any], str], str]] = {
     results.BENCHMARK: results.page,
+    "capacity_accuracy": lambda facts, _: capacity_accuracy.page(facts),
+    "clients_vs_pgbench": lambda facts, _: clients_vs_pgbench.page(facts),
     "kernels": lambda facts, _: kernels.page(facts),
     "preflight_accuracy": lambda facts, _: preflight_accuracy.page(facts),
 }
