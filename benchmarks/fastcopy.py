@@ -1,4 +1,4 @@
-"""The server's processor time for the same rows by COPY BINARY and by the extension, in turn.
+"""Compares the server's processor time by COPY BINARY and by the extension, in turn.
 
     make extension PG_CONFIG=... && .venv/bin/python benchmarks/fastcopy.py --rounds 7
 

@@ -1,4 +1,4 @@
-"""Reads numbers as the types of a database hold them, exactly, with fractions."""
+"""Reads numbers exactly, with fractions, as the types of a database hold them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from values.meanings import Column, Meaning, double_bits, may, must, nothing, si
 
 BLANKS = " \t\n\r\f\v"
 INTEGERS = {"int2": 15, "int4": 31, "int8": 63}
-# Fractions with such exponents need hardly any memory, and no type holds larger ones.
+# Fractions with such exponents need little memory, and no type holds larger ones.
 EXPONENT_MAX = 200_000
 NUMERIC_WHOLE_DIGITS = 131_072
 NUMERIC_SCALE_MAX = 16_383
@@ -29,7 +29,7 @@ class Written:
     scale: int
     has_point: bool
     has_exponent: bool
-    # Written as every program writes it: no plus, no leading zeros, no blanks around it.
+    # In the usual form: no plus, no leading zeros, no blanks around it.
     plain: bool
     # It has a leading zero or a plus, as codes often have.
     looks_coded: bool
@@ -203,14 +203,14 @@ def shortest_single(value: float) -> Fraction:
 
 
 def still_says(value: float, parts: Written, is_single: bool) -> bool:
-    """Whether a float with fewest digits, or with as many as were written, is as written."""
+    """Whether a float equals its text: fewest digits, or as many digits as were written."""
     # A float of four bytes may be printed as one of eight.
     shortest = {Fraction(repr(value)), *([shortest_single(value)] if is_single else [])}
     as_many = Fraction(f"{Decimal(value):.{max(len(parts.digits), 1) - 1}e}")
     step = Fraction(10) ** -parts.scale
 
     def is_like(short: Fraction) -> bool:
-        # If two texts are as short and as near, printers may choose either: 0.25 is 0.2 or 0.3.
+        # If two texts are equally short and near, printers may choose either: 0.25 is 0.2 or 0.3.
         is_as_near = abs(parts.value - Fraction(value)) <= abs(short - Fraction(value))
         ends_there = (short / step).denominator == 1 and (short / (10 * step)).denominator != 1
         is_as_short = abs(parts.value - short) == step and ends_there

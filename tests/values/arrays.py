@@ -11,7 +11,7 @@ from values.meanings import Column, Meaning, may, must, nothing
 BLANKS = " \t\n\r\v\f"
 DIMENSIONS_MAX = 6
 ReadElement = Callable[[str, Column], Meaning]
-# An element that is not quoted, and may be the word for NULL.
+# An element without quotes, which may be the word for NULL.
 Element = tuple[str, bool]
 
 
@@ -84,7 +84,7 @@ class _Parser:
 
 
 def shape(found: list[Any]) -> tuple[int, ...]:
-    """Return the dimensions of nested lists, which must be even."""
+    """Return the dimensions of nested lists, which must be regular."""
     inner = {shape(one) if isinstance(one, list) else None for one in found}
     if len(inner) > 1 or () in inner:
         raise ArrayError("its rows differ in length")

@@ -20,7 +20,7 @@ DIALECTS = ("csv", "quoted", "tsv")
 
 @dataclass(frozen=True)
 class Case:
-    """A field of a column; its number is the row's in the round."""
+    """A field of a column; its number is the row's number in the round."""
 
     number: int
     column: Column

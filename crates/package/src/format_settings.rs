@@ -1,4 +1,4 @@
-//! The settings `format` of a package: how files are written.
+//! The setting `format` of a package: how files are written.
 
 use inrush_rows::compression::Compression;
 use schemars::JsonSchema;

@@ -11,7 +11,7 @@ use tokio_postgres::config::Host;
 use super::service_file;
 use crate::connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES};
 
-/// Settings that are taken: what each means to a load says `docs/connections.md`.
+/// The supported settings; `docs/connections.md` explains each.
 const KNOWN: &[&str] = &[
     "host",
     "hostaddr",
@@ -61,7 +61,7 @@ const NO_OAUTH: &str = "Inrush does not log in by OAuth";
 const NO_SCRAM_KEYS: &str =
     "Inrush logs in with a password, not with keys made from one: give the password";
 
-/// Settings of libpq that a load cannot honour, with the reason; to pass them over would be to lie.
+/// Settings of libpq that a load cannot honour, with the reason. Ignoring them silently would mislead the user.
 const REFUSED: &[(&str, &str)] = &[
     (
         "sslpassword",
@@ -92,7 +92,7 @@ pub struct UrlSettings {
 }
 
 impl UrlSettings {
-    /// Takes a URL apart, then fills its gaps from its service and from the environment.
+    /// Parses a URL, then fills its gaps from its service and from the environment.
     pub fn gather(url: &str, defaults: &ConnectionDefaults) -> Result<UrlSettings, String> {
         let mut settings = UrlSettings::of_url(url)?;
         let service = settings
@@ -150,7 +150,7 @@ impl UrlSettings {
                 "a part behind its `?` is not `name=value` (a ? in a password is written %3F)",
             )?;
             let value = percent_decode(value)?;
-            // What JDBC calls it; libpq takes this one value too.
+            // JDBC's name for it; libpq also accepts this one value.
             if key == "ssl" && value == "true" {
                 settings.put("sslmode", "require".to_owned());
                 continue;

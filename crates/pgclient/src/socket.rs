@@ -1,4 +1,4 @@
-//! The bytes between us and the server, watched.
+//! Watches the bytes between this client and the server.
 //!
 //! A message starts with its kind and its length. The watch reads just these headers before the driver sees them, and
 //! ends the connection at one that no server sends (`message_limits.rs`), or that asks for the password in a way that
@@ -44,7 +44,7 @@ pub struct SocketWatch {
     violation: OnceLock<String>,
     /// True if the server asked for our certificate, and got one.
     certificate_sent: AtomicBool,
-    /// True if rows that come now are dropped as they come.
+    /// True if rows that arrive now are dropped immediately.
     drops_rows: AtomicBool,
     error_seen: AtomicBool,
     is_encrypted: AtomicBool,
@@ -75,7 +75,7 @@ impl SocketWatch {
         self.certificate_sent.store(true, Ordering::Release);
     }
 
-    /// Says whether rows are dropped as they come: how many there are is then the server's business.
+    /// Sets whether rows are dropped when they arrive: then their number is not limited.
     pub fn drop_rows(&self, drops: bool) {
         self.drops_rows.store(drops, Ordering::Release);
     }
@@ -122,7 +122,7 @@ impl SocketWatch {
         self.bytes_received.load(Ordering::Relaxed)
     }
 
-    /// Bytes in both directions: what does not grow is silent.
+    /// The bytes in both directions. If the sum does not grow, the connection is silent.
     pub fn bytes_passed(&self) -> u64 {
         self.bytes_sent() + self.bytes_received()
     }
@@ -167,7 +167,7 @@ pub struct Watched<S> {
     headers: Headers,
 }
 
-/// Reads the headers of the messages that come by.
+/// Reads the headers of the messages that pass.
 #[derive(Default)]
 struct Headers {
     /// The server answers an `SSLRequest` with one byte that is not a message.

@@ -39,7 +39,7 @@ pub struct Connector {
     /// TLS began without a request (`sslnegotiation=direct`), so the server must agree on PostgreSQL's protocol.
     /// Otherwise another server with the same certificate could be made to answer (libpq refuses this too).
     pub is_direct: bool,
-    /// The place for the session at the end, if it is used further.
+    /// The place for the session, if it is used after the stream is dropped.
     pub session_place: Option<SessionPlace>,
 }
 

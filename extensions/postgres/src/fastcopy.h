@@ -28,7 +28,7 @@
 
 #include "decoder.h"
 
-/* The number that open() returns: a client that knows another one uses COPY. */
+/* The number that open() returns: a client that expects another number uses COPY. */
 #define INRUSH_FASTCOPY_ABI 1
 #define INRUSH_FASTCOPY_VERSION "0.1.0"
 

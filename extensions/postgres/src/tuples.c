@@ -1,7 +1,7 @@
 /*
- * The ways "tuples" and "pages": the decoder forms tuples in an arena. heap_multi_insert stores them, as it does COPY's;
- * or they are put on pages here (pages.c). If the columns come in another order than the table's, the decoder makes
- * Datums (rows.c) and the server's own heap_form_tuple makes tuples of them.
+ * The ways "tuples" and "pages": the decoder forms tuples in an arena. heap_multi_insert stores them, as for COPY, or
+ * pages.c puts them on pages. If the columns are not in the table's order, the decoder makes Datums (rows.c), and the
+ * server's heap_form_tuple makes tuples of them.
  */
 #include "fastcopy.h"
 
@@ -18,9 +18,9 @@
 
 /* As many as COPY stores at once. */
 #define BATCH_TUPLES 1000
-/* A tuple that is larger makes the arena grow. */
+/* A larger tuple enlarges the arena. */
 #define ARENA_SIZE (256 * 1024)
-/* An arena that one large tuple made larger than this is given back, so that no batch fills it. */
+/* An arena that a large tuple has made larger than this is freed, so that no batch fills it. */
 #define ARENA_KEPT (8 * 1024 * 1024)
 
 typedef struct TupleLoad
@@ -48,8 +48,8 @@ typedef struct TupleLoad
 } TupleLoad;
 
 /*
- * A slot whose tuple lies in the arena. It is the server's slot for heap tuples, but "materialize" leaves the tuple
- * where it is: the arena lives until the batch is stored.
+ * A slot whose tuple is in the arena. It is the server's slot for heap tuples, but "materialize" leaves the tuple where
+ * it is: the arena lives until the batch is stored.
  */
 static TupleTableSlotOps arena_slot;
 
@@ -76,7 +76,7 @@ arena_slot_store(TupleTableSlot *slot, HeapTuple tuple)
 	slot->tts_tableOid = tuple->t_tableOid;
 }
 
-/* Tells the server's checks which table and columns they are about. */
+/* Gives the server's checks the table and columns. */
 static void
 prepare_checks(TupleLoad *state, ParseState *pstate)
 {
@@ -98,7 +98,7 @@ prepare_checks(TupleLoad *state, ParseState *pstate)
 	state->checked_slot = MakeSingleTupleTableSlot(RelationGetDescr(load->rel), &arena_slot);
 }
 
-/* The tuple of a place, as the server knows it. */
+/* The server's structure for a tuple in the arena. */
 static void
 set_tuple(TupleLoad *state, size_t i)
 {
@@ -113,7 +113,7 @@ set_tuple(TupleLoad *state, size_t i)
 	ItemPointerSetInvalid(&tuple->t_self);
 }
 
-/* Checks the rows of the batch that are not checked yet, in their order, before an error of a later one is told. */
+/* Checks the unchecked rows of the batch, in order, before an error of a later row is reported. */
 static void
 check_rows(TupleLoad *state)
 {
@@ -151,7 +151,7 @@ refuse_null(TupleLoad *state)
 	elog(ERROR, "the decoder of inrush_fastcopy found a NULL that the table takes");
 }
 
-/* Stores the batch; an error is told of this line, which is the last one that was read. */
+/* Stores the batch; errors are reported for this line, which is the last one that was read. */
 static void
 store_batch(TupleLoad *state, uint64 line)
 {
@@ -240,7 +240,7 @@ receive_value(TupleLoad *state)
 	}
 }
 
-/* Rows whose tuples the decoder makes: all columns of the table, in its order. */
+/* Loads rows whose tuples the decoder makes: all columns of the table, in its order. */
 static void
 load_in_order(TupleLoad *state)
 {
@@ -257,7 +257,7 @@ load_in_order(TupleLoad *state)
 		switch (status)
 		{
 			case DECODER_NEED_INPUT:
-				/* What is wrong with a message is told behind what is wrong with a row before it. */
+				/* An error of a message is reported after the errors of rows before it. */
 				check_rows(state);
 				errors_place_input(load);
 				(void) client_read(&load->input, &load->decoder);
@@ -287,7 +287,7 @@ load_in_order(TupleLoad *state)
 	}
 }
 
-/* Whether a row has NULL in a column that does not take it. */
+/* True if a row has NULL in a NOT NULL column. */
 static bool
 has_refused_null(TupleDesc desc, const bool *nulls)
 {
@@ -301,7 +301,7 @@ has_refused_null(TupleDesc desc, const bool *nulls)
 	return false;
 }
 
-/* Rows in the order of the wire; each is checked before the next one is read, as in COPY. */
+/* Loads rows in the order of the stream; each is checked before the next one is read, as in COPY. */
 static void
 load_of_wire(TupleLoad *state)
 {
@@ -312,7 +312,7 @@ load_of_wire(TupleLoad *state)
 	bool	   *nulls = palloc(sizeof(bool) * desc->natts);
 	size_t		bytes = 0;
 
-	/* Columns that do not come stay so. */
+	/* Columns that are not in the stream stay NULL. */
 	memset(nulls, true, sizeof(bool) * desc->natts);
 	for (;;)
 	{
@@ -356,7 +356,7 @@ load_tuples(Load *load, ParseState *pstate)
 
 	state.tuples = palloc0(sizeof(HeapTupleData) * BATCH_TUPLES);
 	state.slots = palloc(sizeof(TupleTableSlot *) * BATCH_TUPLES);
-	/* Nothing reads values out of these. */
+	/* Nothing reads values from these. */
 	for (int i = 0; i < BATCH_TUPLES; i++)
 		state.slots[i] = MakeTupleTableSlot(NULL, &arena_slot);
 	prepare_checks(&state, pstate);

@@ -55,7 +55,7 @@ pub enum ServerCopyChoice {
     Auto,
     /// Always COPY
     Plain,
-    /// Refuse a load of which a unit cannot go by the extension
+    /// Refuse the load if any unit cannot use the extension
     Require,
     /// As auto, but write whole pages past the server's buffers where that is possible
     Pages,

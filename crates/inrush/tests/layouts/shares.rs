@@ -69,7 +69,7 @@ fn each_split(splits: &[SplitFacts<'_>]) -> Layout {
 #[test]
 fn shares_of_any_layout_load_each_row_once() {
     let layouts: [(&str, LayOut); 3] = [
-        // Ranges of a file whose quotes hide line ends: only the process that holds the run has looked where they begin.
+        // Ranges of a file whose quotes hide line ends: only the process that holds the run knows where they begin.
         ("each split", each_split),
         ("one stream for each pair", one_stream_each_pair),
         ("all in one unit", all_in_one_unit),
@@ -144,7 +144,7 @@ fn a_host_that_lays_out_other_units_is_refused() {
     assert!(ended.is_ok() && files.loaded() == files.rows);
 }
 
-/// The mistake that D-40 forbids. A result alone loads no rows: only what the ledger has counts.
+/// The mistake that D-40 forbids: a result alone loads no rows, because only the ledger's records count.
 #[test]
 fn rows_that_only_a_result_tells_of_are_not_published() {
     let files = Files::new(false);

@@ -8,11 +8,11 @@
 /// to stay in the first cache.
 pub(super) const TILE_ROWS: usize = 64;
 
-/// A field of at most four digits as it is sent, or the mark that there is none.
+/// A field of at most four digits as it is sent, or the mark that the value needs another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
 pub(super) struct Slot {
-    /// The field; the bytes behind its last one are not part of it.
+    /// The field; bytes after its end are not part of it.
     pub(super) field: [u8; 24],
     /// Bytes of the field, its length word included; 0 if the value needs more digits.
     pub(super) field_bytes: u64,

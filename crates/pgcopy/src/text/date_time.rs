@@ -1,4 +1,4 @@
-//! Dates, times and intervals in forms that PostgreSQL reads alike under every setting.
+//! Dates, times and intervals in forms that PostgreSQL reads in the same way under every setting.
 
 use inrush_rows::calendar::{DAY_MICROSECONDS, civil_from_days};
 
@@ -104,7 +104,7 @@ pub(super) fn append_interval(value: (i32, i32, i64), is_finite: bool, out: &mut
     out.extend_from_slice(b" secs");
 }
 
-/// Appends year, month and day, and says whether the year is one before Christ.
+/// Appends year, month and day. Returns whether the year is before Christ.
 fn append_year_month_day(days: i64, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil_from_days(days);
     // There is no year 0: the year before 1 is 1 BC.

@@ -27,7 +27,7 @@ headers! {
     numbers_only: "a.csv", "1,2\n3,4\n5,6\n" => "column_1 integer, column_2 integer", [];
     odd_names: "a.csv", "Order ID,,Order ID,2024\n1,2,3,4\n5,6,7,8\n9,10,11,12\n"
         => "order_id integer, column_2 integer, order_id_2 integer, _2024 integer",
-        ["field 2 has no name: it is called column_2", "`Order ID` is there more than once"];
+        ["field 2 has no name: it is called column_2", "`Order ID` occurs more than once"];
     years_over_amounts: "a.csv", "Item,2019,2020\nSales,10,20\nCosts,5,6\nRent,7,8\n"
         => "item text, _2019 integer, _2020 integer", [];
     years_over_years: "a.csv", "Item,2019,2020\nSales,2010,2020\nCosts,2005,2006\n"

@@ -1,8 +1,8 @@
-//! Our bytes against those of foreign clients, which are known to work with SQL Server.
+//! Compares the encoder's bytes with those of foreign clients, which are known to work with SQL Server.
 //!
-//! Each client loaded the same table into a server that records (`tests/sqlserver`, `make capture-tds`). Here
-//! the same values are encoded for the columns that the client described. Each value's bytes must be the
-//! client's, or differ as [`DIFFERENCES`] says.
+//! Each client loaded the same table into a server that records (`tests/sqlserver`, `make capture-tds`). Here the same
+//! values are encoded for the columns that the client described. Each value's bytes must be the client's, or differ as
+//! listed in [`DIFFERENCES`].
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Which bytes are text: `pg_verify_mbstr`, for ASCII in every encoding and for UTF-8.
+//! Checks that bytes are text, like `pg_verify_mbstr`: for ASCII in every encoding, and for UTF-8.
 
 const HIGH: u64 = 0x8080_8080_8080_8080;
 const ONES: u64 = 0x0101_0101_0101_0101;
