@@ -17,9 +17,7 @@ from harness.packages import Value, flow
 
 # What PostgreSQL can undo is in tests/postgres.
 UNDOING = [
-    kind
-    for kind in PLACES
-    if "undo" in claims()[kind.title] and not issubclass(kind, PostgreSql)
+    kind for kind in PLACES if "undo" in claims()[kind.title] and not issubclass(kind, PostgreSql)
 ]
 TYPES = ("integer", "text")
 TABLES = ("one", "two")
@@ -56,7 +54,7 @@ class Loads:
         return self.inrush("undo", run, *self.place.words, *words, environment=environment)
 
     def rows(self, table: str) -> list[Row] | None:
-        """The rows of a table."""
+        """Return the rows of a table."""
         return self.place.rows(table, TYPES)
 
     def assert_rows(self, *runs: tuple[str, int]) -> None:
