@@ -119,7 +119,7 @@ def test_a_role_that_may_only_insert(database: Database, inrush: Inrush) -> None
     url = database.url.replace("tester@", f"{role}@")
     assert role in url
     columns = ["id", "k", "note"]
-    # The owner creates the ledger with a load of its own.
+    # The owner creates the ledger by loading something first.
     write_package(inrush, database.url, columns=columns)
     inrush.write("rows.tbl.9", "")
     text = (inrush.folder / "package.toml").read_text().replace("rows.tbl.*", "rows.tbl.9")

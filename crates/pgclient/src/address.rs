@@ -302,7 +302,7 @@ impl DatabaseAddress {
     }
 }
 
-/// Options for the server, with the one that libpq takes from a variable of its own.
+/// Options for the server, including the one for which libpq has a separate variable.
 fn options(settings: &UrlSettings) -> Option<String> {
     let geqo = settings
         .get("geqo")

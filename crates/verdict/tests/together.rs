@@ -306,7 +306,7 @@ fn a_backend_is_busy_once_for_all_that_is_known_of_it() {
     assert!((gain_s(0) - gain_s(10)).abs() < 0.5, "{}", gain_s(10));
 }
 
-/// CPU that is known to have been used counts where the samples do not say what for.
+/// CPU time that is known to be used counts even if the samples do not show its purpose.
 #[test]
 fn a_backend_is_busy_for_its_cpu_at_least() {
     let small = stream(&[(Read, 0.7), (SendWait, 0.02), (ServerWait, 0.25)])

@@ -63,7 +63,7 @@ pub struct Part {
 }
 
 impl Entry {
-    /// The entry as the plan is told of it.
+    /// The entry as the plan gets it.
     pub fn facts(&self) -> TargetFacts {
         let nothing = Table::default();
         let (table, obstacle) = match self {
@@ -108,7 +108,7 @@ impl Table {
 }
 
 impl Column {
-    /// The column as the plan is told of it.
+    /// The column as the plan gets it.
     fn facts(&self) -> TargetColumn {
         let resolved = types::resolve(&self.type_name).ok();
         TargetColumn {

@@ -1,8 +1,9 @@
 //! Runs that another process has begun, opened to load some of their units from here.
 //!
-//! The process that began a run holds its lock. A process that joins it has no lock, but a fence: each of its commits holds the
-//! fence's lock while it reads the run's file and writes the record of the unit. Whoever takes the run over, closes it or gives
-//! it up writes the run's file under the same lock. So a commit is either seen by them, or refused.
+//! The process that began a run holds its lock. A process that joins it has no lock, but a fence: each of its commits
+//! holds the fence's lock while it reads the run's file and writes the record of the unit. A process that takes the run
+//! over, closes it or gives it up writes the run's file under the same lock. So a commit is either seen by that
+//! process, or refused.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -25,7 +25,7 @@ pub enum ShareError {
     Form {
         /// Which one.
         path: PathBuf,
-        /// Where it stops to make sense.
+        /// The position of the error.
         source: serde_json::Error,
     },
     /// The plan has a form that this version does not know.
@@ -80,7 +80,7 @@ pub enum ShareError {
         /// The process.
         by: String,
     },
-    /// A pipe can be read only where it is.
+    /// A pipe can be read only on its host.
     #[error("flow `{flow}` reads {pipe}, which is a pipe: no other host can read it")]
     Pipe {
         /// The flow.
@@ -103,7 +103,7 @@ pub enum ShareError {
 }
 
 impl ShareError {
-    /// The exit status that tells this error.
+    /// The exit status for this error.
     pub fn exit_status(&self) -> ExitStatus {
         match self {
             ShareError::File { .. } | ShareError::Form { .. } | ShareError::Held { .. } => {

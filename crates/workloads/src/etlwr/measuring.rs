@@ -59,7 +59,7 @@ type Written = (Results, PathBuf);
 
 impl Measurement<'_> {
     /// Loads, measures, checks the loaded rows, and writes the results after each load. Returns the complete results
-    /// and their folder; `None` if no load was asked for.
+    /// and their folder; `None` if no load was requested.
     pub fn run<H: Host>(&self, host: &mut H) -> Result<Option<Written>, H::Error> {
         let expected = Expected::of(self.set, self.settings.columnstore().is_none());
         let points = self.settings.points();
@@ -152,7 +152,7 @@ impl Measurement<'_> {
         Ok(())
     }
 
-    /// The differences between the values of the files and those of a columnstore, where sums are asked for. The files are
+    /// The differences between the values of the files and those of a columnstore, if sums are requested. The files are
     /// summed up once, after the first load.
     fn value_differences(
         &self,

@@ -1,8 +1,8 @@
 //! Careful loads: which rows of a batch the target would refuse.
 //!
 //! The databases here cannot undo one statement of a transaction (DuckDB has no savepoints, and an error ends its
-//! transaction). So no row is sent to a constraint to see what it says. The batch goes into a table of its own, the trial,
-//! and queries with the target's own constraints look for rows that break them:
+//! transaction). So no row is tested by inserting it. The batch is written to a separate table, the trial, and queries
+//! with the target's own constraints find the rows that violate them:
 //!
 //! - a CHECK: rows that make its expression false;
 //! - a key: rows that the target has already (unless its rows give way), or that a unit staged before has, and of those of

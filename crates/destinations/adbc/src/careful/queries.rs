@@ -29,7 +29,7 @@ pub enum Finds {
 /// Why a row is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Index of the column, if one alone is at fault.
+    /// The index of the column, if the fault is in one column.
     pub column: Option<usize>,
     /// The kind of reject.
     pub code: RejectCode,
@@ -37,7 +37,7 @@ pub struct Cause {
     pub reason: String,
 }
 
-/// The rows of a trial, which the queries look at.
+/// The rows of a trial, which the queries read.
 pub struct TrialRows<'a> {
     /// The staging that they go to.
     pub staging: &'a Staging,

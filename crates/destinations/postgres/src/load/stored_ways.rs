@@ -25,8 +25,8 @@ impl StoredWays {
         is_first
     }
 
-    /// The COPY of a unit begins. Kept where the flow goes by COPY because of missing rights: the report has the GRANT for
-    /// the units that this attempt began, and for no others.
+    /// The COPY of a unit begins. It is recorded if the flow uses COPY because of missing rights: the report has the
+    /// GRANT only for the units that this attempt began.
     pub fn begin(&self, place: UnitPlace, copy: &FlowCopy) {
         if let FlowCopy::Plain {
             reason,
@@ -46,7 +46,8 @@ impl StoredWays {
         }
     }
 
-    /// What the report says of a unit. Nothing where the database has no extension, or this attempt did not begin the unit.
+    /// The report's entry for a unit; `None` if the database has no extension, or if this attempt did not begin the
+    /// unit.
     pub fn report(&self, place: UnitPlace, copy: &FlowCopy) -> Option<ServerCopyReport> {
         let by_copy = |reason: &str, fix: Option<String>| ServerCopyReport {
             way: "copy".to_owned(),

@@ -16,8 +16,8 @@ use crate::plan::identity::description::Description;
 use crate::plan::long_units::work_bytes;
 use crate::plan::{PlanError, PlannedUnit, UnitPlace, identity};
 
-/// A load unit. One stream loads and commits it in one record of the ledger. If several streams fill it, each split has a
-/// record of its own; a split that is fed has as many as streams make of the ranges that they take.
+/// A load unit. One stream loads it and commits it with one record of the ledger. If several streams fill it, each
+/// split has its own record; a fed split has a record for each group of ranges that a stream commits.
 #[derive(Clone, Debug)]
 pub struct RangeUnit {
     /// Counted from 1 within its flow.
@@ -167,7 +167,7 @@ pub struct UnitPlanner<'a> {
     pub run_key: &'a RunKey,
     /// The flow's name.
     pub flow: &'a str,
-    /// Where the flow reads.
+    /// The source of the flow.
     pub source: &'a dyn Source,
     /// The flow's target.
     pub target: &'a TargetPlan,

@@ -104,9 +104,9 @@ pub fn part_key(unit_key: &UnitKey, split: usize) -> UnitKey {
     UnitKey::new(format!("{unit_key}{PART_MARK}{split}"))
 }
 
-/// Names a record of ranges of a split that is fed: where the first of them begins in the file's text. `key` names the
-/// split: it is the unit's key if the unit has one split, else a [`part_key`]. No other record of the split begins there,
-/// and every split that is loaded has a record that begins at 0.
+/// The key of a record of ranges of a fed split, made from the position of its first range in the file's text. `key` is
+/// that of the split: the unit's key if the unit has one split, otherwise a [`part_key`]. No other record of the split
+/// begins there, and every loaded split has a record that begins at 0.
 pub fn range_key(key: &UnitKey, text_start: u64) -> UnitKey {
     UnitKey::new(format!("{key}{PART_MARK}{text_start}"))
 }

@@ -21,7 +21,7 @@ const PIECES_MAX: f64 = 4096.0;
 const DISK_WRITTEN: &str = "what the server's disk writes";
 
 impl CostsFound {
-    /// The fewest streams with which a load takes no longer than with any more, but for a hundredth.
+    /// The fewest streams with which a load takes at most one percent longer than with more streams.
     pub(super) fn useful_streams(&self, size_bytes: f64, with: &Resources) -> usize {
         let (best_s, _) = self.time(size_bytes, STREAMS_MAX, with);
         fewest(|streams| self.time(size_bytes, streams, with).0 <= best_s * 1.01)

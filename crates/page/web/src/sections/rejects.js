@@ -45,7 +45,7 @@ function cause(those, partly) {
   const shown = those.slice(0, EXAMPLES);
   const reasons = [...new Set(shown.map(({ reason }) => reason))];
   const more = those.length - shown.length;
-  // A row of a table has no byte in a file: the key that its source told finds it.
+  // A row of a table has no byte in a file: it is found by its key in the source.
   const hasKeys = shown.some(({ key }) => typeof key === "string");
   return h(
     "div",
