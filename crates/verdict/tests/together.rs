@@ -211,7 +211,7 @@ fn a_load_that_was_over_before_the_first_look() {
 fn a_server_that_did_not_answer_for_seconds() {
     let blind = stream(&[(Convert, 0.2), (SendWait, 0.75)]).tcp(RACK);
     let line = run(10.0).streams(2, &blind).verdict().line;
-    assert!(line.contains("did not tell what it was doing"), "{line}");
+    assert!(line.contains("did not report what it was doing"), "{line}");
     assert!(line.contains("CPU and disk while it loads"), "{line}");
 }
 

@@ -147,7 +147,7 @@ impl Source for JsonFiles {
     }
 }
 
-/// The way of one thread through the files. There is nothing to keep from one to the next.
+/// Reads files for one thread. There is nothing to keep from one file to the next.
 struct Stream<'a> {
     source: &'a JsonFiles,
     chunk_bytes: usize,
