@@ -243,7 +243,7 @@ fn latency(facts: &Facts) -> Vec<String> {
 fn link_rate(facts: &Facts) -> Vec<String> {
     let sent = facts.sent_bytes() / facts.load_s.max(1e-6);
     let mut clauses = vec![format!(
-        "all connections together carried at most {}",
+        "all connections together carried only {}",
         rate(sent)
     )];
     let Some(link) = &facts.network else {
