@@ -308,8 +308,9 @@ fn options(settings: &UrlSettings) -> Option<String> {
         .get("geqo")
         .filter(|word| *word != "default")
         .map(|word| format!("-c geqo={}", word.replace('\\', "\\\\").replace(' ', "\\ ")));
-    // A `statement_timeout` of a few milliseconds among them could end the session's own settings, which lift it. The
-    // server takes the last of an option's values.
+    // These options may have a `statement_timeout` of a few milliseconds, which could interrupt the statement that
+    // makes the session's settings and removes the timeout. If an option has several values, the server uses the last
+    // one.
     let given = settings.get("options");
     let given = given.map(|given| format!("{given} -c statement_timeout=0"));
     match (given, geqo) {
