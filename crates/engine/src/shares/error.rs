@@ -66,7 +66,7 @@ pub enum ShareError {
         /// The number of shares.
         count: usize,
     },
-    /// This host does not come to the same plan.
+    /// This host makes another plan of the package.
     #[error("this host makes another plan of the package than the host that began the run: {what}")]
     Differs {
         /// The first difference.

@@ -1,4 +1,4 @@
-//! By which way the server stored the rows of each unit, for the report.
+//! How the server stored the rows of each unit, for the report.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,8 +8,7 @@ use crate::engine::report::ServerCopyReport;
 use crate::fast_copy::Way;
 use crate::plan::FlowCopy;
 
-/// What the extension said of the tables of units that were begun; and for units that go by COPY because the role may not
-/// call the extension, why.
+/// For each unit that was begun: the extension's way for its table, or the reason why it went by COPY.
 #[derive(Default)]
 pub struct StoredWays(Mutex<BTreeMap<UnitPlace, Result<Way, String>>>);
 
@@ -38,7 +37,7 @@ impl StoredWays {
         }
     }
 
-    /// A unit is loaded again, or a split of it, because the server refused a row: by COPY.
+    /// A unit or one of its splits is loaded again, by COPY, because the server refused a row.
     pub fn loaded_again(&self, place: UnitPlace) {
         let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(way) = ways.get_mut(&place) {

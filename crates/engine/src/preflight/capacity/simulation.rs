@@ -95,8 +95,8 @@ impl CostsFound {
         }
     }
 
-    /// The times by which what a session of the server computes beside rows takes longer than here, if more sessions
-    /// than cores do so.
+    /// The factor by which a session's work beside rows takes longer than here, if more sessions than cores do such
+    /// work.
     fn crowding(&self, streams: usize, with: &Resources) -> f64 {
         let for_a_core = |streams: usize, of: &Resources| {
             let cores = of.server_cores.or(of.shared_cores);
