@@ -64,7 +64,7 @@ with duckdb.connect() as session:
         table = "loaded.lineitem"
     else:
         table = f"read_parquet('{place}')"
-    # A sum of hashes of whole rows: the order of rows is nobody's promise.
+    # A sum of hashes of whole rows: neither side promises an order of rows.
     print(session.execute(f"SELECT count(*), sum(hash(t)::hugeint) FROM {table} t").fetchall())
 """
 

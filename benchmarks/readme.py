@@ -51,7 +51,7 @@ def is_usual(facts: findings.Facts) -> bool:
 
 
 def is_accounted_for(facts: findings.Facts, workload: str, side: str) -> bool:
-    """Return whether a side's rounds of a workload are complete, or why not is recorded."""
+    """Return whether a side's rounds of a workload are complete, or their lack is explained."""
     case = (workload, suite.STREAMS)
     runs = findings.runs_of(facts, case, side)
     if len(runs) >= ground.ROUNDS or findings.stopped(facts, case, side):

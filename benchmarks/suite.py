@@ -39,7 +39,7 @@ from peers.server_alone import ServerAlone
 from workload import Job, Workload
 
 BENCH_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
-# The README's results are made with this number.
+# The number of streams of the README's results.
 STREAMS = 2
 PARTS = 4
 # The slowest side that ever finished is pgloader with bad rows: 1.5 MB per second on a calm

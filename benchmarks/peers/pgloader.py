@@ -41,10 +41,10 @@ class Pgloader(Peer):
 
     name = "pgloader"
     about = (
-        "A process for each stream with one reader and one writer, larger batches than its "
-        "defaults, or small ones where there are bad rows; files without quotes by LOAD COPY, "
-        "which does not take fields apart, the others by LOAD CSV. It commits batch by batch into "
-        "tables that are made beforehand."
+        "A process for each stream with one reader and one writer. Batches are larger than the "
+        "default, or small if there are bad rows. Files without quotes are loaded by LOAD COPY, "
+        "which does not split fields, the others by LOAD CSV. It commits batch by batch into "
+        "tables that are made before."
     )
 
     def version(self) -> str | None:

@@ -40,7 +40,7 @@ def prepared(fast_database: Database) -> Iterator[Database]:
 
 
 def assert_no_death(server: Server, told: int) -> None:
-    """Fail if the log says behind a place that a process has died."""
+    """Fail if the log says, after this position, that a process has died."""
     with server.log.open(errors="replace") as log:
         log.seek(told)
         found = [line for line in log if any(death in line for death in DEATHS)]
@@ -163,7 +163,7 @@ def test_damage_ends_as_by_copy(prepared: Database, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_cancels_at_random_points(prepared: Database, seed: int) -> None:
-    """A load that is ended leaves no row; a session that goes on then loads the same rows."""
+    """An ended load leaves no row; if its session continues, it then loads the same rows."""
     chance = random.Random(f"cancel {seed}")  # noqa: S311
     version = prepared.server.version
     table = some_table(seed, version, chance)
@@ -191,10 +191,10 @@ def test_cancels_at_random_points(prepared: Database, seed: int) -> None:
             if end != "hang up":
                 session.send(b"".join(messages[point:]))
                 replies = session.until_ready()
-                # It may come before the last row, or behind it.
+                # It may come before or after the last row.
                 assert sqlstates(replies) <= {ENDED_BY[end], None}, f"{place}: {replies}"
             if end == "cancel":
-                # One that came late ends a statement behind the COPY.
+                # If it comes late, it ends a statement after the COPY.
                 session.run("ROLLBACK", "SELECT 1")
                 made = making("b", table, more)
                 replies = session.run("BEGIN", *made) + load(session, copy, messages)

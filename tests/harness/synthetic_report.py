@@ -1,4 +1,4 @@
-"""Reports as a run could have left them, made from seeds, for runs that no test can afford.
+"""Makes realistic reports from seeds, for runs that are too large for tests.
 
 They have the form of `RunReport` (crates/engine/src/report/types.rs), and of `Measurements` and
 `Verdict` (crates/verdict). Their sums add up: an account is the sum of its units, and the phases of

@@ -232,8 +232,8 @@ def test_what_needs_the_rows_of_later_tables_fails_whole(
 
 
 def test_constraints_of_one_name(database: Database, inrush: Inrush) -> None:
-    # SQL tells the two constraints apart only by name. The trigger on `a_list` looks for items, so
-    # it must not run before they are loaded, although a key of `heads` has its name.
+    # SQL distinguishes the two constraints only by name. The trigger on `a_list` looks for items,
+    # so it must not run before they are loaded, although a key of `heads` has its name.
     database.execute(
         f"""
         CREATE TABLE heads (

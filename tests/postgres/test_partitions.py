@@ -82,7 +82,7 @@ KEYS = [
             ("infinity",),
         ),
     ),
-    # Each begins where the one before ends.
+    # Each begins where the previous one ends.
     *(
         Key(type_name, tuple((value,) for value in ("-infinity", first, last, "infinity")))
         for type_name, first, last in (

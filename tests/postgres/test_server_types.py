@@ -217,9 +217,9 @@ KINDS = [
         "jsonb",
         ('{"b": {"a": 1}, "a": [{"a": 1}, {"a": 1}]}', '{"a": "a", "A": "a"}'),
         (
-            ('{"a": 1, "a": 2}', "form_lost", 'the key "a" stands twice'),
-            ('{"a": 1, "\\\\u0061": 1}', "form_lost", 'the key "a" stands twice'),
-            ('[{"x": {"b": 1, "c": 2, "b": 1}}]', "form_lost", 'the key "b" stands twice'),
+            ('{"a": 1, "a": 2}', "form_lost", 'the key "a" occurs twice'),
+            ('{"a": 1, "\\\\u0061": 1}', "form_lost", 'the key "a" occurs twice'),
+            ('[{"x": {"b": 1, "c": 2, "b": 1}}]', "form_lost", 'the key "b" occurs twice'),
         ),
     ),
     Kind(
@@ -227,7 +227,7 @@ KINDS = [
         ('{"[1, 2]",NULL}',),
         (
             ('{"["}', "syntax", "element [1]"),
-            ('{1,"{\\\\"a\\\\": 1, \\\\"a\\\\": 2}"}', "form_lost", "stands twice"),
+            ('{1,"{\\\\"a\\\\": 1, \\\\"a\\\\": 2}"}', "form_lost", "occurs twice"),
         ),
     ),
     Kind("bytea[]", ('{"\\\\\\\\x00ff"}',), (('{"\\\\\\\\x0"}', "syntax", "element [1]"),)),

@@ -1,7 +1,7 @@
-"""The database holds the rows that were read: each level of `verify` finds the damage it should.
+"""Tests that each level of `verify` finds the damage that it should find.
 
 The tests cause the damage: another session changes the ledger and the staging tables while the
-command is stopped, and `INRUSH_FAULT` changes rows on their way.
+command is stopped, and `INRUSH_FAULT` changes rows in transit.
 """
 
 from __future__ import annotations
@@ -334,7 +334,7 @@ HARM_TO_KEPT = {
 def test_kept_units_are_verified_again(
     newest_database: Database, inrush: Inrush, harm: str, level: str, mode: str
 ) -> None:
-    """Rows that an earlier attempt committed have been open to changes by anyone since."""
+    """Other sessions may have changed rows that an earlier attempt committed."""
     if mode == "append":
         newest_database.execute(f"CREATE TABLE loaded ({', '.join(COLUMNS)})")
     words = parts(inrush, newest_database, level, mode)

@@ -90,7 +90,7 @@ def written(text: str, column: Column) -> Written | None:
 
 
 def rounded(value: Fraction, how: str) -> int:
-    """Round to a whole number, as a column's `round` says."""
+    """Round to a whole number by a column's `round` setting."""
     sign = -1 if value < 0 else 1
     whole, rest = divmod(abs(value), 1)
     up = {
@@ -102,7 +102,7 @@ def rounded(value: Fraction, how: str) -> int:
 
 
 def kept(value: Fraction, places: int, column: Column) -> Fraction | None:
-    """Return a value with this number of digits behind the point, or None if it would lose any."""
+    """Return a value with this number of digits after the point, or None if it would lose any."""
     scaled = value * Fraction(10) ** places
     if scaled.denominator == 1:
         return value
@@ -250,8 +250,8 @@ def _float(parts: Written, column: Column) -> Meaning:
 def money(text: str, column: Column) -> Meaning:
     """Return the amount that a text means, written as in the C locale or without any sign.
 
-    It is counted in the smallest unit of the currency that readers of the database have: `sizes`
-    has its digits behind the point, which `lc_monetary` says (none in Japan), and else two.
+    It is counted in the smallest unit of the currency. `sizes` has its number of digits after the
+    point by `lc_monetary` (none in Japan); the default is two.
     """
     digits = column.sizes[0] if column.sizes else 2
     body = text.strip(BLANKS)

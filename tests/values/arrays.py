@@ -51,7 +51,7 @@ class _Parser:
             if character == "}":
                 return found
             if character != ",":
-                raise ArrayError("elements are parted by commas")
+                raise ArrayError("elements are separated by commas")
 
     def element(self) -> Element:
         if self.next() == '"':
@@ -68,7 +68,7 @@ class _Parser:
         out, kept, is_escaped = "", 0, False
         while (character := self.next()) not in ",}":
             if character in '{"':
-                raise ArrayError("a quote or a bracket stands inside an element")
+                raise ArrayError("a quote or a bracket is inside an element")
             if character == "\\":
                 self.at += 1
                 out += self.next()
@@ -115,7 +115,7 @@ def array(text: str, column: Column, read: ReadElement) -> Meaning:
     except ArrayError as fault:
         return nothing(str(fault))
     if parser.at != len(body):
-        return nothing("something stands behind the array")
+        return nothing("something follows the array")
     if lower is not None and lengths != dimensions:
         return nothing("its bounds are not its lengths")
     if len(dimensions) > DIMENSIONS_MAX:

@@ -1,7 +1,7 @@
 """Reads and writes moments in the formats that a column declares, by the letters of strftime.
 
 If two digit directives touch, each must have its full width. Otherwise a text would have two
-readings, usually because zeros were lost, and nobody can tell where.
+readings, usually because zeros were lost at an unknown position.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BLANK_PADDED = "ekl"
 
 @dataclass(frozen=True)
 class Token:
-    """A directive, or characters that stand for themselves."""
+    """A directive, or literal characters."""
 
     letter: str = ""
     literal: str = ""
@@ -142,7 +142,8 @@ def moment(text: str, format_text: str, pivot: int | None) -> Moment | None:
         offset = read_offset(parts["z"], OFFSET_PAST)
         if offset is None:
             return None
-    # A loader may refuse the blank within a group of digits, where a digit may have been lost.
+    # A loader may refuse a blank within a group of digits, because a digit may have been lost
+    # there.
     plain = not any(value.startswith(" ") for value in parts.values())
     return Moment(day, clock, any(letter in parts for letter in "HkIl"), offset, plain)
 

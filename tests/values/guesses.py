@@ -43,7 +43,7 @@ class Guessed:
 
     seed: int
     columns: tuple[Sampled, ...]
-    # None where it has no header.
+    # None if it has no header.
     names: tuple[str, ...] | None
     # Empty fields at the end of each record.
     empty_fields: int
@@ -258,5 +258,5 @@ def _numbered(text: str, column: Sampled, kind: str) -> Meaning:
 
 
 def _scale(column: Sampled) -> int:
-    """Return the largest number of digits behind the point in the samples."""
+    """Return the largest number of digits after the point in the samples."""
     return max((len(one.split(".")[1]) for one in column.samples if "." in one), default=0)

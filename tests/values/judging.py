@@ -18,7 +18,8 @@ class Judgement:
     faults: list[str] = field(default_factory=list)
     # The arguments with which `torture.py` runs one of its cases again.
     again: str = ""
-    # Columns that the plan refuses, and rejects that nevertheless have a value.
+    # Columns that the plan refuses although the reader has values for them, and rejected rows that
+    # have a value.
     refusals: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     # The number of cases before the first fault of each kind.

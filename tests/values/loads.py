@@ -103,7 +103,7 @@ def _one_by_one(
     found: Loaded,
     outcome: Outcome,
 ) -> None:
-    """Load the halves of a group that failed, down to the column at fault."""
+    """Load the halves of a failed group again, down to the failing column."""
     if len(groups) == 1:
         found.refused[groups[0].cases[0].number] = outcome.errors
         return

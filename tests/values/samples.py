@@ -1,7 +1,6 @@
 """Columns whose type is to be guessed: values of one kind, in the samples and after them.
 
-The true content of a column is known here. Where its samples do not tell it, because their numbers
-or
+The true content of a column is known here. If its samples do not show it, because their numbers or
 dates can be read in two ways, the only right guess is text.
 """
 
@@ -82,7 +81,7 @@ def thousands(random: Random) -> str:
 
 
 def decimal(random: Random) -> str:
-    """Return a number with two digits behind the point."""
+    """Return a number with two digits after the point."""
     return f"{random.randrange(10_000)}.{random.randrange(100):02}"
 
 

@@ -20,7 +20,7 @@ from values import duckdb_loads, guesses, loads, locales
 from values.judging import Judgement, judge
 from values.rounds import CASES_PER_ROUND, make
 
-# One guessed file for this many cases, and one round in DuckDB for this many rounds.
+# There is one guessed file per this many cases, and one round in DuckDB per this many rounds.
 CASES_PER_GUESS = 200
 ROUNDS_PER_DUCKDB = 10
 
@@ -147,7 +147,7 @@ def main() -> int:
 
 
 def tell(found: Judgement, refusals: bool) -> None:
-    """Print the number of checked cases, and the case at which each kind of fault first came."""
+    """Print the number of checked cases, and the first case with each kind of fault."""
     for refusal in found.refusals if refusals else ():
         print(f"refused: {refusal}")
     for name, count in sorted(found.counts.items()):

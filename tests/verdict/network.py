@@ -17,8 +17,7 @@ from pathlib import Path
 
 from verdict.system import CannotError, need_root, program, run
 
-# 10.231 is used by nobody here; one part depends on the process, so that two suites can run at
-# once.
+# 10.231 is not used otherwise; one part depends on the process, so that two suites can run at once.
 PART = os.getpid() % 250
 # The length of the queue in front of the limited link.
 QUEUE_MS = 50

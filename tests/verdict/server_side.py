@@ -66,7 +66,7 @@ def locked(database: Database, table: str, share: float) -> Iterator[None]:
     def hold_and_leave() -> None:
         with database.connect(autocommit=False) as connection:
             while not ending.is_set():
-                # While it waits for the lock, later writers wait behind it; earlier ones work on.
+                # While it waits for the lock, later writers wait behind it; earlier ones continue.
                 began = monotonic()
                 connection.execute(f"LOCK TABLE {table} IN SHARE MODE".encode())
                 least_s, most_s = HELD_S

@@ -1,5 +1,4 @@
-//! Timestamps with and without time zone: a date, `T` or a blank, a time, and an offset where
-//! the type has a zone.
+//! Timestamps with and without time zone: a date, `T` or a blank, a time, and an offset if the type has a zone.
 //!
 //! An offset in a timestamp without time zone is refused. PostgreSQL silently ignores it, which changes the meaning of
 //! the value.

@@ -5,9 +5,9 @@
 //! Arrow accepts an array of views without a check if the caller guarantees the facts that `StringViewArray::try_new`
 //! would check. For a text that is known to be UTF-8 they hold:
 //!
-//! - Every view is inside its buffer: `views::view` indexes the text at its start and its end, `views::short_view`
-//!   slices it and `simd::views` compares both with the text's length, and the buffers are those texts, which
-//!   [`Views::finish`] asserts.
+//! - Every view is inside its buffer: `views::view` indexes the text at the view's start and end, `views::short_view`
+//!   slices the text, and `simd::views` compares both with the text's length. [`Views::finish`] asserts that the
+//!   buffers are those texts.
 //! - Its length, prefix, buffer and offset are written as the format requires, and the bytes after an inlined text are
 //!   zero.
 //! - Its text is valid UTF-8. Built text is a `String` that is only appended to (`views::Built`), unescaped text was
@@ -32,7 +32,7 @@ use super::kernel::Fault;
 use super::simd;
 use super::views::TextCheck;
 
-/// The views of a column, until the texts that they point into are handed over.
+/// The views of a column, before they become an array with the texts into which they point.
 pub(super) struct Views {
     views: Vec<u128>,
     nulls: Option<NullBuffer>,

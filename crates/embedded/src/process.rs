@@ -31,9 +31,8 @@ use crate::server_user::OsAccount;
 /// The longest time that a killed process may take to end.
 const KILL_WAIT: Duration = Duration::from_secs(10);
 
-/// A command that runs as `account` in a session of its own (Ctrl-C in the terminal does not
-/// reach it), gets `death_signal` when the calling thread ends, and inherits `inherited`.
-/// It must be spawned while these are open.
+/// A command that runs as `account` in a new session (Ctrl-C in the terminal does not reach it), gets `death_signal`
+/// when the calling thread ends, and inherits `inherited`. It must be spawned while these are open.
 pub(crate) fn command_as(
     program: &Path,
     account: &OsAccount,
@@ -168,7 +167,7 @@ impl ServerProcess {
         if ended.is_none()
             && let Some(pid) = Pid::from_raw(self.pid as i32)
         {
-            // It fails only where the process is about to be reaped.
+            // It fails only if the process is about to be reaped.
             let _ = kill_process(pid, signal);
         }
     }

@@ -114,7 +114,7 @@ fn has_living_holder(lock: &File) -> bool {
         return true;
     };
     locks.lines().any(|line| {
-        // `1: FLOCK ADVISORY WRITE 4711 08:01:131 0 EOF`. Not all file systems tell the disk there as they do elsewhere.
+        // `1: FLOCK ADVISORY WRITE 4711 08:01:131 0 EOF`. Some file systems name another device there than in `stat`.
         let mut words = line.split_whitespace().skip(1);
         let is_lock = words.next() == Some("FLOCK");
         let pid = words.nth(2).unwrap_or_default();

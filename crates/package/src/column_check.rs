@@ -241,7 +241,7 @@ fn check_words(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut 
     );
 }
 
-/// Checks the marks that stand in numbers, of a column or of a format.
+/// Checks the separators in numbers, of a column or of a format.
 pub(super) fn check_separators(
     decimal: &Option<String>,
     group: &Option<String>,

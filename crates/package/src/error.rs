@@ -136,7 +136,7 @@ pub enum PackageFaultKind {
         /// The variable.
         name: String,
     },
-    /// `${env:NAME}` where it may not stand.
+    /// `${env:NAME}` in a setting that does not allow it.
     #[error("`${{env:{name}}}` is not allowed in `{setting}`")]
     EnvironmentMisplaced {
         /// The variable.
@@ -172,7 +172,7 @@ pub enum PackageFaultKind {
         /// The names that exist.
         known: Vec<String>,
     },
-    /// A flow names no connection where there are several.
+    /// A flow names no connection, although there are several.
     #[error("the flow names no connection, and the package has {}", listed(known.iter().map(String::as_str)))]
     ConnectionNotNamed {
         /// The names that exist.
@@ -186,7 +186,7 @@ pub enum PackageFaultKind {
         /// The connection of this flow.
         second: String,
     },
-    /// A name that may stand only once.
+    /// A name that must be unique occurs again.
     #[error("{what} `{name}` is defined twice{}", first_line.map(|line| format!(", first in line {line}")).unwrap_or_default())]
     Duplicate {
         /// The thing with the name: `the column`.

@@ -1,7 +1,7 @@
-//! The texts of a package in which `{parameters}` may stand.
+//! The texts of a package that may contain `{parameters}`.
 //!
 //! Each type names all of its fields here, without `..`, so that a new setting does not compile until it is decided
-//! whether parameters may stand in it. The test compares the result with the schema, so it also notices a type that is
+//! whether it may contain parameters. The test compares the result with the schema, so it also notices a type that is
 //! not visited at all.
 
 use std::collections::BTreeMap;

@@ -276,14 +276,14 @@ impl UncheckedTypes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerCopy {
-    /// Use it where the database has it and the role may; otherwise COPY.
+    /// Use it if the database has it and the role may use it; otherwise COPY.
     #[default]
     Auto,
     /// Always COPY.
     Plain,
     /// Refuse the load if any unit cannot use the extension.
     Require,
-    /// As `auto`, but write whole pages past the server's buffers where that is possible.
+    /// As `auto`, but write whole pages past the server's buffers if that is possible.
     Pages,
 }
 

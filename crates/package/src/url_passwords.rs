@@ -143,7 +143,7 @@ pub fn url_has_password(url: &str) -> bool {
     !secrets(url).is_empty()
 }
 
-/// True if the parameter `{name}` stands in a password of a URL.
+/// True if the parameter `{name}` is part of a password in a URL.
 pub fn password_takes(url: &str, name: &str) -> bool {
     let parameter = format!("{{{name}}}");
     let takes = |secret: Range<usize>| url[secret].contains(&parameter);

@@ -537,7 +537,7 @@ fn line(out: &mut String, line: &str) {
     writeln!(out, "{line}").expect("a String takes any text");
 }
 
-/// A key, in quotes where it needs them.
+/// A key, in quotes if it needs them.
 fn key(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match !name.is_empty() && name.chars().all(is_bare) {

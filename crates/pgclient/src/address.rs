@@ -302,14 +302,15 @@ impl DatabaseAddress {
     }
 }
 
-/// Options for the server, with the one that libpq takes from a variable of its own.
+/// Options for the server, including the one for which libpq has a separate variable.
 fn options(settings: &UrlSettings) -> Option<String> {
     let geqo = settings
         .get("geqo")
         .filter(|word| *word != "default")
         .map(|word| format!("-c geqo={}", word.replace('\\', "\\\\").replace(' ', "\\ ")));
-    // A `statement_timeout` of a few milliseconds among them could end the session's own settings, which lift it. The
-    // server takes the last of an option's values.
+    // These options may have a `statement_timeout` of a few milliseconds, which could interrupt the statement that
+    // makes the session's settings and removes the timeout. If an option has several values, the server uses the last
+    // one.
     let given = settings.get("options");
     let given = given.map(|given| format!("{given} -c statement_timeout=0"));
     match (given, geqo) {

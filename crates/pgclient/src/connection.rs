@@ -37,8 +37,8 @@ const UNIX_SEND_BUFFER_BYTES: usize = 2 * BLOCK_BYTES;
 
 /// Settings of every session, so that a file means the same for any settings of the role, of the database or in
 /// `options`. `docs/connections.md` lists every setting that PostgreSQL lets a role change, with the reason why it is
-/// set here or stays as the site has it; `tests/postgres/test_session_settings.py` tries all of them and fails if the
-/// list lacks one.
+/// set here or left to the site; `tests/postgres/test_session_settings.py` tries all of them and fails if the list
+/// lacks one.
 ///
 /// This text must not contain a backslash: the server parses all of it before the first setting takes effect.
 pub const SETTINGS: &str = "\
@@ -66,7 +66,7 @@ pub struct ServerConnection {
     pub client: Client,
     /// The observations on the socket.
     pub watch: Arc<SocketWatch>,
-    /// The backend's process id as it says itself.
+    /// The backend's process id, as the backend reports it.
     pub backend_process_id: i32,
     /// The socket for a COPY's blocks without the driver, if the connection is not encrypted.
     pub blocks: Option<Arc<BlockSocket>>,
@@ -92,8 +92,8 @@ impl ServerConnection {
         Err(all_failed(failures))
     }
 
-    /// Connects to one of an address's servers. Where it has several, one that is in recovery is
-    /// passed over: a load needs the primary.
+    /// Connects to one of an address's servers. If there are several, a server in recovery is skipped, because a load
+    /// needs the primary.
     async fn open_at(
         address: &DatabaseAddress,
         place: &ServerAddress,
@@ -204,7 +204,7 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// Drops the connection without a farewell: the server rolls back the open transaction.
+    /// Drops the connection without a Terminate message: the server rolls back the open transaction.
     pub fn abandon(self) {
         self.task.abort();
     }
@@ -212,8 +212,8 @@ impl ServerConnection {
     /// Ends the connection and waits until the server has seen it.
     pub async fn close(self) {
         drop(self.client);
-        // The task ends when the driver has sent Terminate and closed the socket; a network that
-        // takes nothing is not waited for.
+        // The task ends when the driver has sent Terminate and closed the socket; it does not wait for a network that
+        // accepts no bytes.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.task).await;
     }
 }
@@ -466,7 +466,7 @@ impl Drop for Ending {
     }
 }
 
-/// Refuses a socket that another user than `requirepeer` listens at: nothing is sent to it.
+/// Refuses a socket whose listener is another user than `requirepeer`: nothing is sent to it.
 fn check_peer(
     stream: &UnixStream,
     required: &RequiredPeer,

@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
-/// The variables that libpq reads, and the settings of a URL that they stand in for. `PGSERVICE`, `PGSERVICEFILE`, `PGSYSCONFDIR` and
-/// `PGPASSFILE` name files, which the caller reads; `docs/connections.md` says why the few others are not here.
+/// The variables that libpq reads, and the URL settings that they replace. `PGSERVICE`, `PGSERVICEFILE`, `PGSYSCONFDIR`
+/// and `PGPASSFILE` name files, which the caller reads; `docs/connections.md` says why the few others are not here.
 pub const LIBPQ_VARIABLES: &[(&str, &str)] = &[
     ("PGHOST", "host"),
     ("PGHOSTADDR", "hostaddr"),

@@ -12,7 +12,7 @@ pub enum ClientError {
     Address {
         /// The URL without its password.
         url: String,
-        /// The variable of the environment that is at fault, if the URL is not.
+        /// The environment variable that caused the error, if the URL did not.
         variable: Option<&'static str>,
         /// The problem.
         reason: String,
@@ -108,7 +108,7 @@ impl ClientError {
         self.code().is_some_and(|code| blocked.contains(code))
     }
 
-    /// The server's facts about a row that it refused, if a row is at fault.
+    /// The server's facts about a row that it refused, if the error is about a row.
     pub fn row_refusal(&self) -> Option<&RefusalFacts> {
         match self {
             ClientError::Refused { facts, .. } if facts.is_of_a_row() => Some(facts),

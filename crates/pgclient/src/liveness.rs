@@ -54,7 +54,7 @@ pub async fn keep(
             unanswered = 0;
             continue;
         }
-        // A session that is still applying its settings has a time limit of its own.
+        // A session that is still applying its settings has a separate time limit.
         let Some(backend) = watch.backend() else {
             continue;
         };

@@ -19,9 +19,9 @@ pub struct RefusalFacts {
     pub table: Option<String>,
     /// The constraint that the row breaks.
     pub constraint: Option<String>,
-    /// The column at fault.
+    /// The column with the error.
     pub column: Option<String>,
-    /// The domain at fault.
+    /// The domain that refused the value.
     pub data_type: Option<String>,
     /// The server's CONTEXT, unchanged.
     pub context: Option<String>,
@@ -59,7 +59,8 @@ const KNOWN_CLASSES: &[&str] = &[
 ];
 
 impl RefusalFacts {
-    /// True if the row is at fault, and not the server, the connection or the statement: another row may be accepted.
+    /// True if the refusal is about the row, not about the server, the connection or the statement: another row may be
+    /// accepted.
     pub fn is_of_a_row(&self) -> bool {
         // A COPY that is not in the form that the server reads is this program's fault.
         let is_form = self.code == SqlState::BAD_COPY_FILE_FORMAT.code()

@@ -174,7 +174,7 @@ fn is_for_servers(certificate: &Certificate) -> bool {
     of_key && serves(certificate)
 }
 
-/// True if its extended usage, where it has one, is that of servers.
+/// True if its extended usage, if it has one, includes servers.
 fn serves(certificate: &Certificate) -> bool {
     match certificate.tbs_certificate.get::<ExtendedKeyUsage>() {
         Ok(Some((_, usage))) => usage

@@ -185,7 +185,7 @@ impl UrlSettings {
         }
     }
 
-    /// The variable that a message of [`called`](UrlSettings::called) says is at fault.
+    /// The variable that a message of [`called`](UrlSettings::called) blames.
     pub fn variable_in(message: &str) -> Option<&'static str> {
         let (_, rest) = message.split_once(" (from ")?;
         let (named, _) = rest.split_once(')')?;
@@ -317,7 +317,7 @@ fn host_text(host: &Host) -> String {
     }
 }
 
-/// True if the URL itself names a port: the driver puts the usual one in where it does not.
+/// True if the URL itself names a port: if it does not, the driver inserts the usual port.
 fn has_port(base: &str) -> bool {
     let authority = base.split_once("://").map_or("", |(_, rest)| rest);
     let authority = authority.split('/').next().unwrap_or("");

@@ -33,7 +33,7 @@ pub struct LoginRules {
     pub server: String,
     /// The methods by which it may ask for authentication; `None` for any method.
     pub required_auth: Option<RequiredAuth>,
-    /// True if it must have asked for our certificate (`sslcertmode=require`).
+    /// True if it must request the client's certificate (`sslcertmode=require`).
     pub requires_certificate: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct LoginRules {
 pub struct SocketWatch {
     rules: LoginRules,
     violation: OnceLock<String>,
-    /// True if the server asked for our certificate, and got one.
+    /// True if the server requested the client's certificate, and got one.
     certificate_sent: AtomicBool,
     /// True if rows that arrive now are dropped immediately.
     drops_rows: AtomicBool,
@@ -70,7 +70,7 @@ impl SocketWatch {
         self.violation.get().map(String::as_str)
     }
 
-    /// Notes that the server asked for a certificate and is sent one.
+    /// Notes that the server requested a certificate and gets one.
     pub fn sends_certificate(&self) {
         self.certificate_sent.store(true, Ordering::Release);
     }
@@ -138,7 +138,7 @@ impl SocketWatch {
         let _ = self.backend.set(backend);
     }
 
-    /// The connection, where it is TCP.
+    /// The connection, if it is TCP.
     pub fn tcp(&self) -> Option<Arc<TcpConnection>> {
         self.tcp.get().cloned()
     }
@@ -174,7 +174,7 @@ struct Headers {
     answer_expected: bool,
     /// The following bytes are TLS; another watch above reads them.
     encrypted: bool,
-    /// The header so far, and the first bytes of the body where they are read.
+    /// The header so far, and the first bytes of the body if they are read.
     header: [u8; 9],
     header_bytes: usize,
     /// Bytes of a body still to pass by.
@@ -183,7 +183,7 @@ struct Headers {
     logged_in: bool,
     /// Bytes of messages before the login.
     login_bytes: usize,
-    /// The method by which the server asked for authentication.
+    /// The authentication method that the server requested.
     asked_by: Option<AuthMethod>,
     /// Bytes of the answer to the present question so far.
     answer_bytes: u64,
@@ -194,7 +194,7 @@ struct Headers {
 }
 
 impl<S> Watched<S> {
-    /// Watches a stream; `answer_expected` where TLS is asked for on it.
+    /// Watches a stream; `answer_expected` if TLS is requested on it.
     pub fn new(stream: S, watch: Arc<SocketWatch>, answer_expected: bool) -> Watched<S> {
         Watched {
             stream,

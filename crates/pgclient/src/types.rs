@@ -190,7 +190,7 @@ pub async fn resolve_name(
         .client
         .prepare(&format!("SELECT NULL::{type_name}"))
         .await;
-    // A result is described by the type that a domain stands on; the name alone tells the domain.
+    // A result has the base type of a domain; only the name shows the domain.
     let named = connection
         .query(
             "SELECT oid FROM pg_type WHERE oid = to_regtype($1) AND typtype = 'd'",
@@ -299,8 +299,8 @@ fn decimal(modifier: i32) -> ColumnType {
     ColumnType::numeric(precision as u16, scale as i16)
 }
 
-/// `interval`: the modifier holds the fields in its upper half and the precision in its lower,
-/// both all ones where they are not bounded.
+/// `interval`: the modifier holds the fields in its upper half and the precision in its lower, each all ones if it is
+/// not limited.
 fn interval(modifier: i32, server_version: i32) -> (ColumnType, Option<PgType>) {
     let fraction_digits = match modifier & 0xffff {
         digits @ 0..=6 if modifier >= 0 => digits as u8,

@@ -5,7 +5,7 @@
 //!
 //! # Why it is sound
 //!
-//! A function that is compiled for more instructions than every machine has must run only where the machine has them.
+//! A function that is compiled for instructions that not every machine has must run only on machines that have them.
 //! The [`Instructions`] of an [`InstructionSet`] contain a proof of [`cpu`](crate::cpu), which exists only if the
 //! processor has the instructions. Each call below is to code for instructions that its proof names.
 //!

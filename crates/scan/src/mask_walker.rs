@@ -351,7 +351,7 @@ impl<'a> MaskWalker<'a> {
         }
     }
 
-    /// Like `take_ends`, for a block with a carriage return that is a fault. It is a function of its own, so that the
+    /// Like `take_ends`, for a block with a carriage return that is a fault. It is a separate function, so that the
     /// usual way does not check for it. It gets numbers, which are passed in registers; an `Ends` would be passed in
     /// memory.
     #[cold]
@@ -520,7 +520,7 @@ impl<'a> MaskWalker<'a> {
         Ok(())
     }
 
-    /// Lists the last field, unless it is the empty one behind a trailing delimiter.
+    /// Lists the last field, unless it is the empty one after a trailing delimiter.
     pub(crate) fn end_last_field(&mut self, end: u32) {
         let count = self.field_count;
         if self.settings.trailing_delimiter {

@@ -1,4 +1,4 @@
-//! A few bytes that stand between fields or records.
+//! A few bytes between fields or records.
 
 use std::fmt;
 

@@ -394,8 +394,7 @@ fn explain_type(facts: &ColumnFacts, decision: &mut Decision) {
     }
 }
 
-/// True if commas stand before groups of three digits, and a point or another comma shows that they are not decimal
-/// commas.
+/// True if commas separate groups of three digits, and a point or another comma shows that they are not decimal commas.
 fn are_commas_of_thousands(value: &str) -> bool {
     let (whole, fraction) = match value.split_once('.') {
         Some((whole, fraction)) => (whole, Some(fraction)),

@@ -14,8 +14,8 @@
 //! nothing either: one file may have coordinates from one program and amounts from another.
 //!
 //! **An exponent without a point or a sign** (`12E45`, `1e5`) is a number to one reader and a code to another. It is a
-//! number where the column has a clear decimal point or a clear exponent; else the column is text, and a note says so.
-//! The words `NaN`, `inf` and `infinity` are numbers under the same condition.
+//! number if the column has a clear decimal point or a clear exponent; otherwise the column is text, and a note says
+//! so. The words `NaN`, `inf` and `infinity` are numbers under the same condition.
 //!
 //! Rows that are not in the sample are safe, too: a column that is guessed to be integer rejects every dot and
 //! exponent, and a column that is guessed to be numeric or double precision has a value that settles how its dots are

@@ -14,9 +14,9 @@
 //! have one field more, no two first fields of a file are the same, the first name is not itself a name for a number of
 //! rows (`id`), and either
 //!
-//! - names and first fields stand in quotes, and the rows are numbered (`"1"`, `"2"`, ...), as R writes by default; between
-//!   commas, no two fields side by side may be one number with a decimal comma; or
-//! - the delimiter is a blank or a tab, and the rows are numbered, or names and first fields stand in quotes.
+//! - names and first fields are in quotes, and the rows are numbered (`"1"`, `"2"`, ...), as R writes by default; if
+//!   the delimiter is a comma, no two adjacent fields may be one number with a decimal comma; or
+//! - the delimiter is a blank or a tab, and the rows are numbered, or names and first fields are in quotes.
 //!
 //! The load then skips the header's line, and the columns get their names here: the first one is [`NAME`]. All other
 //! such files with at least two names are [`Unnamed`]: a load refuses them, and `inrush init` prints the possible
@@ -312,8 +312,9 @@ pub(super) fn may_be_blank_delimited(looks: &[Sample]) -> bool {
         })
 }
 
-/// True if words with a blank between them stand above rows that have one field more, numbered from 1, and a column of
-/// numbers: `x y z` above `1 2 1.5 a`, as R writes without quotes. A list of texts has no such column.
+/// True if the first line consists of words with blanks between them, and the rows below have one field more, are
+/// numbered from 1, and have a column of numbers: `x y z` above `1 2 1.5 a`, as R writes without quotes. A list of
+/// texts has no such column.
 fn are_numbered_rows(text: &[u8], is_whole: bool) -> bool {
     const ROWS_MIN: usize = 2;
     let Ok(text) = std::str::from_utf8(match (is_whole, text.iter().rposition(|b| *b == b'\n')) {

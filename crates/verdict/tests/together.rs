@@ -211,7 +211,7 @@ fn a_load_that_was_over_before_the_first_look() {
 fn a_server_that_did_not_answer_for_seconds() {
     let blind = stream(&[(Convert, 0.2), (SendWait, 0.75)]).tcp(RACK);
     let line = run(10.0).streams(2, &blind).verdict().line;
-    assert!(line.contains("did not tell what it was doing"), "{line}");
+    assert!(line.contains("did not report what it was doing"), "{line}");
     assert!(line.contains("CPU and disk while it loads"), "{line}");
 }
 
@@ -306,7 +306,7 @@ fn a_backend_is_busy_once_for_all_that_is_known_of_it() {
     assert!((gain_s(0) - gain_s(10)).abs() < 0.5, "{}", gain_s(10));
 }
 
-/// CPU that is known to have been used counts where the samples do not say what for.
+/// CPU time that is known to be used counts even if the samples do not show its purpose.
 #[test]
 fn a_backend_is_busy_for_its_cpu_at_least() {
     let small = stream(&[(Read, 0.7), (SendWait, 0.02), (ServerWait, 0.25)])

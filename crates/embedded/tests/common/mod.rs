@@ -12,8 +12,8 @@ use inrush_embedded::{
 };
 use tempfile::TempDir;
 
-/// One installation of each major version on this machine, newest first. More folders to look
-/// at come in `INRUSH_TEST_POSTGRES`, separated by colons.
+/// One installation of each major version on this machine, newest first. `INRUSH_TEST_POSTGRES` may name more folders,
+/// separated by colons.
 pub fn installations() -> Vec<Binaries> {
     let mut folders: Vec<PathBuf> = std::env::var_os("INRUSH_TEST_POSTGRES")
         .map(|list| std::env::split_paths(&list).collect())

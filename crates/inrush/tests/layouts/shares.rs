@@ -1,5 +1,5 @@
-//! Several processes load one run (clause D-40 of docs/specs/destination.md), whatever units the destination lays out. Here
-//! they are threads, each with a destination, a plan and sources of its own.
+//! Several processes load one run (clause D-40 of docs/specs/destination.md), with any layout of the destination. Here
+//! the processes are threads, each with its own destination, plan and sources.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ fn shares_of_any_layout_load_each_row_once() {
             "{name}"
         );
         assert!(!report.resumed && report.units.iter().all(|unit| unit.finished && !unit.kept));
-        // Units that several streams fill stay where the run is held.
+        // Units that several streams fill stay with the process that holds the run.
         let shared = report.units.iter().filter(|unit| unit.shared).count();
         let elsewhere: usize = loaded.iter().map(|loaded| loaded.units).sum();
         assert_eq!(shared + elsewhere, report.units.len(), "{name}");

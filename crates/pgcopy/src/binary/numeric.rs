@@ -52,7 +52,7 @@ impl Layout {
     }
 }
 
-/// A whole field of at most four digits, as the words to be stored one behind the other.
+/// A whole field of at most four digits, as words that are stored one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuickField {
     /// The length word, `ndigits` and `weight`.

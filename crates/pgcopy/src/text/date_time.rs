@@ -74,8 +74,8 @@ pub(super) fn append_timestamp(
     Ok(())
 }
 
-/// Appends months, days and microseconds as `+1 mons -2 days +3 hours +4.500000 secs`, or
-/// `infinity` where they [stand for it](interval).
+/// Appends months, days and microseconds as `+1 mons -2 days +3 hours +4.500000 secs`, or `infinity` if they [stand for
+/// it](interval).
 ///
 /// Each part has its sign: with IntervalStyle sql_standard a single leading minus would count
 /// for all of them. Seconds stay below an hour, so that no part is too large to be read.

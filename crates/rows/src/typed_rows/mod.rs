@@ -40,7 +40,7 @@ pub struct RowFault {
     pub row: usize,
     /// The fault, the likely cause and the fix, for people.
     pub reason: String,
-    /// The row as it stands in the source, in UTF-8.
+    /// The text of the row in the source, in UTF-8.
     pub raw: Vec<u8>,
 }
 

@@ -1,7 +1,7 @@
 //! Cuts one file into byte ranges, exactly.
 //!
-//! The rule: a range `[start, end)` holds the records whose first byte lies in it. In a file with quotes, the bytes in
-//! the middle do not show where a record begins: the same bytes mean one thing inside quotes and another outside. So
+//! The rule: a range `[start, end)` has the records whose first byte is in it. In a file with quotes, the bytes in the
+//! middle do not show where a record begins: the same bytes mean one thing inside quotes and another outside. So
 //! nothing is guessed. Each range is read once, all of them at the same time, for every [`State`] in which it may begin
 //! ([`RangeScanner`]). Then [`resolve`] goes through the summaries from the file's first byte, whose state is known,
 //! and returns where the records of each range begin, and on which line.

@@ -2,7 +2,7 @@
 //! and the fuzz targets (`fuzz/`) share these checks, so every test run repeats each input that a
 //! fuzzer has found.
 
-#![allow(dead_code)] // Nobody uses all of them.
+#![allow(dead_code)] // No test binary uses all of them.
 
 pub mod decode;
 pub mod dialects;

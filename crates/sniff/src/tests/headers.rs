@@ -93,7 +93,7 @@ fn a_file_with_another_header_is_told() {
 
 #[test]
 fn a_row_is_no_header_because_rows_below_it_look_like_another_type() {
-    // Below `M` stand only letters that could be booleans, and below `2,6` only a line of totals.
+    // Below `M` are only letters that could be booleans, and below `2,6` only a line of totals.
     for text in [
         "sex\nF\nM\nF\nF\nF\n",
         "name,sex\nAnn,F\nBob,M\nCy,F\nDi,F\n",

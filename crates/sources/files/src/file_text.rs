@@ -27,8 +27,7 @@ pub(super) struct FileText {
     first: Vec<u8>,
     first_at: usize,
     transcoder: Option<Transcoder>,
-    /// The encoding by a byte order mark if none is declared, or with the byte order that the text shows if UTF-16 is
-    /// declared without one.
+    /// The encoding, if only the text shows it: by a byte order mark, or by the byte order of UTF-16.
     found: Option<TextEncoding>,
     /// Bytes of the file before the text: its byte order mark.
     start: u64,

@@ -64,9 +64,8 @@ impl TextReader {
     /// # Panics
     ///
     /// If the split is a range of a file that cannot be read in ranges
-    /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or one that begins
-    /// in the middle, in a dialect that [needs a place](super::needs_place), and does not say where
-    /// its first record begins.
+    /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or if it begins in the middle, in a
+    /// dialect that [needs a place](super::needs_place), and has no place of its first record.
     pub fn open(
         split: Split,
         dialect: &Dialect,

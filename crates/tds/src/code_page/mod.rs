@@ -140,7 +140,7 @@ fn dos_byte(character: char, upper_half: &[char; 128]) -> Option<u8> {
     Some(0x80 | index as u8)
 }
 
-/// Looks for private bytes among those of a text in code page 950, where a character has one byte if it is ASCII, else two.
+/// Searches a text in code page 950 for private bytes. A character has one byte if it is ASCII, otherwise two.
 fn check_private(text: &str, encoded: &[u8]) -> Result<(), char> {
     let mut rest = encoded;
     for character in text.chars() {

@@ -186,8 +186,8 @@ fn compare(client: &str) -> BTreeSet<(String, Difference)> {
     found
 }
 
-/// A description in which decimals have their lengths. `mssql-tds` names the type's token in the place of the length,
-/// so SQL Server does not look at it.
+/// A description in which decimals have their lengths. `mssql-tds` sends the type's token in place of the length, so
+/// SQL Server evidently ignores it.
 fn with_lengths_of_decimals(description: &[u8]) -> Vec<u8> {
     let mut bytes = description.to_vec();
     for at in 0..bytes.len() - 3 {

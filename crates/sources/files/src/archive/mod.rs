@@ -1,4 +1,4 @@
-//! Zip archives: each member that is a file is a source file of its own.
+//! Zip archives: each member that is a file is a separate source file.
 //!
 //! The `zip` crate reads the directory at the archive's end. A member's bytes are read here, at the position that the
 //! directory gives, by the same decompressors as other files. An archive that contains more than its directory lists is

@@ -136,8 +136,8 @@ proptest! {
     }
 }
 
-/// COPY's end-of-data marker is the end where the file ends, and a reject before it, wherever
-/// chunks and ranges end.
+/// COPY's end-of-data marker is the end if the file ends with it, and a reject otherwise, wherever chunks and ranges
+/// end.
 #[test]
 fn an_end_marker_is_the_end_of_the_file_only() {
     let folder = tempdir().expect("a folder");

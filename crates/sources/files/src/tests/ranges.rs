@@ -61,7 +61,7 @@ fn what_a_few_bytes_do_not_tell_needs_a_pass() {
         escape: Escape::None,
         ..Dialect::csv()
     };
-    // In these two dialects a line end of an editor is not a terminator.
+    // In these two dialects, the line ends that an editor counts are not terminators.
     let own = |text| Terminator::Text(ShortText::new(text).expect("short"));
     for dialect in [
         Dialect::csv(),
