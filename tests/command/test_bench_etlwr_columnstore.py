@@ -19,7 +19,7 @@ from harness.command import CLEAN, INTERRUPTED, USAGE, VERIFICATION, Inrush
 
 @pytest.mark.parametrize("place", ["x.duckdb", "parquet:lake"])
 def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str) -> None:
-    """The same files and the same proof; the space on disk is told, and nothing stays."""
+    """The same files and the same proof; the space on disk is reported, and nothing is left."""
     folder = copied(inrush, made)
     outcome = run(inrush, place, "--sweep", "1,2").expect(
         CLEAN, "on disk: ", "the sums of all columns agree with the files"
@@ -44,7 +44,7 @@ def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str)
 
 
 def plain(text: str) -> str:
-    """Return a value without what its type adds: blanks at the end, zeros behind the point."""
+    """Return a value without what its type adds: trailing blanks, zeros after the point."""
     text = text.rstrip()
     return text.rstrip("0").rstrip(".") if re.fullmatch(r"-?[0-9]+\.[0-9]+", text) else text
 
@@ -64,7 +64,7 @@ def assert_values(connection: duckdb.DuckDBPyConnection, table: str, folder: Pat
 
 
 def test_a_kept_columnstore_is_not_loaded_again(inrush: Inrush, made: Path) -> None:
-    """What is there already is not touched, whoever made it."""
+    """Existing files and tables are not touched."""
     copied(inrush, made, "supplier", "orders")
     words = ("--tables", "supplier,orders")
     found = results(run(inrush, "x.duckdb", "--keep", *words).expect(CLEAN))
@@ -150,5 +150,5 @@ def test_files_that_are_not_dbgens_are_found_in_a_columnstore(inrush: Inrush, ma
     file.write_bytes(b"".join(lines[:-1]))
     outcome = run(inrush, "parquet:lake", "--tables", "orders").expect(VERIFICATION, "orders.tbl.2")
     assert not results(outcome)["runs"][0]["proof"]["rows_are_dbgens"]
-    # The rows stay, to be looked at.
+    # The rows stay, so that they can be inspected.
     assert (inrush.folder / "lake" / "orders").is_dir()

@@ -81,7 +81,7 @@ class Job:
     def stopped_at(self, point: str, deed: str = "stop") -> AbstractContextManager[Running]:
         """Run it until a fault point stops it.
 
-        With the action `stop_until_asked` it then waits there until a signal has asked it to end.
+        With the action `stop_until_asked` it waits at this point until a signal asks it to end.
         """
         return self.inrush.stopped_by(f"{deed}:{point}", "run", self.package)
 

@@ -97,7 +97,7 @@ class Merged:
         return self.inrush("run", self.package(streams), *words)
 
     def killed_at(self, point: str, streams: int, before: Sequence[Row] = ()) -> None:
-        """Run it until it dies by SIGKILL at a fault point; check that no new row is visible."""
+        """Run it until SIGKILL ends it at a fault point, and check that nothing new is visible."""
         died = self.inrush("run", self.package(streams), environment={"INRUSH_FAULT": point})
         assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
         assert (self.place.rows(TABLE, TYPES) or []) == list(before)
@@ -188,8 +188,9 @@ def test_units_that_another_file_changes_are_told(merged: Merged) -> None:
     units = outcome.report["units"]
     assert [unit["kept"] for unit in units] == [False, True, True]
     assert files_of_units(outcome.report) == [["part.+.csv", *UNITS[0]], *UNITS[1:]]
-    notes = outcome.report["notes"]
-    told = [note for note in notes if "1 committed unit of the stopped run" in note]
+    told = [
+        note for note in outcome.report["notes"] if "1 committed unit of the stopped run" in note
+    ]
     assert len(told) == 1
     assert "are in other units now, so they are loaded again: files came or went" in told[0]
     assert merged.place.rows(TABLE, TYPES) == in_order([*merged.rows, row(values)])

@@ -20,9 +20,9 @@
 //! # Units and records
 //!
 //! [`Destination::lay_out`] puts the splits of a flow into load units. One stream loads a unit in one transaction, or
-//! several streams do, split by split. Of a file that cannot be read from its middle each stream takes ranges. Each
-//! transaction commits one [`UnitRecord`]. So a unit has one record, or several with keys of their own: a [`UnitPart`] names
-//! both keys.
+//! several streams do, split by split. If a file cannot be read from its middle, each stream takes ranges of it. Each
+//! transaction commits one [`UnitRecord`]. So a unit has one record, or several with keys of their own: a [`UnitPart`]
+//! names both keys.
 //!
 //! # Quick, then careful
 //!
@@ -34,8 +34,8 @@
 //! units in the order of the files. `write` then returns the rows of a batch that the target would refuse, and each
 //! becomes a reject. So of rows with the same key the first one is kept. A refusal after a careful load ends the run.
 //!
-//! Every call may block. An implementation uses only the caller's thread of the engine; it may also have threads of its
-//! own.
+//! Every call may block. An implementation uses only the caller's thread of the engine; it may also have its own
+//! threads.
 
 use std::collections::BTreeMap;
 use std::path::Path;

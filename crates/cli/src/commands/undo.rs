@@ -53,7 +53,7 @@ fn words(undone: &Undone) -> String {
             match place {
                 Some(place) => {
                     text.push_str(&format!(
-                        "  {} taken out, kept as {}\n",
+                        "  {} removed, kept as {}\n",
                         readable(table),
                         match place.contains('/') {
                             // A folder.
@@ -62,7 +62,7 @@ fn words(undone: &Undone) -> String {
                         }
                     ));
                 }
-                None => text.push_str(&format!("  {} taken out and dropped\n", readable(table))),
+                None => text.push_str(&format!("  {} removed and dropped\n", readable(table))),
             }
         }
         for table in &target.put_back {

@@ -4,7 +4,7 @@
 //! after a crash everything is still there to begin again. Then each folder is exchanged. Last, the run's own file says
 //! that it is switched.
 //!
-//! This module and [`run`](crate::run) depend on each other: a run publishes by the functions here, and they take the
+//! This module and [`run`](crate::run) depend on each other: a run publishes with the functions here, and they use the
 //! run.
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! A run that holds its lock.
 //!
-//! This module and [`publish`](crate::publish) depend on each other: a run publishes by the functions there, and they
-//! take the run.
+//! This module and [`publish`](crate::publish) depend on each other: a run publishes with the functions there, and they
+//! use the run.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -141,7 +141,7 @@ impl ParquetRun {
         Ok(ParquetRun::open(root, options, stored, targets, hold))
     }
 
-    /// A run that a crash has stopped while it was published, to be finished.
+    /// A run whose publishing was interrupted by a crash, so that it can be finished.
     pub(super) fn half_published(
         root: &Root,
         options: &Options,
@@ -188,7 +188,7 @@ impl ParquetRun {
         self.cancelled.is_asked()
     }
 
-    /// Begins the names of all files that this process stages: no other process has the same.
+    /// The prefix of the names of all files that this process stages. No other process has the same prefix.
     fn attempt(&self) -> String {
         let epoch = self.stored.record.epoch;
         match &self.hold {
@@ -198,7 +198,7 @@ impl ParquetRun {
     }
 }
 
-/// A target with its place in staging, and as the run's file has it.
+/// A target with its staging folder, and the same target as recorded in the run's file.
 pub(super) fn staged_target(
     root: &Root,
     run_id: RunId,

@@ -62,8 +62,8 @@ impl RunFolder {
         RunFolder::with_log(path, "log.jsonl")
     }
 
-    /// Opens the folder of a run that another process has begun, to load a share of it. The log of a share is a file of its
-    /// own, since hosts cannot append to one file together.
+    /// Opens the folder of a run that another process has begun, to load a share of it. The log of a share is a
+    /// separate file, because hosts cannot append to one file together.
     pub fn join(path: &Path, share: usize) -> Result<RunFolder, Error> {
         note_shown_path(path);
         RunFolder::with_log(path.to_owned(), &format!("log.share-{share}.jsonl"))

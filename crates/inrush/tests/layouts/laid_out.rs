@@ -23,7 +23,7 @@ const UNIT_BYTES: u64 = 64 << 10;
 /// An answer of `lay_out`.
 pub type LayOut = Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>;
 
-/// What a test tells the destination, and what the destination has seen.
+/// The settings of a test for the destination, and the destination's observations.
 pub struct Scene {
     /// Lays out the units.
     pub lay_out: LayOut,
@@ -39,7 +39,7 @@ pub struct Scene {
     pub begun: Mutex<Vec<Begun>>,
     /// The records that were committed.
     pub committed: Mutex<Vec<UnitKey>>,
-    /// A mistake: what a process commits that has joined a run is lost, and it is not told.
+    /// A flaw: commits of a process that has joined a run are lost without an error.
     pub joined_commits_are_lost: bool,
 }
 

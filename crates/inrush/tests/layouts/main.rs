@@ -261,7 +261,7 @@ fn any_layout_loads_each_row_once() {
     }
 }
 
-/// The destination is told which records belong to one unit, and the partition that the unit becomes.
+/// The destination gets the records that belong to one unit, and the partition that the unit becomes.
 fn assert_parts(name: &str, scene: &Arc<Scene>, report: &RunReport) {
     let (begun, committed) = seen(scene);
     assert_eq!(

@@ -58,7 +58,7 @@ type Written = (Results, PathBuf);
 
 impl Measurement<'_> {
     /// Loads, measures, checks the loaded rows, and writes the results after each load. Returns the complete results
-    /// and their folder; `None` if no load was asked for.
+    /// and their folder; `None` if no load was requested.
     pub fn run<H: Host>(&self, host: &mut H) -> Result<Option<Written>, H::Error> {
         let expected = Expected::of(self.set, self.settings.columnstore().is_none());
         let points = self.settings.points();

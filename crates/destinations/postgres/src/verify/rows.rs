@@ -1,5 +1,5 @@
-//! Our side of `verify = "rows"`: a hash of each row, column by column, over each value in the form in which the server
-//! stores it.
+//! The loader's side of `verify = "rows"`: a hash of each row, column by column, over each value in the form in which
+//! the server stores it.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

@@ -1,4 +1,5 @@
-//! Our side of both levels, without a server; `tests/postgres/test_verify.py` compares it with the servers' answers.
+//! Tests of the loader's side of both levels, without a server; `tests/postgres/test_verify.py` compares it with the
+//! servers' answers.
 
 use std::sync::Arc;
 

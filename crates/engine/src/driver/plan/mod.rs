@@ -1,8 +1,8 @@
 //! Plans for destinations of the contract of `inrush_destination`: a package resolved against real files and the
 //! destination's own description.
 //!
-//! Such a plan knows the abilities of the destination, its types, its targets as they are, and the load units as it lays them
-//! out.
+//! Such a plan has the abilities of the destination, its types, the present state of its targets, and its layout of the
+//! load units.
 
 mod abilities;
 mod columns;
@@ -71,7 +71,7 @@ impl Deref for ContractPlan {
 pub struct ContractFlow {
     /// The reading of its files.
     pub reading: Reading,
-    /// What the flow's mode does to the target.
+    /// The effect of the flow's mode on the target.
     pub mode: Mode,
     /// The target after the run.
     pub target: TargetPlan,
@@ -83,10 +83,10 @@ pub struct ContractFlow {
     pub sums: Option<Arc<ColumnSums>>,
 }
 
-/// What earlier runs of the same package did and left.
+/// The results and remains of earlier runs of the same package.
 #[derive(Clone, Debug)]
 pub enum ContractEarlier {
-    /// There is none.
+    /// No earlier run.
     None,
     /// These very files are loaded already.
     Loaded {
@@ -103,7 +103,7 @@ pub enum ContractEarlier {
         kept: UnitAccounts,
         /// Units that the run has begun to load by several streams: parts of these are kept.
         in_parts: BTreeSet<UnitPlace>,
-        /// Units of the run that the plan has no use for.
+        /// Units of the run that the plan cannot use.
         dropped: usize,
     },
 }
