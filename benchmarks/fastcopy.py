@@ -54,6 +54,14 @@ TABLES = {
         " FROM generate_series(1, {rows}) n",
         "",
     ),
+    "long text": (
+        "(a bigint, b varchar(10), c varchar(120), d text)",
+        "SELECT n::bigint, 'waiting',"
+        " left(repeat('parcel arrived open and the invoice ', 4), 40 + n % 60),"
+        " repeat('another sum than the order naïve délai please call back before noon, ',"
+        " 1 + n % 6) FROM generate_series(1, {rows}) n",
+        "",
+    ),
 }
 # The same rows, into a table whose columns are in another order.
 _DEFINITION, _QUERY, _ = TABLES["lineitem"]

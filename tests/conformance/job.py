@@ -73,9 +73,9 @@ class Job:
         """Run it."""
         return self.inrush("run", self.package, *words)
 
-    def killed_at(self, point: str) -> None:
+    def killed_at(self, point: str, *words: str) -> None:
         """Run it until it dies by SIGKILL at a fault point."""
-        died = self.inrush("run", self.package, environment={"INRUSH_FAULT": point})
+        died = self.inrush("run", self.package, *words, environment={"INRUSH_FAULT": point})
         assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
 
     def stopped_at(self, point: str, deed: str = "stop") -> AbstractContextManager[Running]:

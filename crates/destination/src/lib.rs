@@ -8,18 +8,18 @@
 pub mod abilities;
 pub mod address;
 pub mod clients;
-pub mod column_sums;
 pub mod contract;
 pub mod error;
 pub mod json_text;
 pub mod layout;
 pub mod ledger_records;
 pub mod rows_not_taken;
+pub mod sums;
 pub mod target;
+pub mod undo;
 
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
 pub use address::Address;
-pub use column_sums::{ColumnSums, Measure, SummedColumn};
 pub use contract::{
     CancelRun, Destination, LoadMethod, OpenRun, PublishStep, Published, UnitPart, UnitStream,
 };
@@ -27,6 +27,8 @@ pub use error::{Error, Result};
 pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};
 pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
+pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{
     ColumnPlan, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan, WriteMode,
 };
+pub use undo::{UndoRequest, UndoneRun, UndoneTarget};

@@ -248,8 +248,8 @@ pub struct MeasureArguments {
 
     /// How the database is compared with the files [default: sums]
     ///
-    /// With a server, each part is verified before its COMMIT, within the measured time. With a columnstore, the rows
-    /// of each part are counted then; its sums are compared after the load, outside the measured time.
+    /// A server verifies each part before its COMMIT. A columnstore counts the rows of each part at that time, and
+    /// compares the sums of whole tables before the switch. Both are within the measured time.
     #[arg(long, value_name = "WHAT")]
     pub verify: Option<super::VerifyLevel>,
 

@@ -131,6 +131,7 @@ fn open_run(root: &Root, record: &RunRecord) -> Result<StoredRun> {
         RunState::Loading => {}
         RunState::Switched => return Err(shut_out("is published".to_owned())),
         RunState::Discarded => return Err(shut_out("was discarded".to_owned())),
+        RunState::Undone => return Err(shut_out("was undone".to_owned())),
     }
     if stored.record.epoch != record.epoch {
         return Err(shut_out(format!(

@@ -6,17 +6,16 @@
 //! of numbers that a trailer, a control file or the package promises; a driver's own comparisons with its database are
 //! behind [`DriverSums`]. All sums are exact ([`ExactSum`]), whatever their size.
 
+mod column_sums;
 mod driver_sums;
 mod error;
-mod exact;
-mod number;
 mod plan;
 mod tally;
 
+pub use column_sums::ColumnSums;
 pub use driver_sums::{BatchSums, DriverSums};
 pub use error::{Difference, VerifyError};
-pub use exact::ExactSum;
+pub use inrush_destination::sums::{ColumnForm, ExactSum, SumForm, add_count, whole};
 pub use inrush_source::ContentHash;
-pub use number::{SumForm, add_count, whole};
 pub use plan::{VerifyColumn, VerifyPlan};
 pub use tally::Tally;

@@ -128,20 +128,18 @@ pub(crate) fn take(field: &[u8], column: &Column, utf8: bool, sink: &mut impl Si
         }
         Kernel::Bytea => sink.varlena(field.len(), column, |to| copy(field, to)),
         Kernel::Text => {
-            match text::characters(field, utf8) {
-                Some(characters) if fits(characters, column.characters) => {}
-                _ => return Taken::Receive,
+            if !text::is_valid(field, utf8) || !text::fits(field, column.characters) {
+                return Taken::Receive;
             }
             sink.varlena(field.len(), column, |to| copy(field, to))
         }
         Kernel::Bpchar => {
-            let blanks = match text::characters(field, utf8) {
-                Some(_) if column.characters < 0 => 0,
-                Some(characters) if fits(characters, column.characters) => {
-                    column.characters as usize - characters
-                }
-                _ => return Taken::Receive,
-            };
+            if !text::is_valid(field, utf8) || !text::fits(field, column.characters) {
+                return Taken::Receive;
+            }
+            // Without a limit there are none.
+            let limit = usize::try_from(column.characters).unwrap_or(0);
+            let blanks = limit.saturating_sub(text::characters(field));
             sink.varlena(field.len() + blanks, column, |to| {
                 if let Some((text, behind)) = to.split_at_mut_checked(field.len()) {
                     copy(field, text);
@@ -171,16 +169,7 @@ fn number(done: Option<()>, value: i64) -> Taken {
     }
 }
 
-/// True if this many characters are within the column's limit, if it has one.
-#[inline(always)]
-fn fits(characters: usize, limit: i32) -> bool {
-    match usize::try_from(limit) {
-        Ok(limit) => characters <= limit,
-        Err(_) => true,
-    }
-}
-
-/// Copies bytes between slices of the same length.
+/// Copies as much as both places hold; they are of one length.
 #[inline(always)]
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     if from.len() == to.len() {

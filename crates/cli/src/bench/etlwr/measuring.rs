@@ -86,13 +86,7 @@ pub fn database(reached: &Reached) -> Result<Database, CommandError> {
         None => Server::Own,
     };
     let defaults = credentials::connection_defaults()?;
-    let site_packages = reached.site_packages.as_deref();
-    Ok(Database::of(
-        &reached.package,
-        defaults,
-        server,
-        site_packages,
-    )?)
+    Ok(Database::of(&reached.package, defaults, server)?)
 }
 
 /// The loads of a measurement, as this command runs and reports them.

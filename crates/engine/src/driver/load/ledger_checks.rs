@@ -11,6 +11,7 @@ use inrush_rows::ids::FileKey;
 use inrush_source::{Input, Split};
 
 use super::ContractContext;
+use super::staged_sums::SentSums;
 
 use crate::driver::plan::{ContractFlow, LedgerRecord, UnitAccounts, UnitIndex};
 use crate::error::Error;
@@ -31,6 +32,8 @@ pub struct LedgerChecks<'a> {
     /// All records of each flow that has promises.
     promised: Vec<Vec<SplitRecord>>,
     first_error: Option<Error>,
+    /// The sums of the rows that were sent.
+    pub sums: SentSums,
 }
 
 impl<'a> LedgerChecks<'a> {
@@ -45,6 +48,7 @@ impl<'a> LedgerChecks<'a> {
             incomplete: BTreeMap::new(),
             promised: vec![Vec::new(); flows.len()],
             first_error: None,
+            sums: SentSums::none(flows),
         }
     }
 
@@ -57,6 +61,7 @@ impl<'a> LedgerChecks<'a> {
         self.accounts.add(place, &record.account());
         let (flow_index, unit) = place;
         let flow = self.flow(flow_index);
+        self.sums.add(flow_index, flow, &record.splits);
         if !flow.reading.expect.promises.is_empty() {
             let splits = record.splits.iter().cloned();
             self.promised[flow_index].extend(splits);

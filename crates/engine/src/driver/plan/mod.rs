@@ -12,6 +12,7 @@ mod print;
 mod refuse;
 mod unit_index;
 mod units;
+mod unplanned;
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -37,6 +38,7 @@ use crate::plan::{
 };
 use crate::report::ServerReport;
 use crate::run::plan::{PlanFacts, RunPlan};
+use crate::verify::ColumnSums;
 
 /// Bytes that are kept of each file range from the plan to the report (its account, its time), beside its path.
 /// Measured with Parquet: 1,050.
@@ -77,6 +79,8 @@ pub struct ContractFlow {
     pub facts: Option<TargetFacts>,
     /// The load units.
     pub units: Vec<RangeUnit>,
+    /// The sums that are compared with the destination's; none if its rows are only counted.
+    pub sums: Option<Arc<ColumnSums>>,
 }
 
 /// The results and remains of earlier runs of the same package.
