@@ -203,7 +203,7 @@ def test_units_whose_files_are_gone_are_told(merged: Merged) -> None:
     outcome = merged.run(2).expect(LOADED_WITH_REJECTS if merged.bad else CLEAN)
     told = [note for note in outcome.report["notes"] if "committed unit" in note]
     assert any(
-        "1 committed unit of the stopped run" in note and "dropped: files that were" in note
+        "files of 1 committed unit of the stopped run" in note and "rows are dropped" in note
         for note in told
     ), told
 

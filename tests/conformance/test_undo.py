@@ -195,7 +195,7 @@ def test_files_are_kept_in_a_folder_that_is_named(lake: Loads) -> None:
     outcome = lake.undo(run).expect(CLEAN, "rm -r")
     for number, table in enumerate(TABLES):
         (folder,) = lake.place.folder.glob(f"_inrush/undone/*/{table}")
-        assert str(folder) in outcome.output
+        assert f"kept as ./{folder.relative_to(lake.inrush.folder)}" in outcome.output
         kept = pads.dataset(folder, format="parquet").to_table().to_pylist()
         assert sorted(row["id"] for row in kept) == [200 + 10 * number, 201 + 10 * number]
 

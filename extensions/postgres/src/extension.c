@@ -96,8 +96,8 @@ utility_hook(PlannedStmt *planned, const char *query, bool read_only_tree,
 	if (context != PROCESS_UTILITY_TOPLEVEL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("COPY (FORMAT inrush) must be a statement of its own"),
-				 errhint("Send it by itself, and not from a function.")));
+				 errmsg("COPY (FORMAT inrush) must be a statement of the client"),
+				 errhint("Send it from the client, and not from a function.")));
 	check_stack_depth();
 	rows = load_run(stmt, query);
 	if (completion != NULL)

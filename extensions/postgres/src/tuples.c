@@ -3,16 +3,10 @@
  * pages.c puts them on pages. If the columns are not in the table's order, the decoder makes Datums (rows.c), and the
  * server's heap_form_tuple makes tuples of them.
  */
-#include "fastcopy.h"
+#include "batch.h"
 
-#include "access/heapam.h"
 #include "access/htup_details.h"
-#include "access/tableam.h"
-#include "access/xact.h"
 #include "commands/progress.h"
-#include "executor/executor.h"
-#include "executor/tuptable.h"
-#include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
 
@@ -201,9 +195,9 @@ store_batch(TupleLoad *state, uint64 line)
 
 /* Calls the receive function that the decoder asks for, and gives it the value. */
 static void
-receive_value(TupleLoad *state)
+receive_value(Batch *batch, MemoryContext received)
 {
-	Load	   *load = state->load;
+	Load	   *load = batch->load;
 	Decoder    *decoder = &load->decoder;
 	Form_pg_attribute att = columns_attribute(load, decoder->column);
 	MemoryContext before;
@@ -214,9 +208,9 @@ receive_value(TupleLoad *state)
 	Datum		value;
 	Placement	placement = PLACE_FIXED;
 
-	check_rows(state);
-	MemoryContextReset(state->values);
-	before = MemoryContextSwitchTo(state->values);
+	batch_check(batch);
+	MemoryContextReset(received);
+	before = MemoryContextSwitchTo(received);
 	value = columns_receive(load, &isnull);
 	if (!isnull)
 		placement = columns_placement(att, &value, room, &bytes, &len);
@@ -226,33 +220,33 @@ receive_value(TupleLoad *state)
 		inrush_fastcopy_give_null(decoder, load->columns, load->count);
 		return;
 	}
-	while (!inrush_fastcopy_give(decoder, load->columns, load->count, state->arena,
-								 state->arena_size, bytes, len, placement))
+	while (!inrush_fastcopy_give(decoder, load->columns, load->count, batch->arena,
+								 batch->arena_size, bytes, len, placement))
 	{
 		if (decoder->tuples > 0)
 		{
 			/* The row begins again, in an empty arena. */
 			inrush_fastcopy_restart_row(decoder);
-			store_batch(state, decoder->line);
+			batch_store(batch, decoder->line);
 			return;
 		}
-		state->arena = rows_grow_arena(state->arena, &state->arena_size);
+		batch->arena = rows_grow_arena(batch->arena, &batch->arena_size);
 	}
 }
 
 /* Loads rows whose tuples the decoder makes: all columns of the table, in its order. */
 static void
-load_in_order(TupleLoad *state)
+load_in_order(Batch *batch, MemoryContext received)
 {
-	Load	   *load = state->load;
+	Load	   *load = batch->load;
 	bool		over = false;
 
 	while (!over)
 	{
 		int			status = inrush_fastcopy_decode(&load->decoder, load->columns, load->count,
 													load->input.data, load->input.len,
-													state->arena, state->arena_size,
-													state->places, BATCH_TUPLES);
+													batch->arena, batch->arena_size,
+													batch->places, BATCH_TUPLES);
 
 		switch (status)
 		{
@@ -264,24 +258,24 @@ load_in_order(TupleLoad *state)
 				pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, load->input.bytes);
 				break;
 			case DECODER_BATCH_FULL:
-				store_batch(state, load->decoder.line);
+				batch_store(batch, load->decoder.line);
 				break;
 			case DECODER_NEED_ROOM:
-				state->arena = rows_grow_arena(state->arena, &state->arena_size);
+				batch->arena = rows_grow_arena(batch->arena, &batch->arena_size);
 				break;
 			case DECODER_NEED_VALUE:
-				receive_value(state);
+				receive_value(batch, received);
 				break;
 			case DECODER_NULL_REFUSED:
-				refuse_null(state);
+				batch_refuse_null(batch);
 				break;
 			case DECODER_END:
 				/* The end counts as a line, as in COPY. */
-				store_batch(state, load->rows + load->decoder.tuples + 1);
+				batch_store(batch, load->rows + load->decoder.tuples + 1);
 				over = true;
 				break;
 			default:
-				check_rows(state);
+				batch_check(batch);
 				errors_of_stream(load, status);
 		}
 	}
@@ -303,9 +297,9 @@ has_refused_null(TupleDesc desc, const bool *nulls)
 
 /* Loads rows in the order of the stream; each is checked before the next one is read, as in COPY. */
 static void
-load_of_wire(TupleLoad *state)
+load_of_wire(Batch *batch, MemoryContext received)
 {
-	Load	   *load = state->load;
+	Load	   *load = batch->load;
 	TupleDesc	desc = RelationGetDescr(load->rel);
 	RowReader  *reader = rows_begin(load);
 	Datum	   *values = palloc0(sizeof(Datum) * desc->natts);
@@ -320,28 +314,28 @@ load_of_wire(TupleLoad *state)
 		HeapTuple	tuple;
 		bool		is_row;
 
-		MemoryContextReset(state->values);
-		before = MemoryContextSwitchTo(state->values);
+		MemoryContextReset(received);
+		before = MemoryContextSwitchTo(received);
 		is_row = rows_next(reader, values, nulls);
 		MemoryContextSwitchTo(before);
 		if (!is_row)
 			break;
-		before = MemoryContextSwitchTo(state->formed);
+		before = MemoryContextSwitchTo(batch->formed);
 		tuple = heap_form_tuple(desc, values, nulls);
 		MemoryContextSwitchTo(before);
-		state->tuples[load->decoder.tuples++] = *tuple;
+		batch->tuples[load->decoder.tuples++] = *tuple;
 		if (has_refused_null(desc, nulls))
-			refuse_null(state);
-		check_rows(state);
+			batch_refuse_null(batch);
+		batch_check(batch);
 		bytes += tuple->t_len;
-		if (load->decoder.tuples == BATCH_TUPLES || bytes >= ARENA_SIZE)
+		if (load->decoder.tuples == BATCH_TUPLES || bytes >= BATCH_BYTES)
 		{
-			store_batch(state, load->decoder.line);
+			batch_store(batch, load->decoder.line);
 			bytes = 0;
 		}
 	}
 	/* The end counts as a line, as in COPY. */
-	store_batch(state, load->rows + load->decoder.tuples + 1);
+	batch_store(batch, load->rows + load->decoder.tuples + 1);
 }
 
 /* Loads all rows of the client. */
@@ -373,27 +367,8 @@ load_tuples(Load *load, ParseState *pstate)
 										 ALLOCSET_DEFAULT_SIZES);
 
 	if (load->of_wire)
-	{
-		state.formed = AllocSetContextCreate(CurrentMemoryContext, "inrush_fastcopy tuples",
-											 ALLOCSET_DEFAULT_SIZES);
-		load_of_wire(&state);
-	}
+		load_of_wire(batch, received);
 	else
-	{
-		state.arena = palloc(ARENA_SIZE);
-		state.arena_size = ARENA_SIZE;
-		state.places = palloc(sizeof(DecoderTuple) * BATCH_TUPLES);
-		load_in_order(&state);
-	}
-
-#if HAS_WAY_PAGES
-	if (state.pages != NULL)
-		pages_finish(state.pages);
-#endif
-	FreeBulkInsertState(state.bulk);
-	table_finish_bulk_insert(load->rel, state.options);
-	ExecDropSingleTupleTableSlot(state.checked_slot);
-	ExecCloseResultRelations(state.estate);
-	ExecCloseRangeTableRelations(state.estate);
-	FreeExecutorState(state.estate);
+		load_in_order(batch, received);
+	batch_finish(batch);
 }

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_rows::ids::{FileKey, RunName, UnitKey};
-use inrush_rows::plural::{counted, counted_do};
+use inrush_rows::plural::counted;
 
 use super::{ContractFlow, LedgerRecord};
 use crate::plan::identity;
@@ -84,8 +84,8 @@ impl<'a> UnplannedUnits<'a> {
         let settings = of(Cause::Settings);
         if gone > 0 {
             notes.push(format!(
-                "{} of the stopped run {run} dropped: files that were in the flow then are not in it any more",
-                counted_do(gone, "committed unit", "is"),
+                "files of {} of the stopped run {run} are not in the flow any more, so their rows are dropped",
+                counted(gone, "committed unit"),
             ));
         }
         if regrouped > 0 {
