@@ -73,7 +73,7 @@ class Round:
         return max(rates, default=None)
 
     def time(self, group: str, case: str, parameter: str) -> float | None:
-        """Return nanoseconds for all rows, of which each case has as many."""
+        """Return nanoseconds for all rows; all cases have the same number of rows."""
         times = [
             run.cpu_ns
             for run in self._runs

@@ -29,7 +29,7 @@ def statement(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Reply:
-    """A message of the server; of an error, without its place in the server's source."""
+    """A message of the server; an error lacks its position in the server's source code."""
 
     kind: str
     payload: bytes | tuple[str, ...]

@@ -31,7 +31,7 @@ pub fn lost() -> Option<&'static str> {
 
 /// Writes text to the standard output.
 pub fn say(text: &str) {
-    // That the reader is gone is no error of the run.
+    // It is not an error of the run if the reader is gone.
     let _ = write_out(&escaped(&masked(text)));
 }
 

@@ -91,8 +91,8 @@ pub fn ledger_of(
     driver_of(connection, defaults)?.past_runs(connection, options)
 }
 
-/// The server of a connection, made ready for clients that call it: what killed measurements have left there is removed, and
-/// a place of its own for tables is made.
+/// The server of a connection, prepared for clients that call it: leftovers of killed measurements are removed, and a
+/// new schema for tables is made.
 pub fn client_server(
     connection: &Connection,
     work: ClientWork,

@@ -85,7 +85,7 @@ pub(super) fn same_content(make: &MakeCase<'_>, random: &mut Random) -> Result<(
             if !is_same(&*case)? {
                 return Err(format!("{way:?}: it differs after it was touched"));
             }
-            // At its end, a run asks the source with which it began.
+            // At its end, a run asks the same source object as at its beginning.
             if !source.has_same_content(0, &content).map_err(told)? {
                 return Err(format!(
                     "{way:?}: it was touched while it was open, and differs"

@@ -16,7 +16,7 @@ from faults.file_destinations.loads import FILE_LOADS, FileLoad
 from faults.file_destinations.scene import FileScene, opened
 
 _numbers = count(1)
-# The weight of each in the draw.
+# How often each is drawn, relative to the others.
 DESTINATIONS: dict[type[Place], int] = {DuckDb: 4, Parquet: 4, AdbcSqlite: 2, AdbcDuckDb: 1}
 
 

@@ -131,7 +131,7 @@ async fn refuse_transaction_pooler(
     if session.watch.backend_process_id() == session.backend_process_id as u32 {
         return Ok(());
     }
-    let doing = "finding out what stands before the server";
+    let doing = "finding out whether a pooler answers for the server";
     session.execute("SET inrush.probe = 'kept'", doing).await?;
     let other = Session::open(address, "inrush probe").await?;
     other.execute("BEGIN; SELECT 1", doing).await?;

@@ -271,7 +271,7 @@ unsafe extern "C" fn bind(info: Opaque) {
         let number = (functions.get_int64)(value);
         (functions.destroy_value)(&mut value);
         let source = (*sources).lent().1.get(&number).cloned();
-        let source = source.ok_or_else(|| refused("there are no rows of that number"))?;
+        let source = source.ok_or_else(|| refused("there are no rows with this number"))?;
         for (name, column_type) in &source.columns {
             (functions.bind_add_result_column)(info, name.as_ptr(), *column_type);
         }
