@@ -1,9 +1,12 @@
-//! Arrow record batches in, the bytes of PostgreSQL's COPY out. No I/O: the destination sends the bytes.
+//! Arrow record batches to the bytes of PostgreSQL's COPY, and back. No I/O: the destination sends the bytes, the source
+//! receives them.
 //!
 //! [`BinaryEncoder`] writes `COPY ... (FORMAT binary)`, for which the server parses nothing
 //! again. [`TextEncoder`] writes `COPY ... (FORMAT text)`, for tables with a type that has no
 //! binary encoder. Both take the same batches. The encoder is chosen by the type of the
 //! target's column, never by the source's.
+//!
+//! [`BinaryDecoder`] reads `COPY ... TO STDOUT (FORMAT binary)` into the same arrays.
 //!
 //! The batches were checked by `inrush_convert` before. Values that PostgreSQL could not take
 //! are nevertheless refused here ([`EncodeError`]), and never changed: [`limits`] names the
@@ -14,6 +17,7 @@
 pub mod limits;
 
 mod binary;
+mod decode;
 mod error;
 mod pg_type;
 mod text;
@@ -21,6 +25,7 @@ mod text;
 pub use binary::BinaryEncoder;
 #[doc(hidden)]
 pub use binary::InstructionSet;
+pub use decode::{BadText, BinaryDecoder, DecodeError, DecodedBlock, DecodedType, plain_or_text};
 pub use error::EncodeError;
 pub use pg_type::PgType;
 pub use text::TextEncoder;

@@ -58,6 +58,12 @@ pub trait Input: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Its rows are those at the moment when the source was opened, whatever is written to it later. Another process that
+    /// opens the source sees another moment.
+    fn is_snapshot(&self) -> bool {
+        false
+    }
+
     /// Whether it can be read once more after it was loaded: what is read once can if it is [kept](Input::keep_in).
     fn is_read_again(&self) -> bool {
         !self.is_read_once()
