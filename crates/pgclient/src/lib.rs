@@ -11,10 +11,10 @@
 //! A [`BlockingSession`] runs statements on such a connection and reads the rows of a `COPY ... TO STDOUT` from it, on a
 //! thread that waits for the server: a source has one for each stream.
 //!
-//! Before a login anybody may be at the other end: `socket` reads the header of each message before the driver does, and
+//! Before the login the peer may be anybody, so `socket` reads the header of each message before the driver does, and
 //! `message_limits` has the limits.
 //!
-//! Nothing here knows of loads: staging tables, the ledger, plans, and advice for users of a load are those of
+//! Nothing here knows of loads: staging tables, the ledger, plans, and advice for users of a load are in
 //! `crates/destinations/postgres`.
 
 pub mod address;

@@ -1,5 +1,5 @@
-//! Arrow record batches to the bytes of PostgreSQL's COPY, and back. No I/O: the destination sends the bytes, the source
-//! receives them.
+//! Encodes Arrow record batches as the bytes of PostgreSQL's COPY, and decodes them. There is no I/O: the destination sends
+//! the bytes, and the source receives them.
 //!
 //! [`BinaryEncoder`] writes `COPY ... (FORMAT binary)`, for which the server parses nothing
 //! again. [`TextEncoder`] writes `COPY ... (FORMAT text)`, for tables with a type that has no
@@ -8,11 +8,10 @@
 //!
 //! [`BinaryDecoder`] reads `COPY ... TO STDOUT (FORMAT binary)` into the same arrays.
 //!
-//! The batches were checked by `inrush_convert` before. Values that PostgreSQL could not take
-//! are nevertheless refused here ([`EncodeError`]), and never changed: [`limits`] names the
-//! values that Arrow itself cannot express.
-//! ends of each type. Which numbers of a batch stand for values that Arrow itself cannot mean stands in
-//! [`timestamp`](inrush_rows::timestamp) and [`interval`](inrush_rows::interval) of `rows`.
+//! The batches were checked by `inrush_convert` before. Values that PostgreSQL cannot store are nevertheless refused
+//! here ([`EncodeError`]), and never changed: [`limits`] has the range of each type.
+//! [`timestamp`](inrush_rows::timestamp) and [`interval`](inrush_rows::interval) of `rows` define the numbers that
+//! stand for values that Arrow itself cannot express.
 
 pub mod limits;
 

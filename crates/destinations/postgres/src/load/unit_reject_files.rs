@@ -4,7 +4,6 @@
 //! attempts. For the splits of a shared unit it also has the split's number, and for ranges of a fed file their first
 //! byte. A file is valid if its rows belong to a committed record; all other files were left by attempts that did not
 //! get that far.
-//! of is committed; all others are what attempts left that did not come so far.
 
 use super::kept_splits::KeptSplit;
 use crate::engine::load::Part;

@@ -9,7 +9,7 @@ use inrush_source::Input;
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::Session;
-use crate::engine::ledger::{LedgerRun, LedgerRunState, SplitRecord};
+use crate::engine::ledger::{LedgerRun, LedgerRunState, SplitRecord, SwitchedFile};
 use crate::engine::plan::changed::{self, FilesBefore, PlannedFiles};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
@@ -39,6 +39,23 @@ pub async fn find(
     {
         // Rejects that were replayed in the meantime do not matter here.
         return Ok(Earlier::Loaded(Box::new(run)));
+    }
+    if options.again
+        && let Some(run) = book.latest_run(session, run_key).await?
+        && run.state == LedgerRunState::Switched
+        && options.is_repeated(&run.name)
+    {
+        let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
+        let mut loaded = LoadedFiles::new(&wanted);
+        let see = |file: &SwitchedFile| {
+            if file.run_id == run.run_id {
+                loaded.see(file);
+            }
+        };
+        book.switched_files(session, run_key, see).await?;
+        if matches!(loaded.run(), Ok(Some(_))) {
+            return Ok(Earlier::Loaded(Box::new(run)));
+        }
     }
     if !options.again && !options.is_replay {
         let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();

@@ -6,6 +6,7 @@ use inrush_destination::{Destination, PastRun, RunRecord, RunState};
 use inrush_package::Mode;
 use inrush_rows::ids::{RunKey, UnitKey};
 
+use super::unplanned::UnplannedUnits;
 use super::{ContractEarlier, ContractFlow, UnitAccounts, UnitIndex, each_record};
 use crate::ledger::{Account, SwitchedFile};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
@@ -29,6 +30,15 @@ pub async fn find(
     {
         // The corrected rejects were loaded, or rejected again, and still count.
         return Ok(loaded(destination, run.record, flows)?);
+    }
+    let last = runs.last().filter(|run| is_switched(run));
+    if let Some(run) = last.filter(|run| options.is_repeated(&run.record.name)) {
+        let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
+        let mut files = LoadedFiles::new(&wanted);
+        see_switched(destination, run, &mut files)?;
+        if matches!(files.run(), Ok(Some(_))) {
+            return Ok(loaded(destination, run.record.clone(), flows)?);
+        }
     }
     if !options.again && !options.is_replay {
         let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
@@ -62,6 +72,7 @@ pub async fn find(
     let mut kept = UnitAccounts::none(flows);
     let mut in_parts = BTreeSet::new();
     let mut dropped_keys = BTreeSet::new();
+    let mut unplanned = UnplannedUnits::new(flows);
     each_record(destination, &run, &mut |record| {
         record.splits.iter().for_each(|split| before.see(split));
         match index.place_of(&record) {
@@ -70,6 +81,7 @@ pub async fn find(
                 in_parts.extend((!record.is_whole()).then_some(place));
             }
             None => {
+                unplanned.see(&record);
                 dropped_keys.insert(record.unit_key());
             }
         }
@@ -98,6 +110,7 @@ pub async fn find(
         }
     }
     notes.extend(identity::another_version(&run.name, &dropped_keys));
+    notes.extend(unplanned.notes(&run.name));
     Ok(ContractEarlier::Stopped {
         run: Box::new(run),
         kept,
