@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,12 +37,15 @@ TYPES = [
 ]
 
 
+_numbers = itertools.count(1)
+
+
 @pytest.fixture
 def target(server: Server) -> Iterator[Database]:
     """Return an empty database beside the one that is read."""
-    database = server.create_database("target_of_tables")
+    database = server.create_database(f"target_{next(_numbers)}")
     yield database
-    database.server.connect("postgres").execute(b"DROP DATABASE target_of_tables WITH (FORCE)")
+    server.done_with(database)
 
 
 def package(source: Database, target: Database, table: str, words: str, **flow: str) -> str:

@@ -25,9 +25,10 @@ pub struct TableInput {
 }
 
 impl TableInput {
-    /// The end of its last split.
-    pub fn end(&self) -> u64 {
-        self.pages.unwrap_or(1)
+    /// Bytes that a page and its part of the TOAST table take: splits end at multiples of it.
+    pub fn page_bytes(&self) -> u64 {
+        let pages = self.pages.unwrap_or(0).max(1);
+        (self.size_bytes / pages).max(1)
     }
 }
 

@@ -11,8 +11,8 @@
 //!
 //! A table without partitions is one input, and each partition of a partitioned table is one ([`relations`]). An input that
 //! has pages is cut into ranges of pages, which the server reads by a TID range scan. A view, a foreign table or a query is
-//! one input with one split. Positions of a split are pages; the position of a row is its page times 65,536 plus its number
-//! in the page, or its number in the order of reading.
+//! one input with one split. The unit of a split is the byte of the input's size, each page having the same number of them;
+//! the position of a row is its page times 65,536 plus its number in the page, or its number in the order of reading.
 //!
 //! # Rows
 //!

@@ -52,14 +52,16 @@ impl Reading {
     pub fn copy(&self, input: &TableInput, range: Range<u64>) -> String {
         let mut conditions = Vec::new();
         let mut list: Vec<String> = self.columns.iter().map(Column::expression).collect();
-        if let Some(pages) = input.pages {
+        if input.pages.is_some() {
             list.insert(0, "ctid".to_owned());
             if range.start > 0 {
-                conditions.push(format!("ctid >= '({},0)'", range.start));
+                let page = range.start / input.page_bytes();
+                conditions.push(format!("ctid >= '({page},0)'"));
             }
             // What a page beyond the last one has is not of the snapshot, but a page might have come before it.
-            if range.end < pages {
-                conditions.push(format!("ctid < '({},0)'", range.end));
+            if range.end < input.size_bytes {
+                let page = range.end / input.page_bytes();
+                conditions.push(format!("ctid < '({page},0)'"));
             }
         }
         if let Some(filter) = &self.filter {
@@ -173,7 +175,7 @@ impl PostgresSource {
     }
 
     fn range_of(&self, input: usize, read: &SplitContent) -> Range<u64> {
-        let end = self.inputs[input].end();
+        let end = self.inputs[input].size_bytes;
         read.start..read.end.unwrap_or(end)
     }
 }
@@ -263,7 +265,7 @@ impl Source for PostgresSource {
         let of = &self.inputs[input];
         SourceSplit {
             input,
-            range: 0..of.end(),
+            range: 0..of.size_bytes,
             first_record: None,
             is_shared: false,
             size_bytes: of.size_bytes,
@@ -277,27 +279,25 @@ impl Source for PostgresSource {
         if pages < 2 || of.size_bytes == 0 {
             return Ok(vec![self.whole(input)]);
         }
-        let page_bytes = (of.size_bytes / pages).max(1);
+        let page_bytes = of.page_bytes();
         let step = (wanted_bytes / page_bytes).clamp(1, pages);
         let mut splits = Vec::new();
-        let mut start = 0;
-        let mut bytes_before = 0;
-        while start < pages {
-            let end = start.saturating_add(step).min(pages);
-            // The sizes add up to that of the input.
-            let bytes_until = match end == pages {
+        let mut page = 0;
+        while page < pages {
+            let next = page.saturating_add(step).min(pages);
+            let end = match next == pages {
                 true => of.size_bytes,
-                false => end * page_bytes,
+                false => next * page_bytes,
             };
+            let range = page * page_bytes..end;
             splits.push(SourceSplit {
                 input,
-                range: start..end,
+                size_bytes: range.end - range.start,
+                range,
                 first_record: None,
                 is_shared: false,
-                size_bytes: bytes_until - bytes_before,
             });
-            start = end;
-            bytes_before = bytes_until;
+            page = next;
         }
         Ok(splits)
     }

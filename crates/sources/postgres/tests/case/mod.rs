@@ -131,9 +131,9 @@ const VALUES: &str = r#"
 
 fn fields(n: usize) -> ([String; 5], bool) {
     let note = match n % 50 {
-        11 => r#""""#.to_owned(),
+        11 => Row::text(b"\"\""),
         20 => String::new(),
-        21 => r#""""#.to_owned(),
+        21 => Row::text(b"\"\""),
         22 => Row::text("\"say \"\"yes\"\",\nü\"".as_bytes()),
         _ => format!("note {n}"),
     };
