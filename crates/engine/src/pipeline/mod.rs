@@ -73,7 +73,7 @@ pub struct RunOptions<'a> {
     /// The embedded server, if the caller started one; its URL is in the package.
     pub embedded: Option<EmbeddedReport>,
     /// Opens the inputs of flows. The caller has the list of sources; the engine names none.
-    pub open_sources: OpenSources,
+    pub open_sources: OpenSources<'a>,
     /// Asks the run to stop.
     pub stop: Stop,
     /// Receives the events.
@@ -99,7 +99,7 @@ impl Default for RunOptions<'_> {
             shares: None,
             site_packages: None,
             embedded: None,
-            open_sources: no_sources,
+            open_sources: &no_sources,
             stop: Stop::default(),
             observer: &Silent,
             hint: None,
