@@ -2,7 +2,8 @@
 //!
 //! Records come one after the other, in any order. A file is checked when the last of its splits has come, so that of a
 //! hundred thousand files only accounts are in memory. What a package promises of a flow is held against all records of
-//! the flow, which are kept where it promises something.
+//! the flow, which are kept where it promises something. A ledger that can be
+//! asked for the records of some files needs none of this.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
